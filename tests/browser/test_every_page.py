@@ -14,6 +14,7 @@ from pyotp import TOTP
 from plankeeper.console.routing import PageRoute
 from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
+from support.imports import confirm, import_path, upload
 from support.server import RunningServer
 
 AXE = Path(__file__).parent / "axe/axe.min.js"
@@ -123,7 +124,7 @@ def test_a_text_that_runs_would_be_seen(watched: Watched) -> None:
     hits.clear()
 
 
-def test_form_results_have_no_axe_violations(watched: Watched) -> None:
+def test_form_results_have_no_axe_violations(watched: Watched, seeded: SeededPlanManager) -> None:
     page, file = watched.page, {"name": "kinds.csv", "mimeType": "text/csv"}
     page.set_viewport_size(WIDE)
     found: list[str] = []
@@ -144,9 +145,15 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
         if button:
             submit(page, button)
         found += violations(page)
-    for content in ("note_type,badge_color\n,teal\n", "note_type\nCourt\n"):
+    files = {"note-types": ("note_type,badge_color\n,teal\n", "note_type\nCourt\n")}
+    # The first provider has the number of another one, and has to be ticked.
+    files["providers"] = ("entity_name,abn,state\nMarble Bilby,51824753556,\nQuoll,,XX\n",)
+    browser = seeded.browser()
+    confirm(browser, import_path(upload(browser, b"entity_name,abn\nCopper Quokka,51824753556\n", "providers")))
+    browser.http.close()
+    for resource, content in [(name, each) for name, contents in files.items() for each in contents]:
         page.goto("/console/imports/new")
-        page.get_by_label("Record type").select_option("note-types")
+        page.get_by_label("Record type").select_option(resource)
         page.get_by_label("File", exact=True).set_input_files(file | {"buffer": content.encode()})
         submit(page, "Check file")
         found += violations(page)

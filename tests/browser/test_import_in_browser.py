@@ -35,10 +35,10 @@ def test_an_office_imports_its_file_and_takes_it_back(visitor: Any) -> None:
     loads = LoadCounter(visitor)
     visitor.get_by_role("link", name="Import", exact=True).click()
     check_file(visitor, "people.csv", FILE)
-    for text in ("Line 4", "31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
+    for text in ("31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
         visitor.get_by_text(text).first.wait_for()
     visitor.locator(".outcomes").get_by_role("link", name="Errors").click()
-    assert visitor.locator(".import-rows > li").count() == 3
+    assert visitor.locator(".import-rows tbody tr").count() == 3
     with visitor.expect_download() as download:
         visitor.get_by_role("link", name="Download the rows with errors").click()
     assert download.value.path().read_text(encoding="utf-8-sig").startswith("First Name,Surname,DOB")
@@ -72,6 +72,40 @@ def test_a_filtered_list_is_taken_to_a_spreadsheet_without_another_page(visitor:
         visitor.get_by_role("link", name="Download CSV").click()
     rows = list(csv.reader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
     assert ([row[0] for row in rows], loads.count) == (["Name", "Ann", "Cleo"], 0)
+
+
+def test_a_row_with_the_number_of_somebody_else_is_ticked(visitor: Any, client: Client) -> None:
+    roisin = {"first_name": "Róisín", "last_name": "Kavanagh", "date_of_birth": "1975-06-22"}
+    client.create("/participants", roisin | {"participant_number": "430205409"})
+    others = "".join(f"Bee,Thompson,1/2/1990,43021{number}\n" for number in range(1000, 1060))
+    visitor.goto("/console/imports/new")
+    check_file(visitor, "people.csv", f"First name,Surname,DOB,NDIS number\nNoah,Wright,4/4/1963,430205409\n{others}")
+    visitor.get_by_label("Include line 2").check()
+    visitor.get_by_role("button", name="Next page").click()
+    visitor.get_by_role("link", name="Previous page").click()  # the tick is kept
+    assert visitor.get_by_label("Include line 2").is_checked()
+    visitor.locator("summary").filter(has_text="This NDIS number is Róisín Kavanagh’s").click()
+    visitor.get_by_text("Kavanagh → Wright").first.wait_for()
+    visitor.get_by_role("button", name="Import 61 rows and ticked ones").click()
+    visitor.get_by_text("61 rows imported.").wait_for()
+    assert client.get("/participants?participant_number=430205409").json()["data"][0]["first_name"] == "Noah"
+
+
+def test_fifteen_rows_of_a_check_fit_a_screen(manager_page: Any) -> None:
+    manager_page.set_viewport_size({"width": 1280, "height": 900})
+    manager_page.goto("/console/imports/new")
+    people = "".join(f"Bee,Thompson,1/2/1990,43021{number},Fitzroy,vic\n" for number in range(1000, 1060))
+    check_file(
+        manager_page, "people.csv", f"First name,Surname,DOB,NDIS number,Suburb,State\nAda,x,31/2/1990,,,\n{people}"
+    )
+    manager_page.locator(".import-rows").wait_for()
+    bottoms = manager_page.locator(".import-rows tbody tr").evaluate_all(
+        "rows => rows.map(each => each.getBoundingClientRect().bottom)"
+    )
+    assert len([each for each in bottoms if each <= 900]) >= 15
+    for width in (390, 320):
+        manager_page.set_viewport_size({"width": width, "height": 844})
+        assert manager_page.locator("html").evaluate("each => each.scrollWidth") == width
 
 
 def test_columns_are_chosen_in_a_browser(visitor: Any) -> None:

@@ -107,6 +107,7 @@ PYTHON_TYPES: dict[str, Any] = {
     "json": Raw,
     "varchar": str,
     "text[]": list[str],
+    "int4[]": list[int],
     "uuid[]": list[UUID],
 }
 

@@ -50,5 +50,9 @@ def counts(response: httpx.Response) -> dict[str, int]:
 
 def rows(response: httpx.Response) -> list[str]:
     """The rows as they are read."""
-    items = re.findall(r'<li>\s*<p class="title">(.*?)</li>\s*(?=<li>\s*<p|</ol>)', response.text, re.DOTALL)
+    _, _, table = response.text.partition('<table class="import-rows">')
+    body = re.sub(
+        r"<summary>.*?</summary>", "", table.partition("<tbody>")[2].partition("</tbody>")[0], flags=re.DOTALL
+    )
+    items = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
     return [" ".join(unescape(re.sub(r"<[^>]+>", " ", each)).split()) for each in items]

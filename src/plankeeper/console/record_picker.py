@@ -4,7 +4,6 @@ The form sends the text as `name`, and as `name_id` the id of the record that th
 the text is the record's name. `name_choice` is the id of a candidate.
 """
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
@@ -14,6 +13,7 @@ from plankeeper.account_managers.schemas import AccountManager, AccountManagerLi
 from plankeeper.accounts import member_store
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.console.forms import Form
+from plankeeper.console.names import fold_name
 from plankeeper.console.routing import PageRequest
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.invoices.ignored_warnings_store import get_display_names
@@ -82,7 +82,7 @@ async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: F
     if shown_id and await record_label(request, kind, shown_id) == text:
         return RecordPicker(kind, name, text, shown_id)
     candidates = await find_candidates(request, kind, text)
-    same = [each for each in candidates if _plain(each.label) == _plain(text)] or candidates
+    same = [each for each in candidates if fold_name(each.label) == fold_name(text)] or candidates
     if len(same) == 1 and not same[0].is_similar:
         return RecordPicker(kind, name, same[0].label, UUID(same[0].id))
     return RecordPicker(kind, name, text, None, candidates)
@@ -101,11 +101,11 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
 async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
     """The records that a text can mean, the best first, at most MAX_CANDIDATES. Slips count if nothing else matches."""
     if kind not in ("participant", "provider"):
-        words = _plain(text).split()
+        words = fold_name(text).split()
         found = [
             each
             for each in await _list(request, kind)
-            if all(word in _plain(f"{each.label} {each.detail}") for word in words)
+            if all(word in fold_name(f"{each.label} {each.detail}") for word in words)
         ]
         return found[:MAX_CANDIDATES]
     results = await service.search(request.db, request.plan_manager_id, text, (kind,), MAX_CANDIDATES)
@@ -157,9 +157,3 @@ async def _list_account_managers(request: PageRequest) -> list[AccountManager]:
 
 def _full_name(*names: str | None) -> str:
     return " ".join(each.strip() for each in names if each and each.strip()) or "No name"
-
-
-def _plain(text: str) -> str:
-    """The text without accents and capitals, for comparisons."""
-    decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
-    return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()

@@ -19,7 +19,7 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_export.undoable_resources import UNDOABLE
 from plankeeper.import_export.upsert import InvalidRowsError
 from plankeeper.imports import store
-from plankeeper.imports.schemas import Import, ImportedRow
+from plankeeper.imports.schemas import Import, ImportedRow, ImportRowFilter
 
 BATCH_SIZE = 1000
 MAX_BLOCKERS = 50
@@ -104,7 +104,9 @@ async def _batches(db: Executor, plan_manager_id: UUID, record: Import) -> Async
     """The rows of an import that wrote a record."""
     for outcome in ("created", "changed"):
         after = 0
-        while rows := await store.list_rows(db, plan_manager_id, record.id, after, outcome, BATCH_SIZE):
+        while rows := await store.list_rows(
+            db, plan_manager_id, record.id, after, ImportRowFilter(outcome), BATCH_SIZE
+        ):
             yield rows
             after = rows[-1].line_number
 

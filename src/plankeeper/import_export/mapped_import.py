@@ -18,7 +18,7 @@ from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import BATCH_SIZE, ImportReport, upsert_batch
-from plankeeper.import_export.matching import Matcher, assign_ids
+from plankeeper.import_export.matching import Matcher, MatchResult, assign_ids
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.references import load_references
 from plankeeper.import_export.registry import RESOURCES, Resource
@@ -44,7 +44,11 @@ class RowResult:
 
     @property
     def has_warnings(self) -> bool:
-        return any(each.is_warning for each in self.problems)
+        return self.outcome != "unconfirmed" and any(each.is_warning for each in self.problems)
+
+    @property
+    def is_left_out(self) -> bool:
+        return self.outcome in ("rejected", "unconfirmed")
 
 
 async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOptions) -> AsyncIterator[list[RowResult]]:
@@ -54,7 +58,7 @@ async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOpti
     """
     resource, last_event = RESOURCES[options.resource], _NIL
     references = await load_references(ctx.tx, ctx.plan_manager_id)
-    matcher = Matcher(options.resource, options.existing)
+    matcher = Matcher(options)
     source = read_source(
         file, resource.import_schema, options.mapping, references.resolve, clears_empty=options.clears_empty
     )
@@ -82,7 +86,7 @@ def count_outcomes(counts: OutcomeCounts, results: Iterable[RowResult]) -> None:
 
 def to_record(ctx: WriteContext, result: RowResult, *, is_check: bool) -> ImportRowRecord:
     """The row to store. A check stores what the preview shows; an import only what its undo and corrections require."""
-    event, keeps_cells = result.event, result.outcome == "rejected" or (is_check and result.event is None)
+    event, keeps_cells = result.event, result.is_left_out or (is_check and result.event is None)
     return ImportRowRecord(
         plan_manager_id=ctx.plan_manager_id,
         import_id=_import_id(ctx),
@@ -118,12 +122,7 @@ async def _import_batch(
             _reject(results[each.line_number], each.problems)
     rejected_numbers = [(each.line_number, each.number) for each in batch if each.row is None]
     matched = await matcher.match(ctx, [each.row for each in batch if each.row], rejected_numbers)
-    for line_number, problem in matched.errors.items():
-        _reject(results[line_number], [problem])
-    for line_number, problem in matched.warnings.items():
-        results[line_number].problems.append(msgspec.structs.replace(problem, is_warning=True))
-    for line_number, record_id in matched.skipped.items():
-        results[line_number].outcome, results[line_number].record_id = "skipped", record_id
+    _apply_match(results, matched)
     rows = await _without_new_note_type_ids(ctx, matched.rows, results) if name == "note-types" else matched.rows
     assign_ids(name, rows)
     report = ImportReport(max_reported=_ALL_ERRORS)
@@ -136,6 +135,18 @@ async def _import_batch(
         if row.line_number not in report.rejected_lines:
             results[row.line_number].record_id = _record_id(row)
     return list(results.values())
+
+
+def _apply_match(results: Mapping[int, RowResult], matched: MatchResult) -> None:
+    for line_number, problem in matched.errors.items():
+        _reject(results[line_number], [problem])
+    for line_number, problem in matched.warnings.items():
+        results[line_number].problems.append(msgspec.structs.replace(problem, is_warning=True))
+    for line_number, record_id in matched.skipped.items():
+        results[line_number].outcome, results[line_number].record_id = "skipped", record_id
+    for line_number, (record_id, problem) in matched.unconfirmed.items():
+        results[line_number].outcome, results[line_number].record_id = "unconfirmed", record_id
+        results[line_number].problems.append(problem)
 
 
 def _reject(result: RowResult, problems: Iterable[Problem]) -> None:
@@ -186,9 +197,9 @@ def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
 def _add_warnings(
     resource: str, results: Sequence[RowResult], readable: Mapping[int, Mapping[str, str]], today: date
 ) -> None:
-    """Also of rejected rows, so that somebody who corrects one sees all its problems at once."""
+    """Also of rows that are left out, so that somebody who corrects one sees all its problems at once."""
     for result in results:
         if result.event and result.event.data:
             result.problems += find_warnings(resource, result.event.data, today)
-        elif result.outcome == "rejected":
+        elif result.is_left_out:
             result.problems += find_warnings_in_cells(resource, readable[result.line_number], today)

@@ -3,17 +3,20 @@
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
+from plankeeper.console.formatting import format_date
+from plankeeper.console.names import fold_name
 from plankeeper.http.context import WriteContext
 from plankeeper.import_export.cell_values import clean, plain_number
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.imports import store
-from plankeeper.imports.schemas import ExistingRecords, NumberHolder, Problem
+from plankeeper.imports.schemas import ImportOptions, NumberHolder, Problem
 
 MAX_NAMES = 3
 _GROUPS = {9: (3, 3, 3), 11: (2, 3, 3, 3)}  # digits of an NDIS number and of an ABN
@@ -36,20 +39,25 @@ NUMBERED = {
 
 @dataclass(slots=True)
 class MatchResult:
-    """The rows to write, the errors and warnings by line, and the ids of the records of skipped lines."""
+    """The rows to write, the errors and warnings by line, and the ids of the records of skipped lines.
+
+    An unconfirmed line has the id of the record with its number, and what is unlikely about it.
+    """
 
     rows: list[ImportRow[Any]] = field(default_factory=list[ImportRow[Any]])
     errors: dict[int, Problem] = field(default_factory=dict[int, Problem])
     warnings: dict[int, Problem] = field(default_factory=dict[int, Problem])
     skipped: dict[int, str] = field(default_factory=dict[int, str])
+    unconfirmed: dict[int, tuple[str, Problem]] = field(default_factory=dict[int, tuple[str, Problem]])
 
 
 class Matcher:
     """Matches the rows of one file, batch by batch. It remembers the line of each number and of each id."""
 
-    def __init__(self, resource: str, existing: ExistingRecords) -> None:
-        self._numbered = NUMBERED.get(resource)
-        self._existing: ExistingRecords = existing
+    def __init__(self, options: ImportOptions) -> None:
+        self._numbered = NUMBERED.get(options.resource)
+        self._existing = options.existing
+        self._included = frozenset(options.included_lines)
         self._lines_by_number: dict[str, int] = {}
         self._lines_by_id: dict[str, int] = {}
 
@@ -68,7 +76,7 @@ class Matcher:
             number = self._number(row)
             if number and self._numbered:
                 self._match_row(row, number, holders[number], self._numbered, result)
-            if self._is_rejected_or_skipped(row, result) or self._repeats_id(row, result):
+            if self._is_left_out(row, result) or self._repeats_id(row, result):
                 continue
             result.rows.append(row)
         for line_number, number in rejected:
@@ -87,8 +95,8 @@ class Matcher:
     def _repeats(self, first: int, number: str, numbered: Numbered) -> Problem:
         return Problem(numbered.field, number, f"line {first:,} has the same {numbered.label}")
 
-    def _is_rejected_or_skipped(self, row: ImportRow[Any], result: MatchResult) -> bool:
-        return row.line_number in result.errors or row.line_number in result.skipped
+    def _is_left_out(self, row: ImportRow[Any], result: MatchResult) -> bool:
+        return any(row.line_number in lines for lines in (result.errors, result.skipped, result.unconfirmed))
 
     def _repeats_id(self, row: ImportRow[Any], result: MatchResult) -> bool:
         id_ = row.values.id
@@ -141,7 +149,35 @@ class Matcher:
         elif others and self._existing == "skip":
             result.skipped[row.line_number] = str(others[0].id)
         elif others:
-            row.values.id = str(others[0].id)
+            self._match_record(row, others[0], numbered, result)
+
+    def _match_record(self, row: ImportRow[Any], holder: NumberHolder, numbered: Numbered, result: MatchResult) -> None:
+        """Give the row the id of its record; a row about somebody else only if it is included."""
+        if _is_somebody_else(row.values, holder):
+            born = f" (born {format_date(holder.date_of_birth)})" if holder.date_of_birth else ""
+            problem = Problem("", "", f"This {numbered.label} is {holder.name}’s{born}.", is_warning=True)
+            if row.line_number not in self._included:
+                result.unconfirmed[row.line_number] = str(holder.id), problem
+                return
+            result.warnings[row.line_number] = problem
+        row.values.id = str(holder.id)
+
+
+def _is_somebody_else(values: Any, holder: NumberHolder) -> bool:
+    """Whether a row has another name and date of birth than the participant with its number.
+
+    Of a provider, the names have no word in common. A name with fewer or more words is the same one.
+    """
+    own = _words(*(getattr(values, name, None) for name in ("first_name", "last_name", "entity_name")))
+    known = _words(holder.name)
+    if not hasattr(values, "date_of_birth"):
+        return bool(own and known) and own.isdisjoint(known)
+    born = values.date_of_birth
+    return isinstance(born, date) and born != holder.date_of_birth and not (own <= known or known <= own)
+
+
+def _words(*names: object) -> set[str]:
+    return {word for name in names if isinstance(name, str) for word in fold_name(name).split()}
 
 
 def assign_ids(resource: str, rows: Sequence[ImportRow[Any]]) -> None:

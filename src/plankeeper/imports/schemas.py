@@ -1,7 +1,8 @@
 """Schemas of imports and their rows."""
 
-from datetime import datetime
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
@@ -9,7 +10,8 @@ from msgspec import Meta, Raw, Struct
 ImportState = Literal["uploaded", "checked", "imported", "undone"]
 # What happens to rows without an id whose number is on record.
 ExistingRecords = Literal["update", "skip", "create"]
-Outcome = Literal["created", "changed", "unchanged", "skipped", "rejected"]
+# A row is unconfirmed if its number is that of a record with another name and date of birth, and nobody included it.
+Outcome = Literal["created", "changed", "unchanged", "skipped", "rejected", "unconfirmed"]
 
 
 class OutcomeCounts(Struct):
@@ -20,17 +22,22 @@ class OutcomeCounts(Struct):
     unchanged_count: int = 0
     skipped_count: int = 0
     rejected_count: int = 0
+    unconfirmed_count: int = 0
     warning_count: int = 0
 
     @property
     def row_count(self) -> int:
-        parts = (self.created_count, self.changed_count, self.unchanged_count, self.skipped_count, self.rejected_count)
-        return sum(parts)
+        return self.written_count + self.unchanged_count + self.skipped_count + self.left_out_count
 
     @property
     def written_count(self) -> int:
         """The rows that write a record."""
         return self.created_count + self.changed_count
+
+    @property
+    def left_out_count(self) -> int:
+        """The rows that aren't imported, because of their errors or because nobody confirmed them."""
+        return self.rejected_count + self.unconfirmed_count
 
 
 class ImportOptions(Struct):
@@ -39,6 +46,7 @@ class ImportOptions(Struct):
     resource: str
     mapping: list[str] | None
     existing: ExistingRecords = "update"
+    included_lines: list[int] = []  # of rows that are imported although they seem to be about another person
     clears_empty: bool = False  # a blank cell clears the value; otherwise, it doesn't change anything
 
 
@@ -51,6 +59,7 @@ class Import(OutcomeCounts, kw_only=True):
     digest: str
     existing: ExistingRecords
     clears_empty: bool
+    included_lines: list[int] = []
     notify: bool
     state: ImportState
     created_by: UUID  # the account
@@ -79,7 +88,8 @@ class Problem(Struct):
 class ImportedRow(Struct):
     """The result of a row, or of its check.
 
-    A check keeps the record before and after, an import the id of the event. A rejected row keeps its cells.
+    A check keeps the record before and after, an import the id of the event. A rejected or unconfirmed row keeps its
+    cells.
     """
 
     line_number: int
@@ -91,6 +101,14 @@ class ImportedRow(Struct):
     before: Raw | None
     after: Raw | None
     problems: Raw | None
+
+
+class ImportRowFilter(NamedTuple):
+    """Rows of one outcome or of all, with some other lines, or only those with warnings."""
+
+    outcome: str | None = None
+    lines: Sequence[int] = ()
+    with_warnings: bool = False
 
 
 class ImportRowRecord(Struct):
@@ -118,8 +136,9 @@ class ColumnMapping(Struct):
 
 
 class NumberHolder(Struct):
-    """A participant or provider on record: its participant number or ABN, its id and its name."""
+    """A participant or provider on record: its participant number or ABN, its id, its name, and its date of birth."""
 
     number: str
     id: UUID
     name: str
+    date_of_birth: date | None

@@ -11,17 +11,18 @@ from plankeeper.imports.schemas import (
     Import,
     ImportedRow,
     ImportOptions,
+    ImportRowFilter,
     ImportRowRecord,
     NumberHolder,
     OutcomeCounts,
 )
 
 COUNTS: LiteralString = """
-    created_count, changed_count, unchanged_count, skipped_count, rejected_count, warning_count
+    created_count, changed_count, unchanged_count, skipped_count, rejected_count, unconfirmed_count, warning_count
 """
 COLUMNS: LiteralString = f"""
-    {COUNTS}, id, resource, file_name, digest, existing, clears_empty, notify, state, created_by, created_by_name,
-    created_at, imported_at, undone_at, undone_by_name, columns, mapping
+    {COUNTS}, id, resource, file_name, digest, existing, clears_empty, included_lines, notify, state,
+    created_by, created_by_name, created_at, imported_at, undone_at, undone_by_name, columns, mapping
 """
 INSERT = """
     insert into imports (
@@ -121,7 +122,7 @@ UPDATE_CHECKED = """
     update imports set
         state = 'checked', resource = $3, mapping = $4, existing = $5, clears_empty = $6,
         created_count = $7, changed_count = $8, unchanged_count = $9, skipped_count = $10, rejected_count = $11,
-        warning_count = $12
+        warning_count = $12, unconfirmed_count = $13, included_lines = $14
     where plan_manager_id = $1 and id = $2
 """
 
@@ -144,6 +145,8 @@ async def update_checked(
         counts.skipped_count,
         counts.rejected_count,
         counts.warning_count,
+        counts.unconfirmed_count,
+        options.included_lines,
     )
 
 
@@ -191,28 +194,28 @@ async def delete_rows(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -
 ROW_COLUMNS: LiteralString = """
     line_number, outcome, has_warnings, record_id, event_id, cells, before, after, problems
 """
-LIST_ROWS = f"""
+ROWS_OF_FILTER: LiteralString = f"""
     select {ROW_COLUMNS}
     from import_rows
-    where plan_manager_id = $1 and import_id = $2 and line_number > $3
-        and ($4::text is null or outcome = $4) and (not $5 or has_warnings)
-    order by line_number
-    limit $6
+    where plan_manager_id = $1 and import_id = $2
+        and ($4::text is null or outcome = $4 or line_number = any ($5)) and (not $6 or has_warnings)
 """
+LIST_ROWS: LiteralString = f"{ROWS_OF_FILTER} and line_number > $3 order by line_number limit $7"
+LIST_ROWS_BEFORE: LiteralString = f"{ROWS_OF_FILTER} and line_number < $3 order by line_number desc limit $7"
 
 
 async def list_rows(
-    db: Executor,
-    plan_manager_id: UUID,
-    import_id: UUID,
-    after: int,
-    outcome: str | None,
-    limit: int,
-    *,
-    with_warnings: bool = False,
+    db: Executor, plan_manager_id: UUID, import_id: UUID, after: int, filter_: ImportRowFilter, limit: int
 ) -> list[ImportedRow]:
-    """The rows after a line, of one outcome or all, or only those with warnings."""
-    return await db.rows(ImportedRow, LIST_ROWS, plan_manager_id, import_id, after, outcome, with_warnings, limit)
+    """The rows after a line."""
+    return await db.rows(ImportedRow, LIST_ROWS, plan_manager_id, import_id, after, *filter_, limit)
+
+
+async def list_rows_before(
+    db: Executor, plan_manager_id: UUID, import_id: UUID, before: int, filter_: ImportRowFilter, limit: int
+) -> list[ImportedRow]:
+    """The rows before a line, the nearest first."""
+    return await db.rows(ImportedRow, LIST_ROWS_BEFORE, plan_manager_id, import_id, before, *filter_, limit)
 
 
 LIST_MAPPINGS = "select resource, column_name, field from import_mappings where plan_manager_id = $1"
@@ -240,13 +243,13 @@ async def upsert_mappings(tx: Transaction, plan_manager_id: UUID, resource: str,
 
 
 LIST_PARTICIPANTS_BY_NUMBER = """
-    select participant_number as number, id, concat_ws(' ', first_name, last_name) as name
+    select participant_number as number, id, concat_ws(' ', first_name, last_name) as name, date_of_birth
     from participants
     where plan_manager_id = $1 and participant_number = any ($2)
     order by id
 """
 LIST_PROVIDERS_BY_ABN = """
-    select abn as number, id, coalesce(entity_name, '') as name
+    select abn as number, id, coalesce(entity_name, '') as name, null::date as date_of_birth
     from providers
     where plan_manager_id = $1 and abn = any ($2)
     order by id
@@ -296,7 +299,7 @@ PURGE_REJECTED = """
     delete from import_rows
     using imports
     where imports.plan_manager_id = import_rows.plan_manager_id and imports.id = import_rows.import_id
-        and outcome = 'rejected' and columns is not null
+        and outcome in ('rejected', 'unconfirmed') and columns is not null
         and imported_at < statement_timestamp() - $1 * interval '1 day'
 """
 CLEAR_COLUMNS = """
@@ -314,7 +317,7 @@ async def purge_uploaded(db: Executor, hours: int) -> None:
 
 
 async def purge_rejected(db: Executor, days: int) -> None:
-    """Delete the rejected rows of imports that are older than some days."""
+    """Delete the rejected and unconfirmed rows of imports that are older than some days."""
     await db.execute(PURGE_REJECTED, days)
 
 

@@ -24,7 +24,7 @@ async def delete_files(tx: Transaction, plan_manager_id: UUID, file_ids: Sequenc
     await tx.execute(DELETE_FILES, plan_manager_id, file_ids)
 
 
-# A row of an import is about a person by its record, or by the texts that a check or a rejected row keeps. The rows are
+# A row of an import is about a person by its record, or by the texts that a check or a left out row keeps. The rows are
 # listed before they are deleted, because on Citus a deletion can't convert arrays and JSON to text.
 IS_ROW_OF_PERSON: LiteralString = """
         plan_manager_id = $1 and (
@@ -38,9 +38,10 @@ LIST_UNFINISHED_IMPORTS: LiteralString = f"""
     )
 """
 DELETE_IMPORTS = "delete from imports where plan_manager_id = $1 and id = any ($2::uuid[])"
-LIST_REJECTED_ROWS: LiteralString = (
-    f"select import_id, line_number from import_rows where outcome = 'rejected' and {IS_ROW_OF_PERSON}"
-)
+LIST_LEFT_OUT_ROWS: LiteralString = f"""
+    select import_id, line_number from import_rows
+    where outcome in ('rejected', 'unconfirmed') and {IS_ROW_OF_PERSON}
+"""
 DELETE_ROWS = """
     delete from import_rows
     where plan_manager_id = $1
@@ -51,7 +52,7 @@ DELETE_ROWS = """
 async def erase_import_rows(
     tx: Transaction, plan_manager_id: UUID, participant_id: UUID, row_pattern: str, file_ids: Sequence[UUID]
 ) -> int:
-    """Delete the unfinished imports of a person or of deleted files, and the rejected rows about the person.
+    """Delete the unfinished imports of a person or of deleted files, and the rows about the person that were left out.
 
     Where a check shows the person, the whole import is deleted: the file can be uploaded again. Returns the number of
     deleted imports and rows.
@@ -59,7 +60,7 @@ async def erase_import_rows(
     person = (str(participant_id), row_pattern)
     imports = await tx.rows(UUID, LIST_UNFINISHED_IMPORTS, plan_manager_id, *person, file_ids)
     await tx.execute(DELETE_IMPORTS, plan_manager_id, imports)
-    rows = await tx.rows(ImportRowReference, LIST_REJECTED_ROWS, plan_manager_id, *person)
+    rows = await tx.rows(ImportRowReference, LIST_LEFT_OUT_ROWS, plan_manager_id, *person)
     ids, numbers = [each.import_id for each in rows], [each.line_number for each in rows]
     await tx.execute(DELETE_ROWS, plan_manager_id, ids, numbers)
     return len(imports) + len(rows)

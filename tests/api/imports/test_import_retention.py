@@ -9,12 +9,12 @@ from uuid_utils.compat import uuid7
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.imports import store
 from plankeeper.imports.retention import ImportRetention
-from plankeeper.imports.schemas import Import, ImportRowRecord
+from plankeeper.imports.schemas import Import, ImportRowFilter, ImportRowRecord
 from plankeeper.personal_data import person_export, service
 from support.client import Client
 from support.server import RunningServer
 
-OUTCOMES = ("created", "rejected")
+OUTCOMES = ("created", "rejected", "unconfirmed")
 
 
 def insert_import(
@@ -37,7 +37,7 @@ def insert_import(
         ImportRowRecord(
             plan_manager_id=plan_manager_id, import_id=record.id, line_number=number, outcome=outcome,
             has_warnings=False, record_id=record_id if outcome == "created" else None, event_id=None,
-            cells=["Róisín", "Kavanagh"] if outcome == "rejected" else None, before=None, after=None, problems=None,
+            cells=["Róisín", "Kavanagh"] if outcome != "created" else None, before=None, after=None, problems=None,
         )
         for number, outcome in enumerate(OUTCOMES, start=2)
     ]  # fmt: skip
@@ -59,13 +59,17 @@ def outcomes(server: RunningServer, plan_manager_id: UUID, import_id: UUID) -> l
     async def run() -> list[str] | None:
         if await store.get(server.db, plan_manager_id, import_id) is None:
             return None
-        return [each.outcome for each in await store.list_rows(server.db, plan_manager_id, import_id, 0, None, 10)]
+        return [
+            each.outcome
+            for each in await store.list_rows(server.db, plan_manager_id, import_id, 0, ImportRowFilter(), 10)
+        ]
 
     return server.run(run())
 
 
 @pytest.mark.parametrize(
-    "days, expected", [(6.9, ["created", "rejected"]), (7.1, ["created"]), (364, ["created"]), (366, None)]
+    "days, expected",
+    [(6.9, ["created", "rejected", "unconfirmed"]), (7.1, ["created"]), (364, ["created"]), (366, None)],
 )
 def test_rejected_rows_and_records_of_imports_expire(
     server: RunningServer, plan_manager_id: UUID, days: float, expected: list[str] | None
@@ -92,7 +96,7 @@ def test_unfinished_imports_expire_with_their_file(
 def test_without_a_retention_they_are_kept(server: RunningServer, plan_manager_id: UUID) -> None:
     import_id = insert_import(server, plan_manager_id, 100_000)
     server.run(ImportRetention(1, None, None)(server.db))
-    assert outcomes(server, plan_manager_id, import_id) == ["created", "rejected"]
+    assert outcomes(server, plan_manager_id, import_id) == ["created", "rejected", "unconfirmed"]
 
 
 def test_an_erasure_and_an_export_find_a_person_in_imports(server: RunningServer, api: Client) -> None:
@@ -101,14 +105,14 @@ def test_an_erasure_and_an_export_find_a_person_in_imports(server: RunningServer
     finished = insert_import(server, plan_manager_id, 0, record_id=person["id"])
     unfinished = insert_import(server, plan_manager_id, 0, record_id=person["id"], is_imported=False)
     exported = server.run(person_export.export_person(server.db, plan_manager_id, UUID(person["id"])))
-    assert len(exported.import_rows) == 4
+    assert len(exported.import_rows) == 6
     assert "Robin Hale" in str(bytes(exported.import_rows[0]))
 
     async def erase() -> None:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
             report = await service.erase(ctx, UUID(person["id"]), search_events=False)
-            assert (report.counts["import_rows"], report.counts["import_texts"]) == (2, 1)
+            assert (report.counts["import_rows"], report.counts["import_texts"]) == (3, 1)
 
     server.run(erase())
     assert outcomes(server, plan_manager_id, finished) == ["created"]

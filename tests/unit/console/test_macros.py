@@ -66,6 +66,16 @@ TIMELINE_ENTRY = {
     "event": EVENT, "url": "/console", "text": TEXT, "undo": "/console", "more": 2,
     "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}],
 }  # fmt: skip
+IMPORT_ROW = {
+    "row": {"line_number": 2, "outcome": "unconfirmed", "has_warnings": False, "event_id": None},
+    "name": TEXT,
+    "url": "/console/participants/1",
+    "problems": [{"text": TEXT, "is_warning": False}],
+    "changes": [{"label": TEXT, "before": TEXT, "after": TEXT, "is_edit": True}],
+    "is_confirmable": True,
+    "preview": TEXT,
+    "more": 1,
+}
 COMPARISON = {
     "other": {"id": "1", "claim_status": TEXT}, "difference_count": 1,
     "values": [{"label": TEXT, "this": TEXT, "other": TEXT, "differs": True}],
@@ -254,23 +264,8 @@ CALLS: dict[str, dict[str, Any]] = {
         "show": "created",
         "total": 1,
     },
-    "macros/imports.html row_list": {
-        "rows": [
-            {
-                "row": {"line_number": 2, "outcome": "rejected", "has_warnings": False, "event_id": None},
-                "name": TEXT,
-                "url": "/console/participants/1",
-                "problems": [{"field": "first_name", "value": TEXT, "message": TEXT, "is_warning": False}],
-                "changes": [{"label": TEXT, "before": None, "after": TEXT}],
-            }
-        ]
-    },
-    "macros/imports.html change_list": {
-        "each": {
-            "row": {"outcome": "changed"},
-            "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}],
-        }
-    },
+    "macros/imports.html row_table": {"rows": [IMPORT_ROW], "caption": TEXT, "has_ticks": True},
+    "macros/imports.html row_details": {"each": IMPORT_ROW},
     "macros/invoices.html claim_tag": {"status": TEXT},
     "macros/invoices.html approval_tag": {"status": TEXT},
     "macros/invoices.html sum_row": {"label": TEXT, "value": None, "expected": None},
@@ -282,6 +277,7 @@ NO_TEXTS = {
     "macros/charts.html textures": "tones of series",
     "macros/imports.html outcome_tag": "codes of the console",
     "macros/imports.html state_tag": "codes of the console",
+    "macros/imports.html row_pages": "addresses that the console builds",
     "macros/icons.html icon": "a name of the console",
     "macros/forms.html age_tag": "a datetime",
     "macros/webhooks.html delivery_tag": "states",

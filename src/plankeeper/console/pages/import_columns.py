@@ -73,7 +73,7 @@ async def choose_options(
         resource,
         None if file.is_json else mapping,
         existing if existing in EXISTING else "update",
-        bool(request.form.text("clears_empty")) if request.form else record.clears_empty,
+        clears_empty=bool(request.form.text("clears_empty")) if request.form else record.clears_empty,
     )
     return options, dict(zip(map(fold, file.columns), mapping, strict=True)) if request.form else {}
 

@@ -1,4 +1,4 @@
-"""The rows of an import as its pages show them: names, values before and after, errors and warnings."""
+"""The rows of an import as its pages show them: names, values before and after, problems."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ from plankeeper.imports.schemas import Import, ImportedRow, Problem
 PAGE_SIZE = 50
 MAX_PAGE_BYTES = 55_000  # of the rows: the page with its assets stays below 100 KB
 MAX_LENGTH = 200  # characters of a value or of a message
+PREVIEW_CHANGES, MAX_PREVIEW_LENGTH = 3, 40  # changes of a row before it is opened, characters of a value
 _HIDDEN = {"id", "created_at", "updated_at", "plan_manager_id", "user_id", "pm_profile_id", "state_management"}
 _NAME_FIELDS = ("entity_name", "note_type", "name", "invoice_number", "email", "participant_number")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -38,16 +39,53 @@ class ShownChange(NamedTuple):
     label: str
     before: str | None
     after: str | None
+    is_edit: bool
+
+    @property
+    def text(self) -> str:
+        """`Suburb Bondi`; `Suburb Box Hill → Bondi` of a changed record."""
+        before, after = (_truncate(each or "—", MAX_PREVIEW_LENGTH) for each in (self.before, self.after))
+        return f"{self.label} {before} → {after}" if self.is_edit else f"{self.label} {after}"
+
+
+class ShownProblem(NamedTuple):
+    """A problem of a row, in words."""
+
+    text: str
+    is_warning: bool
 
 
 class ShownRow(NamedTuple):
-    """A row of an import. `name` is empty if the row has none."""
+    """A row of an import. `name` is empty if the row has none.
+
+    `is_confirmable` are the rows that seem to be about somebody else, whether they are included or not.
+    """
 
     row: ImportedRow
     name: str
     url: str | None
     changes: list[ShownChange]
-    problems: list[Problem]
+    problems: list[ShownProblem]
+    is_confirmable: bool
+
+    @property
+    def preview(self) -> str:
+        """The first problem, or the first changes, in a line."""
+        if self.problems:
+            return self.problems[0].text
+        return " · ".join(each.text for each in self._first_changes)
+
+    @property
+    def more(self) -> int:
+        """The number of problems and changes that the preview doesn't have."""
+        shown = 1 if self.problems else len(self._first_changes)
+        return len(self.problems) + len(self.changes) - shown
+
+    @property
+    def _first_changes(self) -> list[ShownChange]:
+        """Without the names of a new record, which the row begins with."""
+        own = [each for each in self.changes if each.is_edit or (each.after or "") not in self.name]
+        return (own or self.changes)[:PREVIEW_CHANGES]
 
 
 def show_rows(record: Import, rows: Iterable[ImportedRow]) -> list[ShownRow]:
@@ -56,8 +94,8 @@ def show_rows(record: Import, rows: Iterable[ImportedRow]) -> list[ShownRow]:
     size = 0
     for row in rows:
         each = _show_row(record, row)
-        size += _ROW_BYTES + _escaped_size(each.name, *(problem.message + problem.value for problem in each.problems))
-        size += sum(_CHANGE_BYTES + _escaped_size(*change) for change in each.changes)
+        size += _ROW_BYTES + _escaped_size(each.name, each.preview, *(problem.text for problem in each.problems))
+        size += sum(_CHANGE_BYTES + _escaped_size(*change[:3]) for change in each.changes)
         if size > MAX_PAGE_BYTES and shown:
             break
         shown.append(each)
@@ -80,14 +118,23 @@ def _show_row(record: Import, row: ImportedRow) -> ShownRow:
     after, before = _fields(row.after), _fields(row.before)
     cells = _cell_fields(record, row.cells)
     problems = msgspec.json.decode(row.problems, type=list[Problem]) if row.problems else []
-    shortened = [
-        Problem(each.field, _truncate(each.value), _truncate(each.message), each.is_warning) for each in problems
-    ]
     exists = row.outcome != "rejected" and (row.outcome != "created" or record.state == "imported")
-    url = record_url(record.resource, row.record_id) if exists else None
+    is_unconfirmed = row.outcome == "unconfirmed"
     return ShownRow(
-        row, name_of((before and {**after, **before}) or after or cells), url, _changes(before, after), shortened
+        row,
+        name_of((before and {**after, **before}) or after or cells),
+        record_url(record.resource, row.record_id) if exists else None,
+        _changes(before, cells if is_unconfirmed else after),
+        [ShownProblem(_problem_text(each), each.is_warning) for each in problems],
+        is_unconfirmed or row.line_number in record.included_lines,
     )
+
+
+def _problem_text(problem: Problem) -> str:
+    """`State “XX”: must be one of …`."""
+    value = f" “{_truncate(problem.value)}”" if problem.value else ""
+    field = f"{field_label(problem.field)}{value}: " if problem.field else ""
+    return field + _truncate(problem.message)
 
 
 def _fields(raw: Raw | None) -> dict[str, Any]:
@@ -105,7 +152,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ShownC
     """The changed fields of a record; of a new one, the fields that have a value."""
     names = list(before) if before else [name for name, value in after.items() if _has_value(value)]
     return [
-        ShownChange(_label(name), _text(before.get(name)) if before else None, _text(after.get(name)))
+        ShownChange(_label(name), _text(before.get(name)) if before else None, _text(after.get(name)), bool(before))
         for name in names
         if name not in _HIDDEN
     ]

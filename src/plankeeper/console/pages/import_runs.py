@@ -64,6 +64,12 @@ async def check_file(request: FormRequest, record: Import, file: SourceFile, opt
     await store.update_checked(request.tx, request.plan_manager_id, record.id, options, counts)
 
 
+def options_of(record: Import) -> ImportOptions:
+    """The options with which a file was checked."""
+    mapping, lines = record.mapping, record.included_lines
+    return ImportOptions(record.resource, mapping, record.existing, lines, clears_empty=record.clears_empty)
+
+
 async def _check_rows(
     request: FormRequest, ctx: WriteContext, file: SourceFile, options: ImportOptions, counts: OutcomeCounts
 ) -> None:
@@ -76,7 +82,7 @@ async def _check_rows(
 
 async def run_import(request: FormRequest, record: Import, file: SourceFile, *, notify: bool) -> bool:
     """Import a file as it was checked. False if other data has changed since: then it's only checked again."""
-    options = ImportOptions(record.resource, record.mapping, record.existing, record.clears_empty)
+    options = options_of(record)
     ctx = replace(request.write_context, import_id=record.id, notify=notify)
     try:
         with request.import_limit, _error_of_timeout():
@@ -109,6 +115,7 @@ def _outcomes(counts: OutcomeCounts) -> tuple[int, ...]:
         counts.unchanged_count,
         counts.skipped_count,
         counts.rejected_count,
+        counts.unconfirmed_count,
     )
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
+from plankeeper.console.forms import Form, parse_form
 from plankeeper.console.pages.import_columns import (
     IMPORT_KINDS,
     choose_options,
@@ -18,8 +19,15 @@ from plankeeper.console.pages.import_columns import (
     options_for,
     require_valid_mapping,
 )
-from plankeeper.console.pages.import_rows import PAGE_SIZE, name_of, record_url, show_rows
-from plankeeper.console.pages.import_runs import MAX_LINES, check_file, lock_imports, open_upload, run_import
+from plankeeper.console.pages.import_rows import PAGE_SIZE, ShownRow, name_of, show_rows
+from plankeeper.console.pages.import_runs import (
+    MAX_LINES,
+    check_file,
+    lock_imports,
+    open_upload,
+    options_of,
+    run_import,
+)
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.events import store as event_store
@@ -29,10 +37,11 @@ from plankeeper.http.parsing import parse_uuid
 from plankeeper.import_export.columns import PROBLEM_COLUMN
 from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_export.import_undo import can_be_undone
+from plankeeper.import_export.source_files import SourceFile
 from plankeeper.import_files import store as files
 from plankeeper.import_files.schemas import ImportFile
 from plankeeper.imports import store
-from plankeeper.imports.schemas import Import, ImportedRow, Problem
+from plankeeper.imports.schemas import Import, ImportedRow, ImportRowFilter, Problem
 
 pages = Pages()
 
@@ -42,6 +51,7 @@ EXPORT_BATCH_SIZE = 500
 OUTCOMES = {
     "created": "New",
     "changed": "Changed",
+    "unconfirmed": "Unconfirmed",
     "unchanged": "Unchanged",
     "skipped": "Skipped",
     "rejected": "Errors",
@@ -175,7 +185,11 @@ async def confirm(request: FormRequest, import_id: UUID) -> Redirect:
     same_file = await store.get_same_file(request.tx, request.plan_manager_id, record.digest)
     if same_file and not request.form.text("again"):
         raise ValidationError(again="must be ticked to import the same file another time")
-    if await run_import(request, record, open_upload(content), notify=bool(request.form.text("notify"))):
+    file = open_upload(content)
+    record = await _save_included(request, record, file)
+    if record.unconfirmed_count and not record.written_count:
+        raise ValidationError(include="must be ticked for at least one row: there is nothing else to import")
+    if await run_import(request, record, file, notify=bool(request.form.text("notify"))):
         return Redirect(f"{PREFIX}/imports/{import_id}", _done_message(record))
     return Redirect(
         f"{PREFIX}/imports/{import_id}",
@@ -183,9 +197,40 @@ async def confirm(request: FormRequest, import_id: UUID) -> Redirect:
     )
 
 
+@pages.post("/imports/{import_id}/included", role="manager", on_error=get)
+async def include(request: FormRequest, import_id: UUID) -> Redirect:
+    """Save which unconfirmed rows are included, check the file again, and go to another page of its rows."""
+    await lock_imports(request)
+    record = or_404(await store.select_for_update(request.tx, request.plan_manager_id, import_id))
+    _require_own(request, record)
+    await _save_included(request, record, open_upload(await _get_content(request, record)))
+    goal = parse_form(request.form.text("goal").encode())
+    query = {name: goal.text(name) for name in ("show", "after", "before") if goal.text(name)}
+    return Redirect(with_query(f"{PREFIX}/imports/{import_id}", query))
+
+
+async def _save_included(request: FormRequest, record: Import, file: SourceFile) -> Import:
+    """The import after the ticks of a page: checked again if they have changed."""
+    shown, ticked = (_line_numbers(request.form, name) for name in ("line", "include"))
+    lines = sorted(set(record.included_lines) - shown | ticked & shown)
+    if lines == record.included_lines:
+        return record
+    options = msgspec.structs.replace(options_of(record), included_lines=lines)
+    await check_file(request, record, file, options)
+    return or_404(await store.get(request.tx, request.plan_manager_id, record.id))
+
+
+def _line_numbers(form: Form, name: str) -> set[int]:
+    return {int(each) for each in form.getlist(name) if _is_line_number(each)}
+
+
+def _is_line_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 9
+
+
 @pages.get("/imports/{import_id}/rejected.csv", role="manager")
 async def rejected(request: PageRequest, import_id: UUID) -> Download:
-    """The rows with errors: their original columns and the problems."""
+    """The rows that are left out: their original columns and the problems."""
     record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
     if not record.is_finished:
         _require_own(request, record)
@@ -196,12 +241,11 @@ async def rejected(request: PageRequest, import_id: UUID) -> Download:
 
 
 async def _rejected_batches(request: PageRequest, record: Import, width: int) -> AsyncIterator[list[bytes]]:
-    after = 0
-    while rows := await store.list_rows(
-        request.db, request.plan_manager_id, record.id, after, "rejected", EXPORT_BATCH_SIZE
-    ):
-        yield [_rejected_row(each, width) for each in rows]
-        after = rows[-1].line_number
+    for outcome in ("rejected", "unconfirmed"):
+        after, place = 0, (request.db, request.plan_manager_id, record.id)
+        while rows := await store.list_rows(*place, after, ImportRowFilter(outcome), EXPORT_BATCH_SIZE):
+            yield [_rejected_row(each, width) for each in rows]
+            after = rows[-1].line_number
 
 
 def _rejected_row(row: ImportedRow, width: int) -> bytes:
@@ -236,37 +280,61 @@ async def _rows_context(request: PageRequest, record: Import) -> dict[str, Any]:
     """The rows that the filter selects, the filters with their counts, and the links to other pages."""
     show = request.query.text("show")
     show = show if show in OUTCOMES else ""
-    after = request.query.text("after")
-    start = int(after) if after.isascii() and after.isdecimal() and len(after) < 9 else 0
-    outcome = None if show in ("", "warnings") else show
-    rows = await store.list_rows(
-        request.db,
-        request.plan_manager_id,
-        record.id,
-        start,
-        outcome,
-        PAGE_SIZE + 1,
-        with_warnings=show == "warnings",
-    )
-    names = await _names(request, rows)
-    shown = [
-        each._replace(name=each.name or names.get(each.row.event_id, ""))
-        for each in show_rows(record, rows[:PAGE_SIZE])
-    ]
-    _record_access(request, record, rows)
-    path = f"{PREFIX}/imports/{record.id}"
-    has_more = len(rows) > len(shown)
-    last = str(shown[-1].row.line_number) if shown else ""
+    page = await _read_rows(request, record, show)
     counts = {name: getattr(record, f"{'warning' if name == 'warnings' else name}_count") for name in OUTCOMES}
+    counts["unconfirmed"] += len(record.included_lines)
+    links = {
+        name: with_query("", {"show": show, **place}) if place else None
+        for name, place in (("previous", page.previous), ("next", page.next))
+    }
     return {
-        "rows": shown,
+        "rows": page.rows,
         "show": show,
         "outcomes": OUTCOMES,
         "filters": {name: (label, counts[name]) for name, label in OUTCOMES.items() if counts[name] or name == show},
-        "next": with_query(path, {"show": show, "after": last}) if has_more else None,
-        "first": with_query(path, {"show": show}) if start else None,
-        "record_url": record_url,
+        "links": links,
+        "has_ticks": any(each.is_confirmable for each in page.rows),
     }
+
+
+class RowsPage(NamedTuple):
+    """A page of rows, and the places of the pages before and after it."""
+
+    rows: list[ShownRow]
+    previous: dict[str, str] | None
+    next: dict[str, str] | None
+
+
+async def _read_rows(request: PageRequest, record: Import, show: str) -> RowsPage:
+    """The rows of a page. Where few rows precede a page, the page before it is the first one."""
+    outcome = None if show in ("", "warnings") else show
+    lines = record.included_lines if show == "unconfirmed" else ()
+    filter_ = ImportRowFilter(outcome, lines, with_warnings=show == "warnings")
+    place = (request.db, request.plan_manager_id, record.id)
+    before, after = (int(text) if _is_line_number(text) else 0 for text in map(request.query.text, ("before", "after")))
+    if before:
+        found = await store.list_rows_before(*place, before, filter_, PAGE_SIZE + 1)
+        shown = show_rows(record, found[:PAGE_SIZE])
+        if len(found) > len(shown):
+            shown.reverse()
+            return await _rows_page(request, record, shown, has_previous=True, has_next=True)
+        after = 0
+    found = await store.list_rows(*place, after, filter_, PAGE_SIZE + 1)
+    shown = show_rows(record, found[:PAGE_SIZE])
+    return await _rows_page(request, record, shown, has_previous=bool(after), has_next=len(found) > len(shown))
+
+
+async def _rows_page(
+    request: PageRequest, record: Import, shown: list[ShownRow], *, has_previous: bool, has_next: bool
+) -> RowsPage:
+    rows = [each.row for each in shown]
+    names = await _names(request, rows)
+    _record_access(request, record, rows)
+    return RowsPage(
+        [each._replace(name=each.name or names.get(each.row.event_id, "")) for each in shown],
+        {"before": str(rows[0].line_number)} if rows and has_previous else None,
+        {"after": str(rows[-1].line_number)} if rows and has_next else None,
+    )
 
 
 async def _names(request: PageRequest, rows: list[ImportedRow]) -> dict[UUID | None, str]:
