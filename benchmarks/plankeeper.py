@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.data import STATE, STATUS, TENANT, Dataset
+from benchmarks.data import COLUMNS, REFERENCES, STATE, STATUS, TENANT, Dataset
 from benchmarks.database import Postgres
 from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
@@ -48,6 +48,30 @@ def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> 
         run_command(postgres, "import", resource, "-", "--plan-manager", tenant, stdin=file, seconds=60)
 
 
+# PostgreSQL plans statements for an average plan manager. Beside many small ones, such a plan can be wrong for a large
+# one.
+_SMALL_OFFICES = """
+with offices as (
+    insert into plan_managers (id, name)
+    select gen_random_uuid(), 'Small office' from generate_series(1, 50)
+    returning id
+), source as (
+    select * from participants order by id limit 200
+)
+insert into participants (plan_manager_id, {columns}) select offices.id, {values} from offices, source;
+insert into participant_counts (plan_manager_id, status, state, amount)
+select plan_manager_id, status, coalesce(state, ''), count(*) from participants
+where plan_manager_id <> '{tenant}' group by plan_manager_id, status, state;
+"""
+
+
+def add_small_offices(postgres: Postgres) -> None:
+    """Add fifty plan managers with 200 participants each, which have no references."""
+    own = [each for each in COLUMNS if each not in REFERENCES]
+    columns, values = ", ".join(own), ", ".join(f"source.{each}" for each in own)
+    postgres.run(_SMALL_OFFICES.format(columns=columns, values=values, tenant=TENANT))
+
+
 class Plankeeper(PostgresPeer):
     """Plankeeper."""
 
@@ -81,6 +105,7 @@ class Plankeeper(PostgresPeer):
             stdin=self.data.participants,
             seconds=deadline - time.monotonic(),
         )
+        add_small_offices(self.postgres)
         self.create_key(TENANT)
 
     def wait_until_idle(self) -> None:
@@ -140,3 +165,4 @@ def fill_by_copy(postgres: Postgres, data: Dataset, deadline: float) -> None:
     postgres.run(f"alter table participants alter plan_manager_id set default '{TENANT}'")
     postgres.copy("participants", data.participants, deadline - time.monotonic())
     postgres.run("alter table participants alter plan_manager_id drop default")
+    add_small_offices(postgres)

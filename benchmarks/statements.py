@@ -7,6 +7,7 @@ from uuid import UUID
 
 from benchmarks.data import TENANT
 from benchmarks.scenarios import FULL, GET, Scenario
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.participants import queries, store
 from plankeeper.participants.schemas import ParticipantListQuery
 
@@ -65,7 +66,7 @@ def _get_statement(get_many: Callable[..., Coroutine[Any, Any, Any]]) -> Stateme
     recorder = _StatementRecorder()
     _run(get_many(recorder, UUID(TENANT), [UUID(_ID_PLACEHOLDER)]))
     [(text, [tenant, [row_id]])] = recorder.statements
-    before, after = text.split("id = any ($2)")
+    before, after = text.split(HAS_ID)
     return Statement(f"{before}id = $2{after}", [tenant, row_id], id_at=1)
 
 

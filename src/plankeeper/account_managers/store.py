@@ -12,6 +12,7 @@ from plankeeper.account_managers.schemas import (
 )
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -24,7 +25,7 @@ ROW_COLUMNS: LiteralString = """
 TABLE_COLUMNS: LiteralString = "id, first_name, last_name, active, is_internal, deleted"
 FROM_MANAGERS: LiteralString = """from account_managers manager
     join users on users.plan_manager_id = $1 and users.id = manager.id"""
-WITH_IDS: LiteralString = "where manager.plan_manager_id = $1 and manager.id = any ($2)"
+WITH_IDS: LiteralString = f"where manager.plan_manager_id = $1 and {in_array('manager.id', '$2::uuid[]')}"
 IS_VISIBLE: LiteralString = """not manager.deleted and not manager.is_internal
         and ($2 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $2) = 0)"""
 
@@ -38,7 +39,7 @@ LIST = FilteredList(
         where manager.plan_manager_id = $1
     ) account_managers""",
     (
-        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("email",), "lower(email) = lower({})"),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
         Filter(("active",), "active = {}"),

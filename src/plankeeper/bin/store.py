@@ -6,6 +6,7 @@ from uuid import UUID
 
 from plankeeper.bin.schemas import BinEntry, BinKind, BinSummary
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 
 ENTRY_COLUMNS: LiteralString = "id, kind, resource_id, name, deleted_at, deleted_by"
 COLUMNS: LiteralString = f"{ENTRY_COLUMNS}, snapshot::json as snapshot"
@@ -66,7 +67,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, entry_id: UUID) -> BinE
     return await tx.one_or_none(BinEntry, DELETE, plan_manager_id, entry_id)
 
 
-DELETE_MANY = "delete from bin where plan_manager_id = $1 and id = any ($2::uuid[])"
+DELETE_MANY = f"delete from bin where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, entry_ids: Sequence[UUID]) -> None:

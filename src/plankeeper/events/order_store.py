@@ -8,6 +8,7 @@ from uuid import UUID
 
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.schemas import EventBatch, QueueState, SequencedEvent
 
 # The lock is taken in a statement of its own: the snapshot of a later one includes all positions assigned so far.
@@ -98,7 +99,7 @@ async def insert_positions(tx: Transaction, plan_manager_id: UUID, queue_ids: Se
     await tx.execute(INSERT_POSITIONS, plan_manager_id, queue_ids)
 
 
-DELETE_QUEUED = "delete from event_queue where plan_manager_id = $1 and id = any ($2::uuid[])"
+DELETE_QUEUED = f"delete from event_queue where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def delete_queued(tx: Transaction, plan_manager_id: UUID, queue_ids: Sequence[UUID]) -> None:

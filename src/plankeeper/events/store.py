@@ -7,6 +7,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
@@ -288,7 +289,7 @@ async def list_by_import(tx: Transaction, plan_manager_id: UUID, import_id: UUID
     return await tx.rows(Event, LIST_BY_IMPORT, plan_manager_id, import_id, after)
 
 
-GET_MANY: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = any ($2)"
+GET_MANY: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID]) -> list[Event]:

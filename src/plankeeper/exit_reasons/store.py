@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.exit_reasons.schemas import ExitReason
 
 COLUMNS: LiteralString = "id, name, parent_id"
@@ -23,7 +24,7 @@ async def list_all(db: Executor, plan_manager_id: UUID, limit: int) -> list[Exit
     return await db.rows(ExitReason, LIST_ALL, plan_manager_id, limit)
 
 
-LIST_EXISTING = "select id from exit_reasons where plan_manager_id = $1 and id = any ($2)"
+LIST_EXISTING = f"select id from exit_reasons where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID]) -> list[UUID]:
@@ -31,7 +32,7 @@ async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Se
     return await db.rows(UUID, LIST_EXISTING, plan_manager_id, exit_reason_ids)
 
 
-GET_MANY: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and id = any ($2) order by id"
+GET_MANY: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID]) -> list[ExitReason]:

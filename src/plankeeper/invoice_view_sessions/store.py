@@ -7,6 +7,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -24,7 +25,7 @@ COLUMNS: LiteralString = """
 LIST = FilteredList(
     "invoice_view_sessions",
     (
-        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("invoice_id",), "invoice_id = {}"),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
         Filter(("user_id",), "user_id = {}"),
@@ -54,7 +55,7 @@ async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionLi
 
 
 GET_MANY: LiteralString = f"""
-    select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and id = any ($2)
+    select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -64,7 +65,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, session_ids: Sequence[UU
 
 
 GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and id = any ($2)
+    select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -82,7 +83,7 @@ async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceV
 SELECT_FOR_UPDATE: LiteralString = f"""
     select {COLUMNS}
     from invoice_view_sessions
-    where plan_manager_id = $1 and id = any ($2)
+    where plan_manager_id = $1 and {HAS_ID}
     order by id
     for update
 """
@@ -152,7 +153,7 @@ async def list_stale(db: Executor, before: datetime, limit: int) -> list[StaleSe
 SELECT_STALE_FOR_UPDATE: LiteralString = f"""
     select {COLUMNS}
     from invoice_view_sessions
-    where plan_manager_id = $1 and id = any ($2) and session_ended is null and last_heartbeat < $3
+    where plan_manager_id = $1 and {HAS_ID} and session_ended is null and last_heartbeat < $3
     order by id
     for update skip locked
 """

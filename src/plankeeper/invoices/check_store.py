@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import in_array, records_of
 from plankeeper.invoices.warnings import CheckInput
 
 
@@ -42,7 +43,7 @@ GET_MANY = f"""
     left join participants participant on participant.plan_manager_id = $1
         and participant.id = invoice.participant_id
     left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
-    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
 """
 
 
@@ -56,7 +57,7 @@ GET_NEW = f"""
         select new.*,
             coalesce(btrim(invoice_number) <> '' and pm_provider_id is not null
                 and count(*) filter (where not is_deleted) over earlier > 0, false) as has_earlier_new_duplicate
-        from json_populate_recordset(null::invoices, $2) new
+        from {records_of("invoices")} new
         window earlier as (
             partition by pm_provider_id, invoice_number order by created_at, id
             rows between unbounded preceding and 1 preceding
@@ -99,12 +100,12 @@ async def earlier_duplicate_ids(db: Executor, plan_manager_id: UUID, invoice_id:
     return await db.rows(UUID, EARLIER_DUPLICATE_IDS, plan_manager_id, invoice_id, limit)
 
 
-SAME_NUMBER = """
+SAME_NUMBER = f"""
     select distinct other.id
     from invoices invoice
     join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
         and other.invoice_number = invoice.invoice_number
-    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
 """
 
 
@@ -122,11 +123,11 @@ class CheckResult(Struct):
     is_duplicate: bool
 
 
-SAVE_RESULTS = """
+SAVE_RESULTS = f"""
     update invoices invoice set
         errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
         updated_at = statement_timestamp()
-    from json_populate_recordset(null::invoices, $2) result
+    from {records_of("invoices")} result
     where invoice.plan_manager_id = $1 and invoice.id = result.id
         and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
             is distinct from (result.errors, result.error_codes, result.is_duplicate)

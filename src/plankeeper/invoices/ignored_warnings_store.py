@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID, in_array
 
 
 class IgnoredWarning(Struct):
@@ -70,12 +71,12 @@ class DisplayName(Struct):
     name: str | None
 
 
-GET_DISPLAY_NAMES = """
+GET_DISPLAY_NAMES = f"""
     select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
-    from participants where plan_manager_id = $1 and id = any ($2)
+    from participants where plan_manager_id = $1 and {HAS_ID}
     union all
     select id, nullif(btrim(entity_name), '') as name
-    from providers where plan_manager_id = $1 and id = any ($3)
+    from providers where plan_manager_id = $1 and {in_array("id", "$3::uuid[]")}
 """
 
 

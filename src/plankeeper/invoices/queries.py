@@ -5,6 +5,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -14,7 +15,7 @@ from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
 from plankeeper.search.conditions import INVOICE_TEXT
 
-IDS = Filter(("id",), "id = any ({}::uuid[])", is_narrow=True)
+IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
 NUMBER = Filter(("invoice_number",), "invoice_number = {}", is_narrow=True)
 # A pattern of the search: see plankeeper.search.terms.
 _NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, no place of a parameter

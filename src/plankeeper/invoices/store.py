@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.invoices.schemas import Invoice, InvoiceDetails, InvoiceRow, InvoiceWithLines, InvoiceWithLinesDetails
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
@@ -43,7 +44,7 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceW
     return await db.load(get_many, plan_manager_id, invoice_id)
 
 
-GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = any ($2) order by id"
+GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceWithLines]:
@@ -52,7 +53,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UU
 
 
 GET_MANY_WITHOUT_LINES = f"""
-    select {FULL_COLUMNS} from invoices where plan_manager_id = $1 and id = any ($2) order by id
+    select {FULL_COLUMNS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
 """
 
 
@@ -62,7 +63,7 @@ async def get_many_without_lines(db: Executor, plan_manager_id: UUID, invoice_id
 
 
 GET_MANY_DETAILS = f"""
-    select {FULL_COLUMNS}, updated_at from invoices where plan_manager_id = $1 and id = any ($2) order by id
+    select {FULL_COLUMNS}, updated_at from invoices where plan_manager_id = $1 and {HAS_ID} order by id
 """
 
 
@@ -72,7 +73,7 @@ async def get_many_details(db: Executor, plan_manager_id: UUID, invoice_ids: Seq
 
 
 GET_MANY_DETAILS_WITH_LINES = f"""
-    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and id = any ($2)
+    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -112,7 +113,7 @@ async def find_by_provider_and_number(
 
 
 SELECT_FOR_UPDATE = f"""
-    select id, {COLUMNS} from invoices where plan_manager_id = $1 and id = any ($2) order by id for update
+    select id, {COLUMNS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id for update
 """
 
 
@@ -138,7 +139,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
 
 UPDATE_MANY = f"""
     update invoices invoice set ({COLUMNS}) = (select {COLUMNS} from (select new.*) written)
-    from json_populate_recordset(null::invoices, $2) new
+    from {records_of("invoices")} new
     where invoice.plan_manager_id = $1 and invoice.id = new.id
 """
 
@@ -148,7 +149,7 @@ async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> N
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
-TOUCH = "update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and id = any ($2)"
+TOUCH = f"update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:

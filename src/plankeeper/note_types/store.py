@@ -6,6 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -13,11 +14,12 @@ from plankeeper.note_types.schemas import NoteType, NoteTypeDetails, NoteTypeLis
 
 COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color"
 ROW_COLUMNS: LiteralString = "id, note_type, badge_color, highlight_color"
+HAS_NUMBER: LiteralString = in_array("id", "$2::bigint[]")
 
 LIST = FilteredList(
     "note_types",
     (
-        Filter(("id",), "id = any ({}::text[]::bigint[])"),
+        Filter(("id",), in_array("id", "{0}::text[]::bigint[]"), is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
@@ -50,7 +52,7 @@ async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteTyp
 GET_MANY: LiteralString = f"""
     select {COLUMNS}
     from note_types
-    where plan_manager_id = $1 and id = any ($2)
+    where plan_manager_id = $1 and {HAS_NUMBER}
     order by id
 """
 
@@ -61,7 +63,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[
 
 
 GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from note_types where plan_manager_id = $1 and id = any ($2) order by id
+    select {COLUMNS}, updated_at from note_types where plan_manager_id = $1 and {HAS_NUMBER} order by id
 """
 
 
@@ -73,7 +75,7 @@ async def get_many_details(db: Executor, plan_manager_id: UUID, note_type_ids: S
 SELECT_FOR_UPDATE: LiteralString = f"""
     select {ROW_COLUMNS}
     from note_types
-    where plan_manager_id = $1 and id = any ($2)
+    where plan_manager_id = $1 and {HAS_NUMBER}
     order by id
     for update
 """

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -22,7 +23,7 @@ LIST = FilteredList(
     "participants",
     (
         *PARTICIPANT_FILTERS,
-        Filter(("id",), "id = any ({}::uuid[])", is_narrow=True),
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("participant_number",), "participant_number = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(

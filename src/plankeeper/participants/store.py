@@ -7,6 +7,7 @@ from uuid import UUID
 from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
+from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow, ParticipantVersion
 from plankeeper.participants.schemas import (
     Participant,
@@ -49,7 +50,7 @@ ACCOUNT_MANAGER_NAME: LiteralString = """
     ) manager on true
 """
 
-GET_MANY_SUMMARIES = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = any ($2)"
+GET_MANY_SUMMARIES = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def get_many_summaries(
@@ -69,7 +70,7 @@ async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Part
 
 GET_MANY = f"""
     select {FULL_COLUMNS}
-    from (select * from participants where plan_manager_id = $1 and id = any ($2)) participant
+    from (select * from participants where plan_manager_id = $1 and {HAS_ID}) participant
     {ACCOUNT_MANAGER_NAME}
     order by id
 """
@@ -82,7 +83,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, participant_ids: Sequenc
 
 GET_MANY_DETAILS = f"""
     select {FULL_COLUMNS}, participant.updated_at
-    from (select * from participants where plan_manager_id = $1 and id = any ($2)) participant
+    from (select * from participants where plan_manager_id = $1 and {HAS_ID}) participant
     {ACCOUNT_MANAGER_NAME}
 """
 
@@ -97,7 +98,7 @@ async def get_many_details(
 SELECT_FOR_UPDATE = f"""
     select id, {COLUMNS}
     from participants
-    where plan_manager_id = $1 and id = any ($2)
+    where plan_manager_id = $1 and {HAS_ID}
     order by id
     for update
 """
@@ -112,7 +113,7 @@ async def select_for_update(
 
 GET_MANY_VERSIONS = f"""
     select id, {COLUMNS}, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name, participant.xmin
-    from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and id = any ($2)
+    from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -132,10 +133,10 @@ async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_i
     return await tx.one_or_none(ParticipantSummary, SELECT_FOR_SHARE, plan_manager_id, participant_id)
 
 
-REFERENCE_NAMES = """
-    select id, name from account_managers where plan_manager_id = $1 and id = any ($2)
+REFERENCE_NAMES = f"""
+    select id, name from account_managers where plan_manager_id = $1 and {HAS_ID}
     union all
-    select id, name from exit_reasons where plan_manager_id = $1 and id = any ($2)
+    select id, name from exit_reasons where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -188,7 +189,7 @@ def _update(condition: LiteralString) -> LiteralString:
 
 # A set is planned as a hundred rows, for which PostgreSQL reads the whole table of a small office.
 _ONE: LiteralString = "new as materialized (select * from json_populate_record(null::participants, $2))"
-_MANY: LiteralString = "new as materialized (select * from json_populate_recordset(null::participants, $2))"
+_MANY: LiteralString = f"new as materialized {records_of('participants')}"
 _OLD: LiteralString = """
     old as (
         select old.status, old.state
@@ -257,9 +258,9 @@ async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -
     await tx.execute(DELETE, plan_manager_id, participant_id)
 
 
-DELETE_MANY = """
+DELETE_MANY = f"""
     with deleted as (
-        delete from participants where plan_manager_id = $1 and id = any ($2) returning status, state
+        delete from participants where plan_manager_id = $1 and {HAS_ID} returning status, state
     )
     insert into participant_counts (plan_manager_id, status, state, amount)
     select $1, status, coalesce(state, ''), -count(*) from deleted group by status, coalesce(state, '')

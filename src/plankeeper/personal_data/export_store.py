@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Raw, Struct
 
 from plankeeper.database.client import Executor
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
 from plankeeper.personal_data.import_store import IS_ROW_OF_PERSON
 from plankeeper.request_log.schemas import RequestBatch
@@ -110,7 +111,7 @@ async def list_access_records(db: Executor, plan_manager_id: UUID, ids: Sequence
     return _contents(await db.rows(StoredRow, LIST_ACCESS_RECORDS, plan_manager_id, ids))
 
 
-LIST_USERS: LiteralString = f"{ROW} users r where plan_manager_id = $1 and id = any ($2::uuid[]) order by id"
+LIST_USERS: LiteralString = f"{ROW} users r where plan_manager_id = $1 and {HAS_ID} order by id"
 LIST_DELIVERIES: LiteralString = (
     f"{ROW} webhook_deliveries r where plan_manager_id = $1 and event_id = any ($2::uuid[]) order by id"
 )

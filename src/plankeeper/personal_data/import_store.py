@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.personal_data.schemas import FileContent, ImportRowReference, ImportTexts
 
 LIST_FILES = """
@@ -12,7 +13,7 @@ LIST_FILES = """
     where plan_manager_id = $1
     order by id
 """
-DELETE_FILES = "delete from import_files where plan_manager_id = $1 and id = any ($2::uuid[])"
+DELETE_FILES = f"delete from import_files where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def list_files(db: Executor, plan_manager_id: UUID) -> list[FileContent]:
@@ -37,7 +38,7 @@ LIST_UNFINISHED_IMPORTS: LiteralString = f"""
         id = any ($4::uuid[]) or id in (select import_id from import_rows where {IS_ROW_OF_PERSON})
     )
 """
-DELETE_IMPORTS = "delete from imports where plan_manager_id = $1 and id = any ($2::uuid[])"
+DELETE_IMPORTS = f"delete from imports where plan_manager_id = $1 and {HAS_ID}"
 LIST_LEFT_OUT_ROWS: LiteralString = f"""
     select import_id, line_number from import_rows
     where outcome in ('rejected', 'unconfirmed') and {IS_ROW_OF_PERSON}
@@ -71,9 +72,9 @@ LIST_IMPORT_TEXTS = """
     from imports
     where plan_manager_id = $1 and (file_name ~* $2 or array_to_string(columns, ' ') ~* $2)
 """
-ERASE_FILE_NAMES = "update imports set file_name = '[erased]' where plan_manager_id = $1 and id = any ($2::uuid[])"
-ERASE_COLUMNS = """
-    update imports set columns = null, mapping = null where plan_manager_id = $1 and id = any ($2::uuid[])
+ERASE_FILE_NAMES = f"update imports set file_name = '[erased]' where plan_manager_id = $1 and {HAS_ID}"
+ERASE_COLUMNS = f"""
+    update imports set columns = null, mapping = null where plan_manager_id = $1 and {HAS_ID}
 """
 DELETE_MAPPINGS = """
     delete from import_mappings where plan_manager_id = $1 and column_name = any ($2::text[]) returning column_name

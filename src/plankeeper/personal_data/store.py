@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
 from plankeeper.personal_data.schemas import Mention, PersonEvent, ResponseRecord
 
@@ -36,9 +37,9 @@ async def has_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) 
     return await db.one(bool, HAS_EVENTS, plan_manager_id, str(participant_id))
 
 
-DELETE_UNUSED_USERS = """
+DELETE_UNUSED_USERS = f"""
     delete from users
-    where plan_manager_id = $1 and id = any ($2::uuid[])
+    where plan_manager_id = $1 and {HAS_ID}
         and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
         and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
         and not exists (
@@ -53,7 +54,7 @@ async def delete_unused_users(tx: Transaction, plan_manager_id: UUID, user_ids: 
     await tx.execute(DELETE_UNUSED_USERS, plan_manager_id, user_ids)
 
 
-LIST_USERS = "select id from users where plan_manager_id = $1 and id = any ($2::uuid[]) order by id"
+LIST_USERS = f"select id from users where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[UUID]:

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -16,7 +17,7 @@ LIST = FilteredList(
     "providers",
     (
         *PROVIDER_FILTERS,
-        Filter(("id",), "id = any ({}::uuid[])", is_narrow=True),
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("abn",), "abn = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),

@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.providers import count_store
 from plankeeper.providers.schemas import Provider, ProviderDetails
 
@@ -18,7 +19,7 @@ async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provide
     return await db.load(get_many, plan_manager_id, provider_id)
 
 
-GET_MANY = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and id = any ($2) order by id"
+GET_MANY = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
@@ -27,7 +28,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[U
 
 
 GET_MANY_DETAILS = f"""
-    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and id = any ($2) order by id
+    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id
 """
 
 
@@ -94,7 +95,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> P
     return deleted
 
 
-DELETE_MANY = f"delete from providers where plan_manager_id = $1 and id = any ($2) returning id, {COLUMNS}"
+DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:

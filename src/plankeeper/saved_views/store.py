@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.saved_views.schemas import SavedView
 
 COLUMNS: LiteralString = "id, owner_id, list_kind, name, query, is_shared, created_at"
@@ -53,7 +54,7 @@ async def list_all(db: Executor, plan_manager_id: UUID) -> list[SavedView]:
     return await db.rows(SavedView, LIST_ALL, plan_manager_id)
 
 
-DELETE_MANY = "delete from saved_views where plan_manager_id = $1 and id = any ($2::uuid[])"
+DELETE_MANY = f"delete from saved_views where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, view_ids: Sequence[UUID]) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import in_array, records_of
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
@@ -48,9 +49,9 @@ FROM_SELECTED_MEMBERS: LiteralString = """
 LIST = FilteredList(
     "team_members",
     (
-        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("participant_id",), "participant_id = {}", is_narrow=True),
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
-        Filter(("participant_id",), "participant_id = {}"),
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
@@ -205,7 +206,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(INSERT, plan_manager_id, records)
 
 
-UPDATE_MANY = """
+UPDATE_MANY = f"""
     update team_members member set
         first_name = new.first_name, last_name = new.last_name, role = new.role,
         phone_number = new.phone_number, note = new.note, secondary_email = new.secondary_email,
@@ -213,7 +214,7 @@ UPDATE_MANY = """
         city = new.city, state = new.state, postcode = new.postcode,
         pm_profile_id = new.pm_profile_id, contact_priority = new.contact_priority,
         updated_at = statement_timestamp()
-    from json_populate_recordset(null::team_members, $2) new
+    from {records_of("team_members")} new
     where member.plan_manager_id = $1 and member.participant_id = new.participant_id
         and member.id = new.id
 """
@@ -224,9 +225,9 @@ async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> N
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
-CLEAR_CHANGED_PRIORITIES = """
+CLEAR_CHANGED_PRIORITIES = f"""
     update team_members member set contact_priority = null
-    from json_populate_recordset(null::team_members, $2) new
+    from {records_of("team_members")} new
     where member.plan_manager_id = $1 and member.participant_id = new.participant_id
         and member.id = new.id and member.contact_priority is distinct from new.contact_priority
 """
@@ -253,7 +254,10 @@ async def grant_permissions(tx: Transaction, plan_manager_id: UUID, records: str
 
 REVOKE_PERMISSIONS = """
     delete from team_member_permissions granted
-    using json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[]), permissions permission
+    using (
+        select * from json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[])
+        limit json_array_length($2) -- see `records_of`
+    ) record, permissions permission
     where granted.plan_manager_id = $1 and granted.participant_id = record.participant_id
         and granted.team_member_id = record.id and permission.id = granted.permission_id
         and permission.name <> all (coalesce(record.permissions, '{}'))

@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
 
 
 class User(Struct):
@@ -23,9 +24,10 @@ async def get_by_emails(db: Executor, plan_manager_id: UUID, emails: Sequence[st
     return await db.rows(User, GET_BY_EMAILS, plan_manager_id, emails)
 
 
-GET_BY_IDS_OR_EMAILS = """
-    select id, email from users
-    where plan_manager_id = $1 and (id = any ($2::uuid[]) or lower(email) = any ($3))
+GET_BY_IDS_OR_EMAILS = f"""
+    select id, email from users where plan_manager_id = $1 and {HAS_ID}
+    union
+    select id, email from users where plan_manager_id = $1 and lower(email) = any ($3)
 """
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows
@@ -27,7 +28,10 @@ ROW_COLUMNS: LiteralString = f"""{COLUMNS},
 
 LIST = FilteredList(
     "webhook_endpoints",
-    (Filter(("id",), "id = any ({}::uuid[])"), Filter(("updated_since",), "updated_at >= {}", materialize=True)),
+    (
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+    ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 
@@ -41,7 +45,7 @@ async def count_matching(db: Executor, plan_manager_id: UUID, query: WebhookEndp
     return await LIST.count(db, plan_manager_id, query)
 
 
-GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and id = any ($2)"
+GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[UUID]) -> list[WebhookEndpoint]:
@@ -50,7 +54,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[U
 
 
 GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from webhook_endpoints where plan_manager_id = $1 and id = any ($2)
+    select {COLUMNS}, updated_at from webhook_endpoints where plan_manager_id = $1 and {HAS_ID}
 """
 
 
