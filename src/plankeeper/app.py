@@ -117,7 +117,7 @@ def openapi_document() -> str:
 def create_app() -> ASGIApp:
     """The application that a worker of the server runs, with the settings of its environment."""
     settings = Settings.read()
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, in_background=True)
     passwords.use_process()
     return build_app(settings)
 
@@ -288,6 +288,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
                 await services.request_log_buffer.close()
             if services.telemetry:
                 await services.telemetry.close()
+            logs.flush()  # uvicorn ends the process with a signal, without Python's exit handlers
 
 
 def _tune_garbage_collection() -> None:

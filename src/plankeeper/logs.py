@@ -1,8 +1,10 @@
 """Logs: one JSON object per line on standard error. Error messages are left out, as they may contain personal data."""
 
+import atexit
 import logging
 import os
 import re
+import select
 import sys
 import threading
 import traceback
@@ -14,6 +16,9 @@ from typing import Any
 import msgspec
 
 LEVELS = ("debug", "info", "warning", "error")
+
+MAX_BUFFERED_BYTES = 4 * 2**20  # of each process, for lines that can't be written yet: about 15,000
+FLUSH_TIMEOUT = 1.0  # seconds
 
 log = logging.getLogger("plankeeper")
 
@@ -64,12 +69,91 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     return list(traceback.extract_tb(error.__traceback__))
 
 
-def configure(level: str = "info") -> None:
+class _BackgroundWriter:
+    """Writes lines to standard error in a thread, so that a reader that stops doesn't stop the process.
+
+    Lines that exceed the buffer, and lines that can't be written, such as to a full disk, are dropped and counted.
+    """
+
+    def __init__(self) -> None:
+        self.dropped_lines = 0
+        self._changed = threading.Condition()
+        self._chunks: list[bytes] = []
+        self._unwritten_bytes = 0  # of the chunks, and of those that the thread writes
+        self._has_thread = False
+        self._is_line_cut = False  # the last bytes that were written are the beginning of a line
+
+    def write(self, text: str) -> None:
+        """As a stream of a logging handler."""
+        self.append(text.encode())
+
+    def append(self, lines: bytes) -> None:
+        with self._changed:
+            if self._unwritten_bytes + len(lines) > MAX_BUFFERED_BYTES:
+                self.dropped_lines += lines.count(b"\n")
+                return
+            self._chunks.append(lines)
+            self._unwritten_bytes += len(lines)
+            if not self._has_thread:
+                self._has_thread = True
+                threading.Thread(target=self._run, name="log writer", daemon=True).start()
+                atexit.register(self.wait)
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until everything is written, for FLUSH_TIMEOUT at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._unwritten_bytes, FLUSH_TIMEOUT)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._chunks)
+                lines, self._chunks = b"".join(self._chunks), []
+            dropped = self._write(lines)
+            with self._changed:
+                self.dropped_lines += dropped
+                self._unwritten_bytes -= len(lines)
+                self._changed.notify_all()
+
+    def _write(self, lines: bytes) -> int:
+        """Write lines, and return how many of them were not written completely."""
+        start = b"\n" if self._is_line_cut else b""
+        view, position = memoryview(start + lines), 0
+        try:
+            while position < len(view):
+                try:
+                    position += os.write(2, view[position:])
+                except BlockingIOError:  # another program made the pipe non-blocking
+                    select.select([], [2], [])
+        except OSError:
+            pass
+        if position:
+            self._is_line_cut = view[position - 1] != ord("\n")
+        return lines.count(b"\n", max(0, position - len(start)))
+
+
+_writer = _BackgroundWriter()
+
+
+def dropped_lines() -> int:
+    """How many lines of this process were dropped."""
+    return _writer.dropped_lines
+
+
+def flush() -> None:
+    """Wait until the lines of this process are written, for FLUSH_TIMEOUT at most."""
+    _writer.wait()
+
+
+def configure(level: str = "info", *, in_background: bool = False) -> None:
     """Log everything in this process as JSON, also warnings of Python and exceptions that nothing else handles.
 
     `level` is for Plankeeper's own lines. Libraries log warnings and errors; uvicorn also logs its start at `debug`.
+    `in_background`: for processes of a server, in which nothing may wait for the reader of the log.
     """
-    handler = logging.StreamHandler()
+    # Without a stream, the handler writes to sys.stderr.
+    handler = logging.StreamHandler(_writer if in_background else None)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -102,6 +186,4 @@ def _log_uncaught_in_thread(arguments: threading.ExceptHookArgs) -> None:
 
 def write(entries: Sequence[msgspec.Struct]) -> None:
     """Write log entries directly: logging handlers would cost more than the request itself."""
-    text = _encoder.encode_lines(entries)
-    while text:
-        text = text[os.write(2, text) :]
+    _writer.append(_encoder.encode_lines(entries))

@@ -10,6 +10,8 @@ import platform
 import resource
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from prometheus_client import (
@@ -25,7 +27,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from plankeeper import __version__, version
+from plankeeper import __version__, logs, server_folder, version
 from plankeeper.database.client import Database
 from plankeeper.http.instrumentation import DurationHistogramCollector
 
@@ -49,6 +51,7 @@ EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a po
 MAIL_ATTEMPTS = Counter("plankeeper_mail_attempts", "Attempts to send a mail.", ["outcome"])
 WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
 SLOW_STATEMENTS = Counter("plankeeper_slow_statements", "Statements that took longer than the threshold.")
+LOG_LINES_DROPPED = Counter("plankeeper_log_lines_dropped", "Log lines that could not be written.")
 SIGN_IN_FAILURES = Counter("plankeeper_sign_in_failures", "Failed attempts to sign in to the console.", ["reason"])
 
 # One worker of each server measures these in the database; in the others they are 0. See monitoring.py.
@@ -124,18 +127,39 @@ class ProcessMetrics:
         self._memory = PROCESS_MEMORY.labels(kind)
         self._open_files = PROCESS_OPEN_FILES.labels(kind)
         self._counted_seconds = 0.0
+        self._counted_dropped_lines = 0
+        # One of each file that this process has in the folder of the server.
+        self._stored_values: list[Any] = [self._cpu, self._memory, self._open_files]
         PROCESS_MAX_FILES.labels(kind).set(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
     def update(self) -> None:
+        for each in self._stored_values:
+            _restore_file(each)
         seconds = time.process_time()
         self._cpu.inc(seconds - self._counted_seconds)
         self._counted_seconds = seconds
+        dropped = logs.dropped_lines()
+        LOG_LINES_DROPPED.inc(dropped - self._counted_dropped_lines)
+        self._counted_dropped_lines = dropped
         try:
             with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - once a second: a Path takes twice as long
                 self._memory.set(int(file.read().split()[1]) * resource.getpagesize())
             self._open_files.set(len(os.listdir("/proc/self/fd")))  # noqa: PTH208 - as above
         except FileNotFoundError:
             pass  # not on Linux
+
+
+def _restore_file(metric: Any) -> None:
+    """Write the file of a metric again if somebody removed it: only this process still has its contents."""
+    file = getattr(metric._value, "_file", None)  # noqa: SLF001 - the library has no function for this
+    if file is None or os.path.exists(file._fname):  # noqa: PTH110, SLF001 - once a second
+        return
+    complete = Path(f"{file._fname}.new")  # noqa: SLF001 - as above
+    with suppress(FileNotFoundError):  # the supervisor hasn't made the folder again yet
+        complete.write_bytes(file._m[:])  # noqa: SLF001 - as above
+        complete.rename(file._fname)  # noqa: SLF001 - as above
+        file.close()
+        file.__init__(file._fname)  # noqa: SLF001 - as above
 
 
 async def watch(db: Database, admission: InFlightCounter) -> None:
@@ -172,20 +196,37 @@ class BuildInfoCollector(Collector):
         yield info
 
 
+class ServerCollector(Collector):
+    """The metrics of all processes of this server, from the files in their folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        while self._folder.is_dir():
+            try:
+                return list(_multiprocess.MultiProcessCollector(None, self._folder).collect())
+            except FileNotFoundError:  # a process was replaced, or somebody removed the folder
+                continue
+        return []
+
+
 def registry() -> CollectorRegistry:
-    """The metrics of all workers if they share a directory (PROMETHEUS_MULTIPROC_DIR), otherwise of this process."""
-    source: Collector = REGISTRY
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        source = _multiprocess.MultiProcessCollector(None)
+    """The metrics of all processes of the server, or of this process if it belongs to none."""
+    folder = server_folder.path()
     exposed = CollectorRegistry()
     exposed.register(BuildInfoCollector())
-    exposed.register(DurationHistogramCollector(source))
+    exposed.register(DurationHistogramCollector(ServerCollector(folder) if folder else REGISTRY))
     return exposed
 
 
-def forget_worker(pid: int | None) -> None:
-    """Drop the gauges of a worker that has exited."""
+def hand_over(pid: int | None, successor: int | None) -> None:
+    """Drop the gauges of a process that has ended. Its successor, which was just started, continues its counters."""
+    folder = server_folder.path()
     _multiprocess.mark_process_dead(pid)
+    if folder is not None and not (folder / f"counter_{successor}.db").exists():
+        with suppress(FileNotFoundError):
+            (folder / f"counter_{pid}.db").rename(folder / f"counter_{successor}.db")
 
 
 def render() -> bytes:

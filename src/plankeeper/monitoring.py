@@ -3,14 +3,12 @@
 import asyncio
 import fcntl
 import logging
-import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
-from plankeeper import metrics
+from plankeeper import metrics, server_folder
 from plankeeper.api_keys import store as key_store
 from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.database import schema
@@ -84,11 +82,11 @@ async def measure(db: Database) -> None:
 @asynccontextmanager
 async def _only_on_this_server() -> AsyncGenerator[None]:
     """Wait until no other worker of this server measures. A worker without others needs no lock."""
-    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    folder = server_folder.path()
     if folder is None:
         yield
         return
-    with (Path(folder) / "monitoring.lock").open("w") as lock:
+    with (folder / "monitoring.lock").open("w") as lock:
         while not _try_lock(lock.fileno()):  # noqa: ASYNC110 - only the system knows the holder of the lock
             await asyncio.sleep(INTERVAL)
         yield

@@ -86,6 +86,12 @@ def parse_positive(value: str) -> int:
     raise ValueError("a whole number above 0")
 
 
+def parse_seconds(value: str) -> int:
+    if value.isdecimal() and int(value) <= 3600:
+        return int(value)
+    raise ValueError("seconds from 0 to 3600")
+
+
 def parse_rate_limit(value: str) -> int:
     """`600/minute` as 600, `off` as 0; raises ValueError with what is expected."""
     if value == "off":

@@ -57,6 +57,13 @@ class Settings:
         parsers.parse_workers,
         "The number of worker processes of `serve`. Empty: one per processor core.",
     )
+    drain_delay: int = setting(
+        "PLANKEEPER_DRAIN_DELAY",
+        "0",
+        parsers.parse_seconds,
+        "How long `serve` continues to serve after SIGTERM while `/readyz` returns 503, in seconds, so that"
+        " [load balancers](operations.md#restart-without-failed-requests) send no more requests when it stops.",
+    )
     pool_size: int = setting(
         "PLANKEEPER_POOL_SIZE",
         "10",

@@ -102,14 +102,16 @@ class ServeProcess:
         )  # fmt: skip
         atexit.register(self.process.kill)  # a test that fails leaves no server behind
         self.lines: list[str] = []
-        # With the sample data, it prints its welcome after the log line.
-        self._last_line = "Plankeeper is ready." if "--demo" in arguments else START_EVENT
+        # With the sample data, it prints a welcome instead of the log line.
+        is_demo = "--demo" in arguments
+        self._last_line = "Plankeeper is ready." if is_demo else START_EVENT
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         assert self._ready.wait(120), self.lines
         assert self.process.poll() is None, self.lines
-        self.url: str = self.start_line["address"]
+        address = "Listening on:" if "PLANKEEPER_PUBLIC_URL" in settings else "Console:"
+        self.url: str = self.output_value(address).removesuffix("/console") if is_demo else self.start_line["address"]
 
     def _read(self) -> None:
         assert self.process.stdout is not None

@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -90,7 +91,7 @@ def test_only_a_level_below_warning_writes_requests() -> None:
 PROGRAM = """
 import logging, sys, threading, warnings
 from plankeeper import logs
-logs.configure(sys.argv[1])
+logs.configure(sys.argv[1], in_background=sys.argv[2] == "in background")
 for name in ("plankeeper", "uvicorn.error", "httpcore"):
     for level in ("debug", "info", "warning", "error"):
         logging.getLogger(name).log(getattr(logging, level.upper()), "%s %s", name, level)
@@ -102,6 +103,7 @@ int("Quartermaine")
 """
 
 
+@pytest.mark.parametrize("way", ["at once", "in background"])
 @pytest.mark.parametrize(
     "level, own, uvicorn",
     [
@@ -111,8 +113,8 @@ int("Quartermaine")
         ("error", ["error"], ["error"]),
     ],
 )
-def test_everything_that_a_process_logs_is_json(level: str, own: list[str], uvicorn: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, level], capture_output=True, text=True, check=False)
+def test_everything_that_a_process_logs_is_json(way: str, level: str, own: list[str], uvicorn: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, level, way], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert SECRET not in done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]
@@ -124,3 +126,85 @@ def test_everything_that_a_process_logs_is_json(level: str, own: list[str], uvic
         "a thread failed", "the process failed",
     ]  # fmt: skip
     assert bool([each for each in events if "careful" in each]) == (level != "error")
+
+
+WRITER = """
+import logging, resource, signal
+from plankeeper import logs
+logs.configure(in_background=True)
+
+def write(count):
+    for number in range(count):
+        logs.log.info("a line", extra={"number": number})
+"""
+
+
+def start_writer(program: str, stderr: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER + program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_nobody_waits_for_a_reader_that_stops(is_blocking: bool) -> None:
+    program = f"""
+import os
+os.set_blocking(2, {is_blocking})
+logs.MAX_BUFFERED_BYTES = 200_000
+write(5000)
+print(logs.dropped_lines(), flush=True)
+input()
+"""
+    with start_writer(program, subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        dropped = int(process.stdout.readline())  # before anything is read from the log
+        process.stdin.write("\n")
+        process.stdin.close()
+        numbers = [json.loads(line)["number"] for line in process.stderr]
+    assert process.returncode == 0
+    assert dropped > 0
+    assert numbers == list(range(5000 - dropped))
+
+
+def test_lines_that_do_not_fit_on_the_disk_are_dropped_and_counted() -> None:
+    program = """
+write(100)
+logs.flush()
+print(logs.dropped_lines())
+"""
+    with open("/dev/full", "w") as full, start_writer(program, full) as process:  # noqa: PTH123 - a device
+        stdout, _ = process.communicate()
+    assert (process.returncode, stdout) == (0, "100\n")
+
+
+def test_a_line_that_was_cut_ends_before_the_next_one(tmp_path: Path) -> None:
+    """A limit of the file's size cuts a line where a full disk would, and is then lifted."""
+    program = """
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+write(30)
+logs.flush()
+write(3)
+logs.flush()
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+write(5)
+logs.flush()
+print(logs.dropped_lines())
+"""
+    file = tmp_path / "log"
+    with file.open("w") as stderr, start_writer(program, stderr) as process:
+        stdout, _ = process.communicate()
+    *before, cut = file.read_text()[:1000].splitlines()
+    after = file.read_text()[1000:]
+    assert not cut.endswith("}")
+    assert [json.loads(line)["number"] for line in before] == list(range(len(before)))
+    start, *lines = after.splitlines()
+    assert start == ""
+    assert [json.loads(line)["number"] for line in lines] == list(range(5))
+    assert int(stdout) == 33 - len(before)

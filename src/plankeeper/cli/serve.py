@@ -4,7 +4,7 @@ import os
 import socket
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
@@ -34,7 +34,11 @@ from plankeeper.cli.startup import (
 )
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server_folder import ServerFolder
 from plankeeper.settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
 
 _ADDRESS_PLACEHOLDER = "{address}"
 
@@ -85,9 +89,7 @@ def serve(
 
 def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, for_people: bool) -> None:
     changed = changed_settings()
-    with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
-        # Each process can report the metrics of all. The library reads the variable when it is imported.
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    with embedded_cluster(settings) as cluster, ServerFolder() as folder:
         dsn = serving_dsn(settings, cluster)
         lines = run(_prepare(settings, cluster, demo=demo, for_people=for_people))
         if cluster and cluster.note:
@@ -98,8 +100,8 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
             os.environ["PLANKEEPER_SECRET_KEY_FILE"] = str(settings.secret_key_path.absolute())
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
-        os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
-        _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None), build)
+        os.environ[LOCK_FILE_VARIABLE] = str(folder.path / "passwords.lock")
+        _serve(settings, cluster, folder, _Announcement(settings, changed, lines if for_people else None), build)
 
 
 def _allow_webhooks_to_loopback() -> None:
@@ -146,7 +148,7 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
 
 
 class _Announcement:
-    """What happens when the server is ready: a log line, sentences if people read them, the start of `--build-docs`."""
+    """What happens when the server is ready: a log line, or sentences for people, and the start of `--build-docs`."""
 
     def __init__(self, settings: Settings, changed: dict[str, str], lines: list[str] | None) -> None:
         self._settings, self._changed, self._lines = settings, changed, lines
@@ -154,10 +156,10 @@ class _Announcement:
     def __call__(self, sock: socket.socket, build: DocumentationBuild | None) -> None:
         host, port = sock.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        log_start(
-            "the server is started", self._settings, self._changed, workers=self._settings.workers, address=address
-        )
-        if self._lines is not None:
+        if self._lines is None:
+            more = {"workers": self._settings.workers, "address": address}
+            log_start("the server is started", self._settings, self._changed, **more)
+        else:
             self._print(address, self._lines)
         if build:
             build.start()
@@ -174,16 +176,38 @@ class _Announcement:
 
 
 def _serve(
-    settings: Settings, cluster: Cluster | None, announce: _Announcement, build: DocumentationBuild | None
+    settings: Settings,
+    cluster: Cluster | None,
+    folder: ServerFolder,
+    announce: _Announcement,
+    build: DocumentationBuild | None,
 ) -> None:
+    from plankeeper import logs
+    from plankeeper.cli.supervisor import Supervisor, WebhookProcess
+
+    logs.configure(settings.log_level, in_background=True)
+    sock = _listen(settings)
+    if settings.metrics_port is not None:
+        serve_metrics(settings.host, settings.metrics_port)
+    with build or nullcontext():
+        Supervisor(
+            _uvicorn_config(settings),
+            sock,
+            cluster,
+            folder,
+            WebhookProcess(enabled=settings.webhook_worker),
+            lambda: announce(sock, build),
+            drain_delay=settings.drain_delay,
+        ).run()
+
+
+def _uvicorn_config(settings: Settings) -> "uvicorn.Config":
     import uvicorn
 
-    from plankeeper import logs
-    from plankeeper.cli.supervisor import DRAIN_SECONDS, Supervisor, WebhookProcess
+    from plankeeper.cli.supervisor import DRAIN_SECONDS
     from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT
 
-    logs.configure(settings.log_level)
-    config = uvicorn.Config(
+    return uvicorn.Config(
         "plankeeper.app:create_app",
         factory=True,
         host=settings.host,
@@ -201,13 +225,6 @@ def _serve(
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
     )
-    sock = _listen(settings)
-    if settings.metrics_port is not None:
-        serve_metrics(settings.host, settings.metrics_port)
-    with build or nullcontext():
-        Supervisor(
-            config, sock, cluster, WebhookProcess(enabled=settings.webhook_worker), lambda: announce(sock, build)
-        ).run()
 
 
 def _listen(settings: Settings) -> socket.socket:

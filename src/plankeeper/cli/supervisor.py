@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import get_context, resource_tracker
@@ -14,6 +15,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from plankeeper import logs, metrics
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server_folder import ServerFolder
 from plankeeper.webhooks.process import run_as_sidecar
 
 log = logs.log
@@ -33,11 +35,12 @@ class WebhookProcess:
         """Start the process if it is not running."""
         if not self._enabled or (self._process and self._process.is_alive()):
             return
-        if self._process:
-            metrics.forget_worker(self._process.pid)
-            metrics.WORKER_RESTARTS.labels("webhook").inc()
+        previous = self._process
         self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper webhook-worker")
         self._process.start()
+        if previous:
+            metrics.hand_over(previous.pid, self._process.pid)
+            metrics.WORKER_RESTARTS.labels("webhook").inc()
 
     @property
     def is_alive(self) -> bool:
@@ -58,7 +61,8 @@ class WebhookProcess:
 class Supervisor(Multiprocess):
     """uvicorn's supervisor, which replaces dead workers, extended to the webhook process and the embedded PostgreSQL.
 
-    `on_ready` is called once, when the first worker accepts requests.
+    `on_ready` is called once, when the first worker accepts requests. `drain_delay`: after SIGTERM, the server serves
+    for so many seconds, while `/readyz` says that it stops. A second signal stops it at once.
     """
 
     def __init__(
@@ -66,11 +70,17 @@ class Supervisor(Multiprocess):
         config: uvicorn.Config,
         sock: socket.socket,
         cluster: Cluster | None,
+        folder: ServerFolder,
         webhook_process: WebhookProcess,
         on_ready: Callable[[], None],
+        *,
+        drain_delay: int,
     ) -> None:
         super().__init__(config, [sock])
         self._cluster = cluster
+        self._folder = folder
+        self._drain_delay = drain_delay
+        self._drained_at: float | None = None
         self._webhook_process = webhook_process
         self._on_ready = on_ready
         self._metrics = metrics.ProcessMetrics("supervisor")
@@ -87,18 +97,30 @@ class Supervisor(Multiprocess):
         else:
             log.error("no worker is ready yet")
 
+    def handle_term(self) -> None:
+        if self._drained_at is None and self._drain_delay:
+            self._folder.begin_draining()
+            self._drained_at = time.monotonic() + self._drain_delay
+            log.info("the server is draining", extra={"seconds": self._drain_delay})
+        else:
+            super().handle_term()
+
     def keep_subprocess_alive(self) -> None:
+        if self._drained_at is not None and time.monotonic() >= self._drained_at:
+            self.should_exit.set()
+        self._folder.ensure()
         if self._cluster:
             _ensure_cluster(self._cluster.ensure)
-        previous_pids = {process.pid for process in self.processes}
+        previous_pids = [process.pid for process in self.processes]
         with _interrupts_blocked():
             if not self.should_exit.is_set():
                 self._webhook_process.ensure()
             super().keep_subprocess_alive()
-        for pid in previous_pids - {process.pid for process in self.processes}:
-            metrics.forget_worker(pid)
-            log.error("a worker ended unexpectedly and is replaced", extra={"pid": pid})
-            metrics.WORKER_RESTARTS.labels("api").inc()
+        for previous_pid, process in zip(previous_pids, self.processes, strict=True):
+            if process.pid != previous_pid:
+                metrics.hand_over(previous_pid, process.pid)
+                log.error("a worker ended unexpectedly and is replaced", extra={"pid": previous_pid})
+                metrics.WORKER_RESTARTS.labels("api").inc()
         self._update_metrics()
 
     def _update_metrics(self) -> None:
@@ -107,6 +129,9 @@ class Supervisor(Multiprocess):
         self._metrics.update()
 
     def terminate_all(self) -> None:
+        # Otherwise, the system would accept connections until this process ends, and nobody would serve them.
+        for sock in self.sockets:
+            sock.close()
         self._webhook_process.terminate()
         super().terminate_all()
 

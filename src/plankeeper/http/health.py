@@ -1,5 +1,6 @@
 """Health checks for load balancers and process managers, and metrics. They require no API key."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Protocol
@@ -7,12 +8,15 @@ from typing import Protocol
 from starlette.responses import Response as StarletteResponse
 from starlette.types import Receive, Scope, Send
 
+from plankeeper import server_folder
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.database.unavailability import SENTENCES, WriteCheck, find_cause
+from plankeeper.database.unavailability import SENTENCES, Cause, WriteCheck, find_cause
 from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.responses import Response, error_response, log
+
+READINESS_TIMEOUT = 1.8  # seconds, so that the response takes less than 2
 
 # Each of these shows that a proxy sent the request.
 _PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
@@ -104,14 +108,26 @@ def _not_ready_error(detail: str) -> ApiError:
 def readiness_check(db: Database) -> _HealthCheckFunction:
     """200 if the database responds, can write and has the expected schema or a compatible one.
 
-    Otherwise 503 with the reason.
+    Otherwise, and while the server is draining, 503 with the reason.
     """
     write_check = WriteCheck(db)
 
+    async def measure() -> tuple[schema.SchemaVersion | None, Cause | None]:
+        return await schema.current_version(db), await write_check.cause()
+
     async def check() -> Response:
+        if server_folder.is_draining():
+            raise _not_ready_error("The server is about to stop.")
+        measuring = asyncio.create_task(measure())
+        # The database may not even respond to the cancellation, so nothing waits for it.
+        done, _ = await asyncio.wait({measuring}, timeout=READINESS_TIMEOUT)
+        if not done:
+            measuring.cancel()
+            measuring.add_done_callback(lambda task: task.cancelled() or task.exception())
+            log.warning("not ready", extra={"reason": "down"})
+            raise _not_ready_error(SENTENCES["down"])
         try:
-            version = await schema.current_version(db)
-            cause = await write_check.cause()
+            version, cause = measuring.result()
         except Exception as error:
             cause = find_cause(error)
             log.warning("not ready", extra={"reason": cause}, exc_info=error)

@@ -105,12 +105,13 @@ class RequestInstrumentation:
             asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self.flush)
 
     def flush(self) -> None:
-        """Write the buffered log entries and metrics."""
+        """Write the buffered metrics and log entries."""
         self._flush_scheduled = False
-        entries, self._entries = self._entries, []
-        logs.write(entries)
         for histogram in self._histograms.values():
             histogram.flush()
+        entries, self._entries = self._entries, []
+        if entries:
+            logs.write(entries)
 
 
 def _log_entry(state: RequestState, method: str, route: str | None, status: int, seconds: float) -> AccessLogEntry:

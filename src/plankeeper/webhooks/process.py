@@ -25,7 +25,7 @@ def run_as_sidecar() -> None:
 
     os.nice(NICENESS)
     settings = Settings.read()
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, in_background=True)
     try:
         uvloop.run(_run_until_parent_exits(settings))
     except Exception:  # noqa: BLE001 - multiprocessing would print the traceback with the text of the exception

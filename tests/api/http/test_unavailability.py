@@ -1,11 +1,16 @@
 """A database that can't write, accepts no connection or has another schema: clients and operators learn which it is."""
 
+import asyncio
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+import asyncpg
 import httpx
 import pytest
 from uuid_utils.compat import uuid7
@@ -212,3 +217,41 @@ async def _count_checks(server: RunningServer) -> int:
     for _ in range(10):
         assert await check.cause() is None
     return opened
+
+
+def test_readiness_responds_while_the_database_hangs(cluster: SharedCluster) -> None:
+    dsn = cluster.new_database()
+    server = RunningServer(dsn).start()
+    url = f"{server.url}/readyz"
+    assert httpx.get(url).status_code == 200
+    pids = backends(dsn)
+    assert pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        # The time is for a busy machine: a statement may take 30 seconds.
+        stopped = httpx.get(url, timeout=15)
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert (stopped.status_code, stopped.json()["detail"]) == (503, SENTENCES["down"])
+    wait_until(lambda: httpx.get(url).status_code == 200)
+    server.stop()
+
+
+def backends(dsn: str) -> list[int]:
+    """The processes of PostgreSQL that serve the connections of a server."""
+    name = urlsplit(dsn).path.removeprefix("/")
+
+    async def read() -> list[int]:
+        connection = await asyncpg.connect(dsn)
+        try:
+            rows = await connection.fetch(
+                "select pid from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()", name
+            )
+        finally:
+            await connection.close()
+        return [row["pid"] for row in rows]
+
+    return asyncio.run(read())

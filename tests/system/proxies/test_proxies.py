@@ -1,12 +1,10 @@
 """The documented configurations of nginx and HAProxy, in front of a real server: the console and the API work."""
 
-import os
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -18,78 +16,13 @@ from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.console import PASSWORD
 from support.folder import temporary_folder
-from support.pages import blocks, substitute
 from support.program import ServeProcess, run_plankeeper
-from support.proxies import PROGRAMS, free_port, require_program, start_proxy, write_certificates
+from support.proxies import COMMANDS, HOST, PROGRAMS, Ports, free_port, require_program, start_proxy, write_certificates
 from support.receiver import Receiver
 from support.server import wait_until
 
-HOST = "plans.example.com"
 HSTS = "max-age=31536000"
 IMPORT_BYTES = 8 * 1024 * 1024
-# The documented blocks stand for a whole file of HAProxy, and for a part of nginx's.
-NGINX_FILE = """
-daemon off;
-{user}
-pid {folder}/nginx.pid;
-error_log stderr;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-{block}
-}}
-"""
-
-
-class Ports(NamedTuple):
-    http: int
-    https: int
-
-
-def documented_block(language: str) -> str:
-    """The block of docs/operations.md with the configuration of a proxy in front of Plankeeper."""
-    [block] = [each.text for each in blocks("docs/operations.md") if each.language == language and HOST in each.text]
-    return block
-
-
-def nginx_command(folder: Path, ports: Ports, backend: str) -> list[str]:
-    block = substitute(
-        documented_block("nginx"),
-        {
-            r"^    listen 80;": f"    listen 127.0.0.1:{ports.http};",
-            r"^    listen 443 ssl;": f"    listen 127.0.0.1:{ports.https} ssl;",
-            r"/etc/ssl/plans\.example\.com\.pem": f"{folder}/chain.pem",
-            r"/etc/ssl/private/plans\.example\.com\.key": f"{folder}/key.pem",
-            r"10\.0\.0\.11:8000": backend,
-            r"^    server 10\.0\.0\.12:8000;\n": "",
-        },
-    )
-    user = "user root;" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(NGINX_FILE.format(folder=folder, user=user, block=block))
-    return [str(PROGRAMS["nginx"]), "-p", str(folder), "-c", str(folder / "nginx.conf")]
-
-
-def haproxy_command(folder: Path, ports: Ports, backend: str) -> list[str]:
-    block = substitute(
-        documented_block("haproxy"),
-        {
-            r"bind :80$": f"bind 127.0.0.1:{ports.http}",
-            r"bind :443 ": f"bind 127.0.0.1:{ports.https} ",
-            r"/etc/ssl/private/plans\.example\.com\.pem": f"{folder}/all.pem",
-        },
-    )
-    servers = {r"10\.0\.0\.11:8000": backend, r"^    server plankeeper2 10\.0\.0\.12:8000\n?": ""}
-    block = substitute(block, servers, times=2)
-    (folder / "haproxy.cfg").write_text(block + "\n")
-    return [str(PROGRAMS["haproxy"]), "-db", "-f", str(folder / "haproxy.cfg")]
-
-
-COMMANDS: dict[str, Callable[[Path, Ports, str], list[str]]] = {"nginx": nginx_command, "haproxy": haproxy_command}
 
 
 class Site(NamedTuple):
@@ -276,7 +209,7 @@ def test_haproxy_passes_requests_on_while_no_server_is_ready() -> None:
         context = ssl.create_default_context()
         write_certificates(folder, HOST).configure_trust(context)
         proxy = start_proxy(COMMANDS["haproxy"](folder, ports, f"127.0.0.1:{backend.port}"), ports.https)
-        # Until three health checks have failed, HAProxy takes the server for ready.
+        # Until two health checks have failed, HAProxy takes the server for ready.
         wait_until(lambda: sum("user-agent" not in each.headers for each in backend.received) > 4)
         with httpx.Client(verify=context) as client:
             response = client.get(f"https://127.0.0.1:{ports.https}/console", extensions={"sni_hostname": HOST})

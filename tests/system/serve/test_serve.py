@@ -33,6 +33,7 @@ def data_dir() -> Iterator[Path]:
 
 def test_the_sample_data_is_served_and_survives_a_restart(data_dir: Path) -> None:
     first = ServeProcess(data_dir, "--demo", workers=2)
+    assert not [line for line in first.lines if line.startswith("{")]
     assert httpx.get(f"{first.url}/docs").status_code == 200
     response = subprocess.run(["sh", "-c", first.curl], capture_output=True, text=True, check=True)
     assert len(json.loads(response.stdout)["data"]) == 3
