@@ -56,7 +56,7 @@ def test_the_primary_contact_is_changed_in_one_page(visitor: Any, client: Client
         client.create(team, {"first_name": name, "contact_priority": priority})
     visitor.goto(f"/console/participants/{made}/team")
     loads = LoadCounter(visitor)
-    click(visitor, "button", "Make Deirdre the primary contact")
+    click(visitor, "button", "Make primary contact: Deirdre")
     assert loads.count == 1
     assert {each["first_name"]: each["contact_priority"] for each in client.get(team).json()["data"]} == {
         "Charlotte": 2,

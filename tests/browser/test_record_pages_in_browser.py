@@ -33,7 +33,7 @@ def test_everything_about_a_participant_is_one_page_away(
     assert not import_rows(client, "invoices", rows).errors
     visitor.goto("/console/participants")
     loads = LoadCounter(visitor)
-    click(visitor, "link", "Róisín Kavanagh", exact=False)
+    click(visitor, "link", "Kavanagh, Róisín", exact=False)
     for text in ("12 days left", "Charlotte", "0491 577 426", "1 invoice", "$989.73"):
         assert visitor.get_by_text(text, exact=True).first.is_visible()
     click(visitor, "link", "Invoices 2", exact=False)

@@ -113,6 +113,7 @@ SAVED = {
 }  # fmt: skip
 COLUMN_CHOICES = [{"name": TEXT, "label": TEXT, "is_shown": True}]
 LIST_DEFINITION = {
+    "owner_id": None,
     "kind": TEXT, "form_value": TEXT, "title": TEXT, "path": "/console/invoices", "past_label": TEXT, "many": TEXT,
     "actions": [{"path": "/console", "label": TEXT, "role": "viewer"}],
 }  # fmt: skip
@@ -127,6 +128,7 @@ LIST_PAGE = {
     "rows": [{"id": "1", "url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
     "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
     "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
+    "is_shown": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC), "csv_url": "/console",
 }  # fmt: skip
 
 # Macros that take text from users, each with arguments.
@@ -181,7 +183,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/list.html range_field": {"field": RANGE_FIELD, "first_label": TEXT, "last_label": TEXT, "hint": TEXT},
     "macros/list.html list_record_field": {"field": LIST_FIELD},
     "macros/list.html filter_field": {"field": LIST_FIELD},
-    "macros/list.html filter_form": {"list": LIST_PAGE},
+    "macros/list.html toolbar": {"list": LIST_PAGE, "csrf": TEXT},
+    "macros/list.html print_heading": {"list": LIST_PAGE},
     "macros/list.html chips": {"list": LIST_PAGE},
     "macros/list.html cell": {"column": LIST_COLUMN, "value": TEXT, "url": "/console"},
     "macros/list.html header_cell": {"header": LIST_PAGE["headers"][0]},

@@ -71,10 +71,11 @@ class Column(NamedTuple):
 
     @property
     def css_class(self) -> str:
-        """The class of its cells; empty for most columns."""
+        """The class of its cells; empty for short values, which are never broken. `w`: texts, which may wrap."""
         if self.name == "created_at":
             return "received"
-        return {"money": "amount", "code": "path", "request_id": "one-line"}.get(self.format, "")
+        wrapping = dict.fromkeys(("text", "email"), "w")  # and those with links and tags
+        return {"money": "amount", "code": "path", "request_id": "one-line", **wrapping}.get(self.format, "")
 
 
 def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:

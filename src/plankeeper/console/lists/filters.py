@@ -171,7 +171,8 @@ class DateRangeFilter:
         if errors:
             return ParsedFilter(errors=errors)
         if days:
-            return self._parse_days(DateRange(days.get(self.first_name), days.get(self.last_name)), context)
+            own = {name: params[name] for name in days}
+            return self._parse_days(DateRange(days.get(self.first_name), days.get(self.last_name)), own, context)
         preset = params.get(self.name, "")
         if preset and preset not in self.presets:
             return ParsedFilter(errors={self.name: "must be one of the choices"})
@@ -180,13 +181,13 @@ class DateRangeFilter:
         values = self.values_of(self.presets[preset].range_of(context.today), context.zone)
         return ParsedFilter(dict(values), f"{self.label}: {self.presets[preset].label.lower()}")
 
-    def _parse_days(self, days: DateRange, context: FilterContext) -> ParsedFilter:
+    def _parse_days(self, days: DateRange, own: Params, context: FilterContext) -> ParsedFilter:
         if days.first and days.last and days.last < days.first:
             return ParsedFilter(errors={self.last_name: f"{self.label}: “To” is before “From”"})
         chip = _range_text(self.label, days)
         if self.starts_today and days.first is None and days.last and days.last >= context.today:
             days = days._replace(first=context.today)
-        return ParsedFilter(dict(self.values_of(days, context.zone)), chip)
+        return ParsedFilter(dict(self.values_of(days, context.zone)), chip, params=own)
 
 
 def _range_text(label: str, days: DateRange) -> str:

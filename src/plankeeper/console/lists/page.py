@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -64,14 +65,14 @@ class Choice(NamedTuple):
 class FilterField(NamedTuple):
     """A filter in the form. `texts` are those of its parameters, `errors` its messages.
 
-    `choices` are the records and presets to choose from, each a link. `picker` is the field of a record. `options` are
-    the values of a choice with their labels.
+    `choices` are the records to choose from, each a link. `picker` is the field of a record. `options` are the values
+    of a choice, or the periods of a range of dates, with their labels.
     """
 
     filter: ListFilter
     texts: Sequence[str]
     errors: dict[str, str]
-    choices: Sequence[Choice | Tab] = ()
+    choices: Sequence[Choice] = ()
     picker: RecordPicker | None = None
     options: Mapping[str, str] = MappingProxyType({})
 
@@ -105,7 +106,13 @@ class ListPage:
     next_url: str | None
     has_errors: bool
     saved: ListExtras
+    read_at: datetime
     count_text: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there are rows, here or on a neighbouring page."""
+        return bool(self.rows or self.next_url or self.previous_url)
 
     @property
     def summary(self) -> str:
@@ -182,6 +189,7 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         next_url=page.next.url() if page.next else None,
         has_errors=bool(filters.errors),
         saved=saved,
+        read_at=datetime.now(request.settings.time_zone),
         count_text=page.count_text,
     )
 
@@ -207,12 +215,9 @@ async def _exact_count(
 
 def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> FilterField:
     texts = [query.filters.get(name, "") for name in each.params]
-    choices = list[Choice | Tab]()
+    choices, options = list[Choice](), parsed.choices
     if isinstance(each, DateRangeFilter):
-        choices += [
-            Tab(preset.label, f"?{_with(query, each, {each.name: name}).text}", texts[0] == name)
-            for name, preset in each.presets.items()
-        ]
+        options = {name: preset.label for name, preset in each.presets.items()}
     if isinstance(each, RecordFilter):
         candidates = (
             [(found.id, found.label, found.detail) for found in parsed.picker.candidates] if parsed.picker else []
@@ -222,7 +227,7 @@ def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> Filt
             Choice(name, detail, _with(query, each, {each.name: value}).url())
             for value, name, detail in (*candidates, *constants)
         ]
-    return FilterField(each, texts, parsed.errors, choices, parsed.picker, parsed.choices)
+    return FilterField(each, texts, parsed.errors, choices, parsed.picker, options)
 
 
 def _with(query: ListPageQuery, each: ListFilter, params: dict[str, str]) -> ListPageQuery:

@@ -22,7 +22,9 @@ if (once) history.replaceState(null, "", once.dataset.once);
 // A text that is cut off is shown in full while the pointer is on it.
 document.addEventListener("mouseover", (event) => {
   const cell = event.target.closest?.(".rows td");
-  if (cell && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.innerText.trim();
+  const link = cell?.querySelector("a");
+  const isCut = cell?.scrollWidth > cell?.clientWidth || link?.scrollHeight > link?.clientHeight + 1;
+  if (isCut && !cell.title) cell.title = cell.innerText.trim();
 });
 
 // Passwords can be shown while they are typed.

@@ -28,3 +28,17 @@ if (bar) {
   addEventListener("pageshow", update);
   update();
 }
+
+// A filter applies as soon as it is chosen; a text, when Enter is pressed. Keys that only move through the choices of a
+// closed menu don't apply them.
+const filters = document.querySelector("[data-filters]");
+let moves = false;
+
+filters?.addEventListener("keydown", ({ key, target }) => { moves = target.tagName === "SELECT" && ![" ", "Enter"].includes(key); });
+filters?.addEventListener("pointerdown", () => { moves = false; });
+filters?.addEventListener("change", ({ target }) => {
+  const isChosen = target.matches("select, [type=checkbox]") || target.parentElement.querySelector("input[type=hidden]")?.value;
+  if (!isChosen || moves) return;
+  if (target.matches("[data-preset]")) for (const each of target.parentElement.querySelectorAll("input")) each.value = "";
+  filters.requestSubmit();
+});

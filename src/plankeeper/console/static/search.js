@@ -122,7 +122,11 @@ for (const picker of document.querySelectorAll("[data-picker]")) {
   };
   input.after(list);
   input.addEventListener("input", () => { id.value = ""; });
-  combobox(input, list, load, (value) => { input.value = value.label; id.value = value.id; });
+  combobox(input, list, load, (value) => {
+    input.value = value.label;
+    id.value = value.id;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  });
 }
 
 // The palette: the search with pages and actions.
