@@ -103,7 +103,7 @@ bench-console: .venv/dev
 bench-events: .venv/dev
 	$(BIN)/python -m benchmarks.events
 
-examples: .venv/dev
+examples: openapi
 	cd tests && ../$(BIN)/python -m support.openapi_examples
 	$(BIN)/plankeeper openapi > openapi.json
 

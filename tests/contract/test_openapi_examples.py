@@ -10,7 +10,7 @@ from jsonschema_rs import Draft202012Validator
 from contract.operations import ALL_OPERATIONS
 from plankeeper.http.errors import CODES
 from plankeeper.http.openapi_examples import EXAMPLES
-from support.client import DOCUMENT, Client
+from support.client import DOCUMENT, Client, describe_error
 from support.cluster import SharedCluster
 from support.openapi_examples import (
     FILE,
@@ -49,7 +49,7 @@ def sample_data(cluster: SharedCluster) -> Iterator[Client]:
 
 def example_errors(schema: dict[str, Any], example: Any) -> list[str]:
     validator = Draft202012Validator({"components": DOCUMENT["components"], **schema}, validate_formats=True)
-    return [each.message for each in validator.iter_errors(example)]
+    return [describe_error(each) for each in validator.iter_errors(example)]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import httpx
 from email_validator import EmailNotValidError, validate_email
-from jsonschema_rs import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, ValidationError
 
 PREFIX = "/api/public/v1"
 # The tests speak plain HTTP. Without this every client would read the system's certificates, for 30 ms each.
@@ -83,7 +83,15 @@ def check_response(response: httpx.Response) -> None:
     template = _template(request.url.path)
     assert template
     errors = list(_validator(request.method, template, response.status_code).iter_errors(response.json()))
-    assert not errors, (errors[0].message, list(errors[0].instance_path), response.text[:500])
+    assert not errors, [f"{request.method} {template}", *map(describe_error, errors)]
+
+
+def describe_error(error: ValidationError) -> str:
+    """The field and what is wrong with it: of several possible schemas, in the one that fits best."""
+    branches = getattr(error.kind, "context", None)
+    if branches:
+        return "; ".join(map(describe_error, min(branches, key=len)))
+    return f"{'.'.join(map(str, error.instance_path)) or 'body'}: {error.message[:200]}"
 
 
 @cache

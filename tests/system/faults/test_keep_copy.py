@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -171,51 +171,63 @@ def participant_count(script: Script) -> int:
         return 0
 
 
+class RandomWriter:
+    """Creates, updates and deletes, as fast as one client can. One person is on several teams, with the same id."""
+
+    NAMES: ClassVar = {"/participants": "last_name", "/providers": "entity_name"}
+
+    def __init__(self, service: Service) -> None:
+        self._client = service.client
+        self._chance = random.Random(7)
+        self._written: dict[str, list[str]] = {path: [] for path in self.NAMES}
+        self._members: dict[tuple[str, str], str] = {}
+
+    def write(self) -> None:
+        path = self._chance.choice(list(self._written))
+        written, body = self._written[path], {self.NAMES[path]: f"Name {self._chance.random()}"}
+        if len(written) < 50 or self._chance.random() < 0.3:
+            written.append(self._client.create(path, body)["id"])
+        elif self._chance.random() < 0.6:
+            self._client.put(f"{path}/{self._chance.choice(written)}", body).raise_for_status()
+        else:
+            last = written.pop(self._chance.randrange(len(written)))
+            self._client.delete(f"{path}/{last}").raise_for_status()
+
+    def write_member(self) -> None:
+        participants = self._written["/participants"][:20]
+        if not participants:
+            return
+        participant_id, email = self._chance.choice(participants), f"{self._chance.randrange(5)}@example.org"
+        path = f"/participants/{participant_id}/team-members"
+        if (member_id := self._members.get((participant_id, email))) is None:
+            self._members[participant_id, email] = self._client.create(path, {"email": email})["id"]
+        elif self._chance.random() < 0.5:
+            self._client.put(f"{path}/{member_id}", {"role": f"{self._chance.random()}"}).raise_for_status()
+        else:
+            self._client.delete(f"{path}/{member_id}").raise_for_status()
+            del self._members[participant_id, email]
+
+
 @contextmanager
 def random_writes(service: Service) -> Iterator[None]:
-    """Creates, updates and deletes, as fast as one client can, until the end of `with`."""
-    stopping, chance, failures = threading.Event(), random.Random(7), list[BaseException]()
-
-    def write_member(participant_ids: list[str], members: dict[tuple[str, str], str]) -> None:
-        """One person is on several teams, with the same id; teams change, and lose members."""
-        if not participant_ids:
-            return
-        participant_id, email = chance.choice(participant_ids), f"{chance.randrange(5)}@example.org"
-        path = f"/participants/{participant_id}/team-members"
-        if (member_id := members.get((participant_id, email))) is None:
-            members[participant_id, email] = service.client.create(path, {"email": email})["id"]
-        elif chance.random() < 0.5:
-            service.client.put(f"{path}/{member_id}", {"role": f"{chance.random()}"}).raise_for_status()
-        else:
-            service.client.delete(f"{path}/{member_id}").raise_for_status()
-            del members[participant_id, email]
+    """Random writes until the end of `with`."""
+    stopping, failures, writer = threading.Event(), list[BaseException](), RandomWriter(service)
 
     def write() -> None:
-        written: dict[str, list[str]] = {"/participants": [], "/providers": []}
-        names = {"/participants": "last_name", "/providers": "entity_name"}
-        members: dict[tuple[str, str], str] = {}
         try:
             while not stopping.is_set():
-                path = chance.choice(list(written))
-                body = {names[path]: f"Name {chance.random()}"}
-                write_member(written["/participants"][:20], members)
-                if len(written[path]) < 50 or chance.random() < 0.3:
-                    written[path].append(service.client.create(path, body)["id"])
-                elif chance.random() < 0.6:
-                    service.client.put(f"{path}/{chance.choice(written[path])}", body).raise_for_status()
-                else:
-                    last = written[path].pop(chance.randrange(len(written[path])))
-                    service.client.delete(f"{path}/{last}").raise_for_status()
+                writer.write()
+                writer.write_member()
         except BaseException as error:  # noqa: BLE001 - reported by the test
             failures.append(error)
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    thread = threading.Thread(target=write)
+    thread.start()
     try:
         yield
     finally:
         stopping.set()
-        writer.join()
+        thread.join()
     assert not failures, failures
 
 
