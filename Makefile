@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock sbom fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -19,6 +19,7 @@ help:
 	@echo "make release-openapi regenerate openapi.json and record it as the document of a release"
 	@echo "make docs     build the documentation site, which the server shows at /docs"
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
+	@echo "make sbom     write the list of the packages that servers install, as CycloneDX, to dist/plankeeper.cdx.json"
 	@echo "make fuzz     run schemathesis against a temporary server for some minutes (EXAMPLES=, SEED=)"
 	@echo "make soak     run the long form of the fault and load tests, and of make fuzz (two hours and more)"
 	@echo "make examples regenerate the examples of openapi.json from the sample data"
@@ -29,6 +30,9 @@ help:
 	@echo "make bench    compare Plankeeper with its peers (an hour); make bench-quick takes five minutes"
 
 run: .venv/run
+ifeq ($(origin PYTHON),command line)
+	@scripts/check_python.sh "$(PYTHON)"
+endif
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
 # Every page of the documentation site in Chromium takes two minutes.
@@ -76,7 +80,7 @@ $(SITE)/manifest.json: .venv/docs/ready mkdocs.yml openapi.json CHANGELOG.md CON
 	rm -rf $(SITE) && mv $(SITE).new $(SITE)
 
 .venv/docs/ready: requirements-docs.lock
-	$(PYTHON) -m venv .venv/docs
+	"$(PYTHON)" -m venv .venv/docs
 	.venv/docs/bin/pip install --quiet --require-hashes --requirement requirements-docs.lock
 	@touch $@
 
@@ -103,6 +107,12 @@ bench-console: .venv/dev
 bench-events: .venv/dev
 	$(BIN)/python -m benchmarks.events
 
+# The packages that servers install, as a CycloneDX document.
+sbom: .venv/dev
+	mkdir -p dist
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/plankeeper.cdx.json
+
 examples: openapi
 	cd tests && ../$(BIN)/python -m support.openapi_examples
 	$(BIN)/plankeeper openapi > openapi.json
@@ -116,8 +126,8 @@ bench-flat: .venv/run
 
 # The server with the embedded PostgreSQL. The build tools are installed too: an editable install uses them.
 .venv/run: requirements-embedded.lock requirements-build.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper requires Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv .venv
+	@"$(PYTHON)" -c 'import sys; sys.exit("Plankeeper requires Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	"$(PYTHON)" -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-embedded.lock --requirement requirements-build.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -128,7 +138,7 @@ bench-flat: .venv/run
 
 # The generators of clients for the API, for the tests. Each requires many packages that the program doesn't use.
 .venv/clients/ready: requirements-clients.lock
-	$(PYTHON) -m venv --clear .venv/clients
+	"$(PYTHON)" -m venv --clear .venv/clients
 	.venv/clients/bin/pip install --quiet --require-hashes --requirement requirements-clients.lock
 	@touch $@
 
@@ -138,7 +148,7 @@ PIP_COMPILE = .venv/locking/bin/pip-compile --quiet $(UPGRADE) --generate-hashes
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 BUILD_TOOLS = --build-deps-for wheel --build-deps-for editable
 lock:
-	$(PYTHON) -m venv .venv/locking
+	"$(PYTHON)" -m venv .venv/locking
 	.venv/locking/bin/pip install --quiet pip-tools
 	$(PIP_COMPILE) -o requirements.lock pyproject.toml
 	$(PIP_COMPILE) --extra embedded -c requirements.lock -o requirements-embedded.lock pyproject.toml

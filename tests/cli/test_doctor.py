@@ -1,5 +1,6 @@
 """`plankeeper doctor` and the state of the database: connections, disk, events, webhooks, and what stops writes."""
 
+import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -111,3 +112,13 @@ def test_the_embedded_database_gets_smaller_pools() -> None:
     settings = Settings.read({"PLANKEEPER_WORKERS": "16", "PLANKEEPER_POOL_SIZE": "50"})
     assert connections_needed(settings, is_embedded=False) == 16 * 53 + 5
     assert connections_needed(settings, is_embedded=True) == 16 * 5 + 5
+
+
+def test_the_checks_are_json_for_other_programs(dsn: str) -> None:
+    done = run_plankeeper("doctor", "--json", PLANKEEPER_DATABASE_URL=dsn)
+    report = json.loads(done.stdout)
+    assert set(report) == {"status", "checks"}
+    assert {"status": "ok", "message": "settings are valid"} in report["checks"]
+    assert (done.returncode, report["status"]) == (0, "warn")  # there is no key file
+    failed = run_plankeeper("doctor", "--json", PLANKEEPER_DATABASE_URL=dsn, PLANKEEPER_WORKERS="none")
+    assert (failed.returncode, json.loads(failed.stdout)["status"]) == (1, "fail")

@@ -36,7 +36,9 @@ def run_with_both(dsn: str, *command: str) -> Done:
 
 def test_migrate_creates_the_tables_as_the_owner_and_gives_the_other_role_its_privileges(empty: str) -> None:
     serving = partial(run_plankeeper, PLANKEEPER_DATABASE_URL=empty)
-    assert "lacks a privilege" in error_message(serving("migrate"))
+    message = error_message(serving("migrate"))
+    assert "lacks a privilege" in message
+    assert message.endswith("Set PLANKEEPER_OWNER_DATABASE_URL to the address with the role that owns the tables.")
     done = run_with_both(empty, "migrate")
     assert done.stdout == f"The schema is now {LATEST_REVISION}.\n{DONE}", done.stderr
     assert serving("plan-managers", "create", "--name", "Test").returncode == 0

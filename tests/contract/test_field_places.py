@@ -29,6 +29,7 @@ OTHER_FILES = {
     "src/plankeeper/search/schemas.py": "results show what tells people apart",
     "src/plankeeper/search/store.py": "likewise",
     "src/plankeeper/console/pages/search.py": "likewise",
+    "docs/first-change.md": "the lines beside those that its steps add",
     "docs/api/events.md": "the example of an event updates this field",
 }
 

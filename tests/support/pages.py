@@ -79,7 +79,7 @@ def substitute(text: str, replacements: dict[str, str], times: int = 1) -> str:
 
 def without_blocks(page: str) -> str:
     """A page without its fenced blocks."""
-    return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
 
 
 def section(page: str, heading: str) -> str:

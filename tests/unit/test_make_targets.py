@@ -34,13 +34,15 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns(*NOT_CLONED), symlinks=True)
     for stamp, locks in LOCKS.items():
         create_environment(folder / f".venv-{stamp}", folder / "src", locks)
+    (folder / "a folder").mkdir()
+    (folder / "a folder" / "python").symlink_to(sys.executable)
     return folder
 
 
 def make(clone: Path, target: str) -> list[str]:
     """The commands that `make` would run."""
     done = subprocess.run(
-        ["make", "--no-print-directory", "--dry-run", f"PYTHON={sys.executable}", target],
+        ["make", "--no-print-directory", "--dry-run", f"PYTHON={clone / 'a folder' / 'python'}", target],
         cwd=clone,
         check=True,
         capture_output=True,
@@ -72,3 +74,16 @@ def test_the_first_step_of_a_target_starts_in_a_fresh_clone(clone: Path, target:
             ["bash", "-c", f"{program} --help"], cwd=clone, check=False, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, f"make {target}: {program}\n{done.stdout}{done.stderr}"
+
+
+def test_an_environment_of_another_python_is_named(clone: Path, tmp_path: Path) -> None:
+    (clone / ".venv").unlink(missing_ok=True)
+    (clone / ".venv").symlink_to(".venv-run")
+    other = tmp_path / "python"
+    other.write_text("#!/bin/sh\necho 3.99\n")
+    other.chmod(0o755)
+    command = [clone / "scripts/check_python.sh"]
+    done = subprocess.run([*command, other], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "not 3.99: delete .venv" in done.stderr
+    assert subprocess.run([*command, sys.executable], check=False).returncode == 0

@@ -171,8 +171,14 @@ async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
 
 def run_as_owner(work: Any) -> Any:
     """Run a coroutine that connects as the owner of the tables."""
-    is_named = bool(os.environ.get("PLANKEEPER_OWNER_DATABASE_URL"))
-    return run(work, variable="PLANKEEPER_OWNER_DATABASE_URL" if is_named else "PLANKEEPER_DATABASE_URL")
+    if os.environ.get("PLANKEEPER_OWNER_DATABASE_URL"):
+        return run(work, variable="PLANKEEPER_OWNER_DATABASE_URL")
+    try:
+        return run(work)
+    except DatabaseError as error:
+        if isinstance(error.cause, asyncpg.InsufficientPrivilegeError):
+            error.message += " Set PLANKEEPER_OWNER_DATABASE_URL to the address with the role that owns the tables."
+        raise
 
 
 def run(

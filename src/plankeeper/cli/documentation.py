@@ -60,8 +60,9 @@ class DocumentationBuild:
     def _wait(self, process: subprocess.Popen[str]) -> None:
         _, output = process.communicate()
         if process.returncode > 0 and not self._is_ended:
-            lines = [line.strip() for line in output.splitlines() if not line.startswith("make")]
-            _log_failure(next((line for line in reversed(lines) if line), f"make exited with {process.returncode}"))
+            lines = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
+            lines.sort(key=lambda line: line.startswith("make"))  # what a command printed says more than make
+            _log_failure(lines[0] if lines else f"make exited with {process.returncode}")
 
 
 def _log_failure(reason: str) -> None:

@@ -34,6 +34,7 @@ from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
+from plankeeper.http.json import to_json
 from plankeeper.settings import SettingError, Settings
 from plankeeper.version import full_version
 
@@ -65,7 +66,8 @@ def migrate() -> None:
 
 
 @click.command()
-def doctor() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for other programs.")
+def doctor(*, as_json: bool) -> None:
     """Check the settings, database, schema and versions. Each line is ok, or says what to do."""
     lines = [("ok", f"Plankeeper {full_version()}, Python {platform.python_version()}")]
     lines += python_warnings(sys.version_info[:3])
@@ -75,9 +77,15 @@ def doctor() -> None:
         lines += [*proxy_lines(settings), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
-    for state, text in lines:
-        click.echo(f"{state:4}  {text}")
-    if any(state == "FAIL" for state, _ in lines):
+    states = {state for state, _ in lines}
+    if as_json:
+        worst = next((each for each in ("FAIL", "warn") if each in states), "ok")
+        checks = [{"status": state.lower(), "message": text} for state, text in lines]
+        click.echo(to_json({"status": worst.lower(), "checks": checks}))
+    else:
+        for state, text in lines:
+            click.echo(f"{state:4}  {text}")
+    if "FAIL" in states:
         sys.exit(1)
 
 
