@@ -60,7 +60,8 @@ class Copy:
         for name in filter(None, listed.stdout.split("\0")):
             if (PROJECT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(PROJECT / name, folder / name)
+                shutil.copy(PROJECT / name, folder / name)
+                os.utime(folder / name, (0, 0))  # older than the virtual environment, which make needn't create again
         (folder / ".venv").symlink_to(PROJECT / ".venv")
         self.run("git init --quiet")
         self.run("git add --all")

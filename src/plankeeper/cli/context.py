@@ -177,7 +177,8 @@ def run_as_owner(work: Any) -> Any:
         return run(work)
     except DatabaseError as error:
         if isinstance(error.cause, asyncpg.InsufficientPrivilegeError):
-            error.message += " Set PLANKEEPER_OWNER_DATABASE_URL to the address with the role that owns the tables."
+            note = " Set PLANKEEPER_OWNER_DATABASE_URL to the address with the role that owns the tables."
+            raise DatabaseError(error.reason, str(error.cause), error.cause, note) from None
         raise
 
 

@@ -64,6 +64,38 @@ def test_systemd_accepts_every_option(systemd_analyze: str, installed_unit: Path
     assert (done.returncode, about_unit, done.stdout) == (0, [], "")
 
 
+def test_systemd_accepts_the_nightly_backup(systemd_analyze: str, tmp_path: Path) -> None:
+    for name in ("plankeeper-backup.service", "plankeeper-backup.timer"):
+        text = (PROJECT / "packaging" / name).read_text()
+        (tmp_path / name).write_text(text.replace("/opt/plankeeper/share/backup.sh", "/bin/true"))
+    command = [systemd_analyze, "verify", "--man=no", str(tmp_path / "plankeeper-backup.timer")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "plankeeper-backup" in line]) == (0, [])
+
+
+def test_the_nightly_backup_keeps_new_files_and_records_its_time(cluster: SharedCluster, tmp_path: Path) -> None:
+    folder, metrics = tmp_path / "backups", tmp_path / "plankeeper_backup.prom"
+    folder.mkdir()
+    old, recent, other = (folder / name for name in ("plankeeper-1.dump", "plankeeper-2.dump", "other.dump"))
+    for file in (old, recent, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    variables = {
+        "BACKUP_FOLDER": str(folder), "METRICS_FILE": str(metrics), "PLANKEEPER_DATABASE_URL": cluster.dsn,
+        "PLANKEEPER_OWNER_DATABASE_URL": cluster.owner_dsn, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+    }  # fmt: skip
+    script = PROJECT / "packaging/backup.sh"
+    done = subprocess.run([script], env=environment(variables), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    [new] = set(folder.iterdir()) - {recent, other}
+    values = dict(line.split() for line in metrics.read_text().splitlines() if not line.startswith("#"))
+    assert values["plankeeper_backup_size_bytes"] == str(new.stat().st_size)
+    assert abs(int(values["plankeeper_backup_last_success_timestamp_seconds"]) - new.stat().st_mtime) < 60
+    failed = subprocess.run([script], env=environment(variables | {"BACKUP_FOLDER": "/none"}), check=False)
+    assert failed.returncode != 0
+
+
 def test_systemd_reports_an_option_that_does_not_exist(systemd_analyze: str, installed_unit: Path) -> None:
     installed_unit.write_text(installed_unit.read_text().replace("ProtectHome=", "ProtectHouse="))
     done = subprocess.run(
