@@ -256,9 +256,29 @@ def test_every_sort_has_a_header_that_reverses_it(owner: Browser, many_invoices:
         assert page.count(f'aria-sort="{direction}"') == 1
     headers = re.findall(r'<th scope="col"[^>]*><a href="([^"]+)">([\w ]+)', owner.get(INVOICES).text)
     assert [(unescape(url), label.strip()) for url, label in headers] == [
-        (f"{INVOICES}?sort=created_at", "Received"), (f"{INVOICES}?sort=-invoice_date", "Invoice date"),
-        (f"{INVOICES}?sort=-total", "Total"),
+        (f"{INVOICES}?sort=invoice_number", "Number"), (f"{INVOICES}?sort=created_at", "Received"),
+        (f"{INVOICES}?sort=-invoice_date", "Invoice date"), (f"{INVOICES}?sort=provider", "Provider"),
+        (f"{INVOICES}?sort=participant", "Participant"), (f"{INVOICES}?sort=-total", "Total"),
+        (f"{INVOICES}?sort=claim_status", "Claim"), (f"{INVOICES}?sort=approval_status", "Approval"),
     ]  # fmt: skip
+
+
+def test_rows_are_sorted_by_status_and_grouped_by_record(
+    owner: Browser, import_invoice: Put, record_ids: dict[str, str]
+) -> None:
+    for number, provider, status in (("A", "provider", "paid"), ("B", "other", "new"), ("C", "provider", "on_hold")):
+        import_invoice(invoice_number=number, pm_provider_id=record_ids[provider], claim_status=status)
+    import_invoice(invoice_number="D", pm_provider_id=None, claim_status="new", participant_id=None)
+    orders = {
+        "provider": ["A", "C", "B", "D"], "-provider": ["B", "C", "A", "D"], "participant": ["A", "B", "C", "D"],
+        "claim_status": ["B", "D", "C", "A"], "-invoice_number": ["D", "C", "B", "A"],
+    }  # fmt: skip
+    for filters in ({}, {"deleted": "no"}):
+        for sort, numbers in orders.items():
+            page = owner.get(INVOICES, params={"sort": sort, **filters}).text
+            assert listed(page) == numbers, (sort, filters)
+            direction = {"provider": "other", "participant": "other"}.get(sort.removeprefix("-"))
+            assert not direction or page.count(f'aria-sort="{direction}"') == 1
 
 
 def test_a_cursor_of_another_list_leads_to_the_first_page(owner: Browser, many_invoices: list[str]) -> None:

@@ -219,6 +219,14 @@ def test_references_are_chosen_by_name(
     page = owner.get(f"{PAGE}/{participant_id}").text
     assert all(f"<dd>{name}</dd>" in page for name in ("Kim Ray", "Moved", "Abroad"))
     assert listed_names(owner, f"{PAGE}?account_manager={kim}") == ["Lee, Ann"]
+    client.create("/participants", {"last_name": "Abel"})
+    client.create("/participants", {"last_name": "Zahn", "account_manager_id": kim, "status": "Lead", "state": "ACT"})
+    for sort, names in {
+        "account_manager": ["Lee, Ann", "Zahn", "Abel"], "-account_manager": ["Zahn", "Lee, Ann", "Abel"],
+        "-status": ["Zahn", "Lee, Ann"], "state": ["Zahn", "Lee, Ann", "Abel"],
+    }.items():  # fmt: skip
+        found = listed_names(owner, f"{PAGE}?sort={sort}")
+        assert [each for each in found if each in names] == names, sort
     assert listed_names(owner, f"{PAGE}?account_manager={gone}") == []
 
 

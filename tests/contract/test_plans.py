@@ -250,11 +250,16 @@ SORTS = {
         "name": "participants_by_full_name",
         "plan_end_date": "participants_by_plan_end_date",
         "participant_number": "participants_by_number",
+        "status": "participants_by_status",
+        "state": "participants_by_state",
+        "account_manager": "participants_by_account_manager",
     },
     "providers": {
         "id": "providers_pkey",
         "updated_at": "providers_by_moment",
         "name": "providers_by_name",
+        "abn": "providers_by_abn",
+        "state": "providers_by_state",
     },
     "invoices": {
         "id": "invoices_pkey",
@@ -262,6 +267,11 @@ SORTS = {
         "created_at": "invoices_by_creation",
         "invoice_date": "invoices_by_date",
         "total": "invoices_by_total",
+        "invoice_number": "invoices_by_number",
+        "claim_status": "invoices_by_claim_status",
+        "approval_status": "invoices_by_approval_status",
+        "provider": "invoices_by_provider",
+        "participant": "invoices_by_participant",
     },
 }
 

@@ -101,6 +101,11 @@ LIST = FilteredList(
         "created_at": Sort("created_at", "timestamptz"),
         "invoice_date": Sort("invoice_date", "date", is_nullable=True),
         "total": Sort("total", "numeric", is_nullable=True),
+        "invoice_number": Sort("invoice_number", "text", is_nullable=True),
+        "claim_status": Sort("claim_status", "text"),
+        "approval_status": Sort("approval_status", "text"),
+        "provider": Sort("pm_provider_id", "uuid", is_nullable=True),
+        "participant": Sort("participant_id", "uuid", is_nullable=True),
     },
     amount="case when not is_deleted then total end",
 )

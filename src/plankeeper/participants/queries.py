@@ -49,6 +49,9 @@ LIST = FilteredList(
         "name": Sort(FULL_NAME, "text", is_nullable=True, is_text=True),
         "participant_number": Sort("participant_number", "text", is_nullable=True, is_text=True),
         "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
+        "status": Sort("status", "text"),
+        "state": Sort("state", "text", is_nullable=True),
+        "account_manager": Sort("account_manager_id", "uuid", is_nullable=True),
     },
 )
 SUMMED_FIELDS = {"status", "state"}

@@ -27,6 +27,8 @@ LIST = FilteredList(
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "name": Sort("lower(entity_name)", "text", is_nullable=True, is_text=True),
+        "abn": Sort("abn", "text", is_nullable=True),
+        "state": Sort("state", "text", is_nullable=True),
     },
 )
 PLAIN_PAGE = f"""

@@ -51,7 +51,8 @@ class Checked(NamedTuple):
 class Column(NamedTuple):
     """A column, which holds the row's member `name` or, if set, what `read` returns.
 
-    `sort` is the name of the list's sort, if the column has one.
+    `sort` is the name of the list's sort, if the column has one. `is_grouped`: the sort keeps the rows of one record
+    together, in the order of the ids of these records, not of their names.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Column(NamedTuple):
     read: Callable[[Any, Names], Any] | None = None
     sort: str | None = None
     is_default: bool = True
+    is_grouped: bool = False
 
     def value(self, row: Any, names: Names) -> Any:
         """What the column holds for a row."""

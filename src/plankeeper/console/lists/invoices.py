@@ -145,14 +145,14 @@ def _warning_values(choice: str) -> Mapping[str, object]:
 
 
 COLUMNS = (
-    Column("invoice_number", "Number", "record"),
+    Column("invoice_number", "Number", "record", sort="invoice_number"),
     Column("created_at", "Received", "datetime", sort="created_at"),
     Column("invoice_date", "Invoice date", "date", sort="invoice_date"),
-    Column("provider", "Provider", "link", _provider),
-    Column("participant", "Participant", "link", _participant),
+    Column("provider", "Provider", "link", _provider, sort="provider", is_grouped=True),
+    Column("participant", "Participant", "link", _participant, sort="participant", is_grouped=True),
     Column("total", "Total", "money", sort="total"),
-    Column("claim_status", "Claim", "claim_status"),
-    Column("approval_status", "Approval", "approval_status"),
+    Column("claim_status", "Claim", "claim_status", sort="claim_status"),
+    Column("approval_status", "Approval", "approval_status", sort="approval_status"),
     Column("warnings", "Warnings", "tags", _warnings),
     Column("subtotal", "Subtotal", "money", is_default=False),
     Column("tax", "Tax", "money", is_default=False),

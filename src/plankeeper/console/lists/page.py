@@ -243,7 +243,8 @@ def _header(query: ListPageQuery, column: Column) -> Header:
     order = query.order
     if order.name == column.sort:
         sort = column.sort if order.descending else f"-{column.sort}"
-        return Header(column, query.first_page(sort=sort).url(), "descending" if order.descending else "ascending")
+        direction = "other" if column.is_grouped else "descending" if order.descending else "ascending"
+        return Header(column, query.first_page(sort=sort).url(), direction)
     is_descending = column.format in ("money", "date", "datetime")
     return Header(column, query.first_page(sort=f"-{column.sort}" if is_descending else column.sort).url(), None)
 

@@ -25,9 +25,9 @@ async def _search_values(request: PageRequest, text: str) -> Mapping[str, object
 
 COLUMNS = (
     Column("entity_name", "Name", "record", sort="name"),
-    Column("abn", "ABN", "abn", _abn),
+    Column("abn", "ABN", "abn", _abn, sort="abn"),
     Column("city", "Suburb", "text"),
-    Column("state", "State", "text"),
+    Column("state", "State", "text", sort="state"),
     Column("primary_phone_number", "Phone", "phone"),
     Column("email", "Email", "email"),
     Column("ndis_provider_number", "NDIS provider number", "text", is_default=False),
