@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from plankeeper.console import activity_events
-from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
+from plankeeper.console.concurrency import ConcurrencyLimit, SharedLimit, SharedLimitError
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.lists import download
 from plankeeper.http.errors import ApiError
@@ -206,12 +206,15 @@ A, B, C = uuid4(), uuid4(), uuid4()
 
 
 def test_accounts_and_plan_managers_have_limits_before_the_worker() -> None:
-    limit, (first, second, *others) = DownloadLimit(), [(uuid4(), each) for each in (A, A, A, B, B, C)]
+    limit, (first, second, *others) = (
+        SharedLimit("download", worker=4, plan_manager=2),
+        [(uuid4(), each) for each in (A, A, A, B, B, C)],
+    )
     with limit.slot(*first):
-        with pytest.raises(DownloadLimitError, match="of yours"):
+        with pytest.raises(SharedLimitError, match="of yours"):
             limit.require_available(*first)
         with limit.slot(*second):
-            with pytest.raises(DownloadLimitError, match="of this plan manager"):
+            with pytest.raises(SharedLimitError, match="of this plan manager"):
                 limit.require_available(*others[0])
             with limit.slot(*others[1]), limit.slot(*others[2]), pytest.raises(ApiError) as rejected:
                 limit.require_available(*others[3])

@@ -9,9 +9,6 @@ from uuid import UUID
 
 from plankeeper.http.errors import ApiError
 
-MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
-MAX_DOWNLOADS_PER_PLAN_MANAGER = 2  # so that one plan manager doesn't use them all
-MAX_DOWNLOADS_PER_ACCOUNT = 1
 MAX_CREDENTIAL_CHECKS = 2  # of unknown devices, in progress in one worker
 MAX_KNOWN_CREDENTIAL_CHECKS = 2  # of known devices and of people who are signed in
 MAX_WAITING = 500
@@ -19,8 +16,11 @@ REJECTION_DELAY = 1.0  # seconds
 MIN_WAIT, MAX_WAIT = 5.0, 10.0  # seconds; each request waits for a random time, so that not all return at once
 
 
-class DownloadLimitError(Exception):
-    """The account or its plan manager has too many downloads in progress. The text is for the person."""
+class SharedLimitError(Exception):
+    """The account or its plan manager has too many downloads, uploads or imports in progress.
+
+    The text is for the person.
+    """
 
 
 class ConcurrencyLimit:
@@ -42,27 +42,31 @@ class ConcurrencyLimit:
         self._available += 1
 
 
-class DownloadLimit:
-    """The limits of downloads in progress: of an account, of a plan manager, and of the worker, in this order."""
+class SharedLimit:
+    """Limits what is in progress: of an account, of a plan manager, and of the worker, in this order.
 
-    def __init__(self) -> None:
-        self._worker = ConcurrencyLimit(MAX_DOWNLOADS)
+    One plan manager therefore never uses all that a worker has. `noun` names the limited thing.
+    """
+
+    def __init__(self, noun: str, *, worker: int, plan_manager: int, account: int = 1) -> None:
+        self._noun, self._account, self._plan_manager = noun, account, plan_manager
+        self._worker = ConcurrencyLimit(worker)
         self._accounts = Counter[UUID]()
         self._plan_managers = Counter[UUID | None]()
 
     def require_available(self, account_id: UUID, plan_manager_id: UUID | None) -> None:
-        """Raises DownloadLimitError if the account or the plan manager is at its limit, ApiError if the worker is."""
-        if self._accounts[account_id] >= MAX_DOWNLOADS_PER_ACCOUNT:
-            raise DownloadLimitError("Another download of yours is in progress. Try again when it is finished.")
-        if self._plan_managers[plan_manager_id] >= MAX_DOWNLOADS_PER_PLAN_MANAGER:
-            raise DownloadLimitError(
-                "Other people of this plan manager have downloads in progress. Try again in a moment."
+        """Raises SharedLimitError if the account or the plan manager is at its limit, ApiError if the worker is."""
+        if self._accounts[account_id] >= self._account:
+            raise SharedLimitError(f"Another {self._noun} of yours is in progress. Try again when it is finished.")
+        if self._plan_managers[plan_manager_id] >= self._plan_manager:
+            raise SharedLimitError(
+                f"Other people of this plan manager have {self._noun}s in progress. Try again in a moment."
             )
         self._worker.require_available()
 
     @contextmanager
     def slot(self, account_id: UUID, plan_manager_id: UUID | None) -> Generator[None]:
-        """Counts a download until it ends."""
+        """Counts one until it ends."""
         self.require_available(account_id, plan_manager_id)
         with self._worker:
             self._accounts[account_id] += 1

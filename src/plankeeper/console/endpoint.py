@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit, DownloadLimit
+from plankeeper.console.concurrency import CredentialCheckLimit, SharedLimit
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, is_current_token, verify_origin
 from plankeeper.console.current_user import CurrentUser
@@ -63,9 +63,7 @@ from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
-MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
 MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, which anybody can send
-MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 
 
 class ConsoleDependencies:
@@ -85,8 +83,10 @@ class ConsoleDependencies:
         self.templates: Jinja2Templates = create_templates(
             settings.time_zone, sends_mail=settings.smtp_server is not None
         )
-        self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
-        self.imports = ConcurrencyLimit(MAX_IMPORTS)
+        self.downloads = SharedLimit("download", worker=4, plan_manager=2)  # each can have a million events
+        self.uploads = SharedLimit("upload", worker=4, plan_manager=2)  # they are held in memory
+        # They leave processor time and connections to other requests.
+        self.imports = SharedLimit("import", worker=2, plan_manager=1)
         self.credential_checks = CredentialCheckLimit()
         self.single_sign_on = SingleSignOn()
         self.statistics_cache = StatisticsCache()
@@ -213,6 +213,10 @@ class PageEndpoint:
         session = or_404(user.session)
         return self._deps.downloads.slot(session.account_id, session.plan_manager_id)
 
+    def _upload_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
+        session = or_404(user.session)
+        return self._deps.uploads.slot(session.account_id, session.plan_manager_id)
+
     async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
         if route is None or not route.upload or not is_upload(request):
@@ -223,7 +227,7 @@ class PageEndpoint:
             await user.load_session(self._deps.db)
         if not user.has_role(route.role):
             return Form()
-        with self._deps.uploads:
+        with self._upload_slot(user):
             return await read_upload(request)
 
     def _is_background(self, request: Request) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from plankeeper.console.concurrency import DownloadLimitError
+from plankeeper.console.concurrency import SharedLimitError
 from plankeeper.console.csrf import CsrfError
 from plankeeper.console.routing import HtmlPage
 from plankeeper.database.unavailability import SENTENCES
@@ -25,7 +25,7 @@ def error_page(error: Exception, state: RequestState) -> HtmlPage:
         kind, status = "csrf_failed", 403
     elif isinstance(error, RoleRequiredError):
         kind, status = "role_required", 403
-    elif isinstance(error, DownloadLimitError):
+    elif isinstance(error, SharedLimitError):
         return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
     elif isinstance(error, ApiError):
         kind = _ERROR_PAGES.get(error.code) or _STATUS_PAGES.get(error.status, "rejected")
@@ -44,7 +44,7 @@ def error_headers(error: Exception, methods: Collection[str]) -> dict[str, str]:
     """The headers of an error's page. `methods` are those of the path."""
     if isinstance(error, ApiError) and error.status == 405:
         return {"allow": ", ".join(sorted([*methods, "HEAD"] if "GET" in methods else methods))}
-    if isinstance(error, DownloadLimitError):
+    if isinstance(error, SharedLimitError):
         return {"retry-after": "5"}
     if isinstance(error, ApiError) and error.status in (429, 503):
         return {"retry-after": error.headers.get("retry-after", "1")}

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from plankeeper.accounts import policy
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.concurrency import SharedLimit
 from plankeeper.console.forms import FieldWarning, Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.access import Access, AccessAction, AccessedKind, OnAccess
@@ -47,7 +47,7 @@ class PageRequest:
     request_id: str
     origin: str  # of the console as the browser sees it, such as `https://plans.example`
     query: Form
-    import_limit: ConcurrencyLimit
+    import_limit: SharedLimit
     single_sign_on: SingleSignOn
     on_access: OnAccess
     statistics_cache: StatisticsCache

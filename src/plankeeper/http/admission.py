@@ -12,7 +12,7 @@ from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, requ
 from plankeeper.http.context import Scope
 from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
-from plankeeper.http.requests import RequestState
+from plankeeper.http.requests import BodyBudget, RequestState
 from plankeeper.settings import Settings
 
 REJECTION_DELAY = 1.0  # seconds
@@ -27,6 +27,7 @@ class Admission:
         self._rate_limiter = rate_limiter
         self._settings = settings
         self.in_flight = 0
+        self.bodies = BodyBudget()
 
     def __enter__(self) -> None:
         """Reject requests above the limit immediately, so that requests in progress stay fast."""

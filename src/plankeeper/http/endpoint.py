@@ -112,7 +112,8 @@ class Endpoint:
         body, returned = b"", dict[str, Any]()
         if operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
-            body = await read_body(state.headers, receive, operation.max_body_bytes)
+            bodies, sender = self._deps.admission.bodies, principal.subject
+            body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
             values[operation.body_name], returned = operation.parser.parse_update(body, self._readable)
         with self._deps.admission:
             if not operation.writes:

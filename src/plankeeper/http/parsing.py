@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypeVar, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -23,6 +23,13 @@ S = TypeVar("S", bound=Struct)
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_DEPTH = 32
+BODY = "body"  # the field of an error of the whole body
+# Of a body that isn't valid: looking at each value takes about a microsecond.
+MAX_VALUES = 25_000
+# Of any body. They are counted in its text, before it is decoded.
+MAX_FIELDS = 100_000
+MAX_SEPARATORS = 250_000
+MAX_SEARCHED = 2**18  # bytes
 MAX_REMEMBERED_QUERY = 100  # bytes
 MAX_REMEMBERED_QUERIES = 1000
 
@@ -163,28 +170,42 @@ class BodyParser(Generic[S]):
         self._struct_type = struct_type
         self._decoder = msgspec.json.Decoder(struct_type, dec_hook=decode_custom_type)
 
-    def parse(self, body: bytes) -> S:
-        """The struct; raises ApiError `invalid_json`, or ValidationError with all errors."""
-        parsed, _ = self.parse_update(body, frozenset())
+    def parse(self, body: bytes, *, suggests: bool = True) -> S:
+        """The struct; raises ApiError `invalid_json`, or ValidationError with all errors.
+
+        With `suggests`, the errors of unknown fields name similar ones.
+        """
+        parsed, _ = self.parse_update(body, frozenset(), suggests=suggests)
         return parsed
 
-    def parse_update(self, body: bytes, readable: frozenset[str]) -> tuple[S, dict[str, Any]]:
+    def parse_update(self, body: bytes, readable: frozenset[str], *, suggests: bool = True) -> tuple[S, dict[str, Any]]:
         """The struct, and the read-only members that the client has sent back; raises the same errors.
 
         `readable` are the members of the resource in responses.
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
+        _require_few_values(body)
         try:
             if b"\\u0000" not in body:
                 return self._decoder.decode(body), {}
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation):
             pass
         document = parse_json_object(body)
         returned = take_returned_members(document, readable, known_fields(self._struct_type)) if readable else {}
-        parsed, errors = validate(self._struct_type, _with_whole_numbers(document))
+        parsed, errors = validate(self._struct_type, _with_whole_numbers(document), suggests=suggests)
         if parsed is None:
-            raise ValidationError(*errors)
+            raise ValidationError(*(FieldError(each.field or BODY, each.message) for each in errors))
         return parsed, returned
+
+
+def _require_few_values(body: bytes) -> None:
+    """Raise ValidationError for a text that decoding would take long for."""
+    if len(body) > MAX_SEPARATORS and (body.count(b",") > MAX_SEPARATORS or body.count(b'":') > MAX_FIELDS):
+        raise _too_many_values()
+
+
+def _too_many_values() -> ValidationError:
+    return ValidationError(FieldError(BODY, f"has more than {MAX_VALUES:,} values"))
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
@@ -195,9 +216,11 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
         document: Any = _exact_decoder.decode(body)
     except RecursionError:
         raise ApiError("invalid_json", _TOO_DEEP) from None
+    except InvalidOperation:
+        raise ApiError("invalid_json", "The exponent of a number is out of range.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError("invalid_json", f"Not valid JSON: {_decoding_error(error, body)}.") from None
-    if nesting_depth(document) > MAX_DEPTH:
+    if measure(document).depth > MAX_DEPTH:
         raise ApiError("invalid_json", _TOO_DEEP)
     if not isinstance(document, dict):
         raise ApiError("invalid_json", "The body must be a JSON object.")
@@ -208,14 +231,15 @@ def canonical_json(body: bytes) -> bytes:
     """A JSON text without white space and with sorted members, or the body itself if it isn't JSON."""
     try:
         return _canonical_encoder.encode(_exact_decoder.decode(body.removeprefix(_BYTE_ORDER_MARK)))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, InvalidOperation):
         return body
 
 
 def _decoding_error(error: Exception, body: bytes) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
-    if surrogate := _LONE_SURROGATE.search(body):  # which msgspec takes for the end of the body
+    # msgspec takes it for the end of the body. The search is slow, so it ends before the end of a long body.
+    if surrogate := _LONE_SURROGATE.search(body, 0, MAX_SEARCHED):
         return f"the escape {(surrogate[1] or surrogate[2]).decode()} is half of a surrogate pair"
     return str(error).lower()
 
@@ -241,14 +265,24 @@ _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
 _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
-def nesting_depth(document: Any) -> int:
-    """The number of nested lists and objects; 0 for a plain value."""
-    levels = 0
+class Size(NamedTuple):
+    """The number of nested lists and objects of a document (0 for a plain value), and of all values in them."""
+
+    depth: int
+    values: int
+
+
+def measure(document: Any) -> Size:
+    """The size of a document. Raises ValidationError if it has more than MAX_VALUES values, without looking at them."""
+    depth = values = 0
     level: list[Any] = _containers([document])
     while level:
-        levels += 1
+        depth += 1
+        values += sum(map(len, level))
+        if values > MAX_VALUES:
+            raise _too_many_values()
         level = [inner for each in level for inner in _containers(each)]
-    return levels
+    return Size(depth, values)
 
 
 def _containers(container: Any) -> list[Any]:

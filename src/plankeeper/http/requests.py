@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import MAX_BODY_BYTES
 from plankeeper.http.responses import RawHeaders
 
+MAX_BUFFERED_BYTES = 64 * 1024**2  # of bodies that are arriving, in one worker
+MAX_BUFFERED_BYTES_PER_SENDER = 20 * 1024**2  # four bulk bodies
 _JSON_CONTENT_TYPE = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
@@ -74,23 +77,75 @@ def resolve_request_id(headers: Mapping[bytes, bytes]) -> bytes:
     return header if _REQUEST_ID.fullmatch(header) else str(uuid7()).encode()
 
 
-async def read_body(headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """A JSON body of a limited size; raises ApiError 413 or 415, and ClientDisconnectedError."""
+class BodyBudget:
+    """Limits the memory of bodies that are arriving: of one worker, and of each sender.
+
+    A body that arrives with its headers doesn't count. Others count as long as their Content-Length says, from the
+    start, or without one as long as they are.
+    """
+
+    def __init__(self, worker: int = MAX_BUFFERED_BYTES, sender: int = MAX_BUFFERED_BYTES_PER_SENDER) -> None:
+        self._worker, self._sender = worker, sender
+        self._senders = Counter[str]()
+        self.used = 0
+
+    def take(self, sender: str, size: int) -> None:
+        """Raises ApiError 503 if the sender or the worker would have too many bytes."""
+        if self._senders[sender] + size > self._sender:
+            raise ApiError(
+                "service_unavailable",
+                f"Large bodies of this key are arriving already, {self._sender // 1024**2} MiB at most at a time.",
+                headers={"retry-after": "1"},
+            )
+        if self.used + size > self._worker:
+            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "1"})
+        self._senders[sender] += size
+        self.used += size
+
+    def give_back(self, sender: str, size: int) -> None:
+        self._senders -= Counter({sender: size})  # keeps no zeros
+        self.used -= size
+
+
+async def read_body(
+    headers: Mapping[bytes, bytes],
+    receive: Receive,
+    budget: BodyBudget,
+    sender: str,
+    max_bytes: int = MAX_BODY_BYTES,
+) -> bytes:
+    """A JSON body of a limited size; raises ApiError 413, 415 or 503, and ClientDisconnectedError."""
     if not _JSON_CONTENT_TYPE.fullmatch(headers.get(b"content-type", b"")):
         raise ApiError("unsupported_media_type")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         detail = "The body must not be compressed: send it without Content-Encoding."
         raise ApiError("unsupported_media_type", detail, headers={"accept-encoding": "identity"})
     too_large = ApiError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
-    if int(headers.get(b"content-length", b"0")) > max_bytes:
+    announced = int(headers.get(b"content-length", b"0"))
+    if announced > max_bytes:
         raise too_large
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnectedError
-        body += message.get("body", b"")
-        if len(body) > max_bytes:
-            raise too_large
-        if not message.get("more_body"):
-            return body
+    body, is_complete = await _receive_part(receive)
+    if is_complete and len(body) <= max_bytes:
+        return body
+    taken = 0
+    try:
+        while True:
+            if len(body) > max_bytes:
+                raise too_large
+            if (size := max(announced, len(body))) > taken:
+                budget.take(sender, size - taken)
+                taken = size
+            if is_complete:
+                return body
+            part, is_complete = await _receive_part(receive)
+            body += part
+    finally:
+        budget.give_back(sender, taken)
+
+
+async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
+    """The next part of a body, and whether it is the last one."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnectedError
+    return message.get("body", b""), not message.get("more_body")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -17,7 +17,10 @@ from plankeeper.http.schemas import decode_custom_type
 
 S = TypeVar("S", bound=Struct)
 
-MAX_ITEM_ERRORS = 100  # of a list
+# What is reported of an invalid body, and what it may cost: suggestions take up to 200 µs each.
+MAX_ERRORS = 100
+MAX_SUGGESTIONS = 20
+MAX_UNKNOWN_FIELDS = 200
 
 _TYPE_NAMES = {
     "str": "a string",
@@ -34,20 +37,32 @@ _TYPE_NAMES = {
 }
 
 
-def validate(struct_type: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[FieldError]]:
-    """`values` as a `struct_type`, or all errors. Validates single fields only if the whole conversion fails."""
+def validate(
+    struct_type: type[S], values: Mapping[str, Any], *, suggests: bool = True
+) -> tuple[S | None, list[FieldError]]:
+    """`values` as a `struct_type`, or its errors, at most MAX_ERRORS.
+
+    Validates single fields only if the whole conversion fails. An object with too many unknown fields has one error
+    without a field. With `suggests`, the errors of a few unknown fields name similar ones.
+    """
     parsed = _convert(struct_type, values)
     if parsed is not None:
         return parsed, []
     known = known_fields(struct_type)
-    errors = [_unknown_field_error(name, known) for name in values if name not in known]
+    unknown = list(islice((name for name in values if name not in known), MAX_UNKNOWN_FIELDS + 1))
+    if len(unknown) > MAX_UNKNOWN_FIELDS:
+        return None, [
+            FieldError("", f"has {len(values):,} fields, of which more than {MAX_UNKNOWN_FIELDS} are unknown")
+        ]
+    suggests = suggests and len(unknown) <= MAX_SUGGESTIONS
+    errors = [_unknown_field_error(name, struct_type, suggests=suggests) for name in unknown[:MAX_ERRORS]]
     for name, field in known.items():
         if name in values:
             errors += _field_errors(name, field.type, values[name])
         elif field.required:
             errors.append(FieldError(name, "is required"))
     if errors:
-        return None, errors
+        return None, errors[:MAX_ERRORS]
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
 
 
@@ -56,7 +71,7 @@ def _field_errors(name: str, kind: Any, value: Any) -> list[FieldError]:
     has_wrong_length = (validation_error(kind, value) or "").endswith("items long")
     if item_type is None or not isinstance(value, list) or has_wrong_length:
         return [FieldError(*_locate(name, message)) for message in validation_errors(kind, value)]
-    return list(islice(_item_errors(name, item_type, cast("list[Any]", value)), MAX_ITEM_ERRORS))
+    return list(islice(_item_errors(name, item_type, cast("list[Any]", value)), MAX_ERRORS))
 
 
 def _item_struct(kind: Any) -> type[Struct] | None:
@@ -69,13 +84,16 @@ def _item_struct(kind: Any) -> type[Struct] | None:
 
 def _item_errors(name: str, item_type: type[Struct], items: list[Any]) -> Iterator[FieldError]:
     """All errors of a list of objects, each with the index of its item."""
+    count = 0
     for index, item in enumerate(items):
         if not isinstance(item, dict):
+            count += 1
             yield FieldError(f"{name}[{index}]", validation_error(item_type, item) or "must be an object")
             continue
-        _, errors = validate(item_type, cast("dict[str, Any]", item))
+        _, errors = validate(item_type, cast("dict[str, Any]", item), suggests=count < MAX_SUGGESTIONS)
+        count += len(errors)
         for error in errors:
-            yield FieldError(f"{name}[{index}].{error.field}", error.message)
+            yield FieldError(f"{name}[{index}].{error.field}".rstrip("."), error.message)
 
 
 def _convert(struct_type: type[S], values: Mapping[str, Any]) -> S | None:
@@ -113,7 +131,7 @@ def validation_errors(kind: Any, value: Any) -> list[str]:
     located = (
         item_message.replace("`$[0]", f"`$[{index}]", 1) for index, item_message in item_messages if item_message
     )
-    return list(islice(located, MAX_ITEM_ERRORS))
+    return list(islice(located, MAX_ERRORS))
 
 
 def validation_error(kind: Any, value: Any) -> str | None:
@@ -137,13 +155,20 @@ def _is_out_of_range(value: Any) -> bool:
     return False
 
 
-def _unknown_field_error(name: str, known: Mapping[str, Any]) -> FieldError:
+def _unknown_field_error(name: str, struct_type: type[Struct], *, suggests: bool) -> FieldError:
     if not name.isprintable() or len(name) > 100:
         name = name[:100].encode("unicode_escape").decode()
+    known = known_fields(struct_type)
     if not known:
         return FieldError(name, "is unknown; no parameters are supported")
-    similar = get_close_matches(name, known, n=1)
-    return FieldError(name, f"is unknown; did you mean {similar[0]}?" if similar else _expected_one_of(known))
+    similar = _similar_field(name, struct_type) if suggests else None
+    return FieldError(name, f"is unknown; did you mean {similar}?" if similar else _expected_one_of(known))
+
+
+@lru_cache(maxsize=1000)
+def _similar_field(name: str, struct_type: type[Struct]) -> str | None:
+    """The field whose name is most similar. Files repeat the same unknown field in each line."""
+    return next(iter(get_close_matches(name, known_fields(struct_type), n=1)), None)
 
 
 def _expected_one_of(known: Mapping[str, Any]) -> str:

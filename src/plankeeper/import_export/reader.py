@@ -4,7 +4,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -14,12 +14,15 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.parsing import BodyParser, coercion, unwrap_type
+from plankeeper.http.parsing import BODY, BodyParser, coercion, unwrap_type
 from plankeeper.http.schemas import decode_custom_type
 from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
+MAX_COLUMNS = 200
+MAX_CELLS = 100_000  # of a line, before its cells are read
+MAX_SUGGESTIONS = 100  # errors of a file that name a similar field
 # One cell holds all lines of an invoice. A longer cell is treated as an unclosed quote.
 csv.field_size_limit(2**24)
 
@@ -77,15 +80,17 @@ def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] |
 
 
 def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
-    parser = BodyParser(schema)
+    parser, error_count = BodyParser(schema), 0
     for line_number, text in enumerate(lines, start=1):
         line = text.strip()
         if not line:
             continue
         try:
-            yield ImportRow(line_number, parser.parse(line))
+            yield ImportRow(line_number, parser.parse(line, suggests=error_count < MAX_SUGGESTIONS))
         except ValidationError as error:
-            yield from (RowError(line_number, each.field, each.message) for each in error.errors or [])
+            error_count += len(error.errors or ())
+            for each in error.errors or ():
+                yield RowError(line_number, "" if each.field == BODY else each.field, each.message)
         except ApiError as error:
             yield RowError(line_number, "", error.detail)
 
@@ -114,14 +119,16 @@ def _read_csv(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] 
 def read_cells(lines: Iterable[bytes], delimiter: str = ",") -> Iterator[CsvRow | RowError]:
     """Yield the cells of each line of a CSV file that isn't empty; an error ends the file."""
     # Invalid UTF-8 becomes lone surrogates, so that parse_csv_row can report the line and the field.
-    text = (part.decode("utf-8", "surrogateescape") for line in lines for part in line.splitlines(keepends=True))
-    rows = csv.reader(text, strict=True, delimiter=delimiter)
+    rows = csv.reader(_text_lines(lines, delimiter.encode()), strict=True, delimiter=delimiter)
     line_number = 1
     while True:
         try:
             cells = next(rows, None)
         except csv.Error as error:
             yield RowError(line_number, "", f"not valid CSV: {error}")
+            return
+        except _TooManyCellsError:
+            yield RowError(line_number, "", f"has more than {MAX_CELLS:,} cells")
             return
         if cells is None:
             return
@@ -130,8 +137,27 @@ def read_cells(lines: Iterable[bytes], delimiter: str = ",") -> Iterator[CsvRow 
         line_number = rows.line_num + 1
 
 
+class _TooManyCellsError(Exception):
+    """A line has more cells than any table: reading them would take long."""
+
+
+def _text_lines(lines: Iterable[bytes], delimiter: bytes) -> Iterator[str]:
+    for line in lines:
+        for part in line.splitlines(keepends=True):
+            if part.count(delimiter) > MAX_CELLS:
+                raise _TooManyCellsError
+            yield part.decode("utf-8", "surrogateescape")
+
+
+def require_few_columns(names: Sequence[str]) -> None:
+    """Raises UnreadableFileError for a header with too many columns, before their names are looked at."""
+    if len(names) > MAX_COLUMNS:
+        raise UnreadableFileError(f"line 1: has {len(names):,} columns; up to {MAX_COLUMNS} are possible")
+
+
 def _parse_header(names: Sequence[str], schema: type[Struct]) -> list[Column]:
     """The columns of a CSV file. Raises UnreadableFileError."""
+    require_few_columns(names)
     field_types = {field.encode_name: field.type for field in fields(schema)}
     unknown = [repr(name.encode("utf-8", "replace").decode()) for name in names if name not in field_types]
     if unknown:
@@ -201,7 +227,7 @@ def _parse_json_cell(cell: str) -> Any:
     """Decode a cell's JSON. Invalid JSON is returned as text, which the validation then rejects."""
     try:
         return _json_decoder.decode(cell)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, InvalidOperation):
         return cell
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import fields
 from plankeeper.import_export.cell_values import NUMBER_FIELDS, CellError, clean, normalize
 from plankeeper.import_export.columns import IGNORED
 from plankeeper.import_export.reader import (
+    MAX_COLUMNS,
     Column,
     CsvRow,
     ImportRow,
@@ -23,6 +24,7 @@ from plankeeper.import_export.reader import (
     parse_csv_row,
     read_cells,
     read_rows,
+    require_few_columns,
 )
 from plankeeper.imports.schemas import Problem
 
@@ -30,7 +32,6 @@ _BOM = b"\xef\xbb\xbf"
 _SAMPLE_ROWS = 100
 _MAX_SAMPLE = 40  # characters
 _DELIMITERS = (",", ";", "\t")
-MAX_COLUMNS = 200
 MAX_VALUE = 200  # characters of a value in a problem
 
 # The id of a reference, from its name or id; raises CellError.
@@ -71,9 +72,8 @@ def open_source(content: bytes) -> SourceFile:
     header = next(read_cells(io.BytesIO(text), delimiter), CsvRow(1, []))
     if isinstance(header, RowError):
         raise UnreadableFileError(f"line 1: {header.message}")
+    require_few_columns(header.cells)
     columns = [printable(each).strip() for each in header.cells]
-    if len(columns) > MAX_COLUMNS:
-        raise UnreadableFileError(f"has {len(columns):,} columns: up to {MAX_COLUMNS} are possible")
     return SourceFile(text, columns, delimiter, is_json=False)
 
 
@@ -156,7 +156,7 @@ class _RowParser:
         ]
 
     def parse(self, row: CsvRow) -> SourceRow:
-        original = [printable(each) for each in row.cells]
+        original = [printable(each) for each in row.cells[:MAX_COLUMNS]]
         if len(row.cells) != self._width and any(row.cells[self._width :]):
             message = f"has {len(row.cells)} cells, but the header has {self._width}"
             return SourceRow(row.line_number, original, None, [Problem("", "", message)])

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -51,12 +51,16 @@ async def lock_imports(request: FormRequest) -> None:
         raise EditConflictError("Another import is running for this plan manager. Try again when it is finished.")
 
 
+def _import_slot(request: FormRequest) -> AbstractContextManager[None]:
+    return request.import_limit.slot(request.account.account_id, request.plan_manager_id)
+
+
 async def check_file(request: FormRequest, record: Import, file: SourceFile, options: ImportOptions) -> None:
     """Save what an import would do with each row. Raises ValidationError if it takes too long."""
     counts, ctx = OutcomeCounts(), replace(request.write_context, import_id=record.id)
     await store.delete_rows(request.tx, request.plan_manager_id, record.id)
     try:
-        with request.import_limit, _error_of_timeout():
+        with _import_slot(request), _error_of_timeout():
             async with asyncio.timeout(MAX_SECONDS), request.db.transaction() as tx:
                 await _check_rows(request, replace(ctx, tx=tx, notify=False), file, options, counts)
     except _RollbackError:
@@ -85,7 +89,7 @@ async def run_import(request: FormRequest, record: Import, file: SourceFile, *, 
     options = options_of(record)
     ctx = replace(request.write_context, import_id=record.id, notify=notify)
     try:
-        with request.import_limit, _error_of_timeout():
+        with _import_slot(request), _error_of_timeout():
             async with asyncio.timeout(MAX_SECONDS), request.tx.savepoint():
                 await _import_rows(ctx, record, file, options)
     except _RollbackError:
