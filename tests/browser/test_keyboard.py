@@ -85,7 +85,7 @@ def test_the_list_of_keys_opens_and_keys_of_one_letter_can_be_turned_off(console
     press(console, "?")
     dialog = console.get_by_role("dialog", name="Keyboard shortcuts")
     assert dialog.locator("dt").all_inner_texts() == [" ".join(keys.split()) for keys in SHORTCUTS]
-    dialog.get_by_label("Use keys of one letter in this browser").uncheck()
+    dialog.get_by_label("Single-key shortcuts").uncheck()
     press(console, "Escape", "?", "j")
     assert not dialog.is_visible()
     assert console.locator(".rows a:focus").count() == 0
@@ -93,7 +93,7 @@ def test_the_list_of_keys_opens_and_keys_of_one_letter_can_be_turned_off(console
     press(console, "j")
     assert console.locator(".rows a:focus").count() == 0
     console.get_by_role("button", name="Keyboard shortcuts").click()
-    dialog.get_by_label("Use keys of one letter in this browser").check()
+    dialog.get_by_label("Single-key shortcuts").check()
     press(console, "Escape", "j")
     assert console.locator(".rows a:focus").count() == 1
 

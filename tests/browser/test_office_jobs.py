@@ -299,7 +299,7 @@ def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
     colleague = new_page()
     loads = LoadCounter(colleague)
     colleague.goto(link)
-    assert colleague.get_by_text(f"You are invited as viewer with the email {email}.").is_visible()
+    assert colleague.get_by_text(f"You’ve been invited as a viewer ({email}).").is_visible()
     colleague.get_by_label("Password").fill(PASSWORD)
     click(colleague, "button", "Join")
     assert (message(colleague).startswith("You joined"), loads.count) == (True, 2)

@@ -20,7 +20,7 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     page.get_by_label("Last name").fill("Lee")
     page.get_by_label("NDIS number").fill("430123456")
     page.get_by_label("Plan start date").fill("1/7/2026")
-    page.get_by_text("Exit, for a participant who has left").click()
+    page.get_by_text("Leaving (only if the participant has left)").click()
     page.get_by_label("Reason details").fill("First line\nsecond line")
     page.get_by_role("button", name="Add participant").click()
     page.get_by_role("status").filter(has_text="Ann Lee added.").wait_for()

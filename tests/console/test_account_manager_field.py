@@ -78,7 +78,7 @@ def test_a_name_of_several_shows_them_to_choose_from(owner: Browser, client: Cli
     shown = owner.submit(path, form | {"account_manager": "ama"})
     assert shown.status_code == 422
     assert require_linked_errors(shown.text) == ["account_manager"]
-    assert "Choose the account manager that you mean." in shown.text
+    assert "Which account manager?" in shown.text
     choices = re.findall(r'name="account_manager_choice" value="([^"]+)"> ([^<]+) <', shown.text)
     assert {unescape(name): id_ for id_, name in choices} == {name: managers[name] for name in NAMES[:2]}
     chosen = form | {"account_manager": "ama", "account_manager_choice": managers["Ama Owusu"]}

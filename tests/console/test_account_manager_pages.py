@@ -162,7 +162,7 @@ def test_an_edit_follows_the_rules_of_an_import(
     assert stored_managers()[0] == manager
     assert owner.submit(path, AMA | seen | {"last_name": "Mensah"}).status_code == 303
     late = owner.submit(path, AMA | seen | {"last_name": "Late"})
-    assert (late.status_code, "Somebody else changed this" in late.text, 'value="Late"' in late.text) == (
+    assert (late.status_code, "Someone else changed this" in late.text, 'value="Late"' in late.text) == (
         409,
         True,
         True,

@@ -154,7 +154,7 @@ def test_what_does_not_fit_any_more_is_left_out_and_named(
     other = client.create("/participants", {"first_name": "Other"})["id"]
     holder = client.create(f"/participants/{other}/team-members", {"email": "DEIRDRE@example.com"})
     page = restore(owner, entry)
-    assert "The account manager Mia Chen doesn’t exist any more." in page
+    assert "The account manager Mia Chen no longer exists." in page
     assert "Deirdre has another id: the email deirdre@example.com belongs to another user now." in page
     [restored] = team(client, person)
     assert (restored["id"], restored["contact_priority"]) == (holder["id"], 1)

@@ -103,7 +103,7 @@ def test_attempts_without_details_and_deleted_events_are_said_so(
     text = main_text(owner.get(path).text)
     for expected in (
         "Headers and response were not kept for this attempt.",
-        "The event isn’t kept any more.",
+        "The event is no longer kept.",
         "Event Deleted",
     ):
         assert expected in text, (expected, text)

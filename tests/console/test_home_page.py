@@ -118,8 +118,8 @@ def test_numbers_and_money_of_what_needs_attention(
     }
     page = owner.get(HOME).text
     assert warnings_on(page) == {
-        "Date needs checking": ("2", "$350.50"),
-        "Amounts do not add up": ("1", "$250.50"),
+        "Check the date": ("2", "$350.50"),
+        "Amounts don’t add up": ("1", "$250.50"),
         "No invoice number": ("1", "$250.50"),
     }
     assert "Osprey" in page
@@ -133,16 +133,16 @@ def test_invoices_on_hold_without_an_open_warning_are_explained(
     held = import_invoice(participant, provider)
     page = owner.get(HOME).text
     assert (warnings_on(page), "nothing left to check here" in page) == (
-        {"Date needs checking": ("1", "$100.00")}, False,
+        {"Check the date": ("1", "$100.00")}, False,
     )  # fmt: skip
     owner.submit(f"/console/invoices/{held}/warnings/check_dates/ignore", {"reason": "Agreed"})
     import_invoice(participant, provider, invoice_number=None, invoice_date="2026-01-15", total=50)
     import_invoice(participant, provider, claim_status="paid")
     import_invoice(participant, provider, is_deleted=True)
     page = owner.get(HOME).text
-    assert warnings_on(page)["No open warning"] == ("1", "$100.00")
+    assert warnings_on(page)["All checked, waiting for release"] == ("1", "$100.00")
     assert "nothing left to check here" in page
-    link = re.search(r'href="([^"]+)">No open warning<', page)
+    link = re.search(r'href="([^"]+)">All checked, waiting for release<', page)
     assert link
     found = owner.get(unescape(link[1])).text
     assert ("1 invoice · $100.00" in found, f"/console/invoices/{held}?" in found) == (True, True)

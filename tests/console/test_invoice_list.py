@@ -323,7 +323,7 @@ def open_in_list(owner: Browser, number: str, **query: str) -> str:
 
 def place(page: str) -> tuple[str | None, str | None, str | None]:
     """The position in the list, and the addresses of the previous and the next invoice."""
-    position = re.search(r"<span>([\d,]+ of [\d,]+|Not in the list any more)</span>", page)
+    position = re.search(r"<span>([\d,]+ of [\d,]+|No longer in the list)</span>", page)
     return position and position[1], link(page, "prev"), link(page, "next")
 
 
@@ -375,7 +375,7 @@ def test_ignoring_a_warning_leads_on_to_the_next_invoice(owner: Browser, import_
     assert place(page) == ("1 of 1", None, None)
     gone = owner.submit(unescape(action[1]), {"reason": "Again"})
     assert gone.headers["location"] == first
-    assert place(owner.get(first).text) == ("Not in the list any more", None, second)
+    assert place(owner.get(first).text) == ("No longer in the list", None, second)
     action = re.search(r'action="([^"]+/warnings/check_dates/ignore[^"]*)"', owner.get(second).text)
     assert action
     invalid = owner.submit(unescape(action[1]), {"reason": ""})

@@ -54,8 +54,8 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
     page = owner.get(f"{INVOICES}/{ident}").text
     for text in (
         "Invoice INV-1", "1 Jan 2099", "Ann Lee", "Amber &amp; Sons", "Lawn mowing", "01_011_0107_1_1", "$617.255",
-        "$1,234.50", "$10.00", "On hold", "a/b.pdf", "Date needs checking", "days in the future.",
-        "Amounts do not add up",
+        "$1,234.50", "$10.00", "On hold", "a/b.pdf", "Check the date", "days in the future.",
+        "Amounts don’t add up",
         "Line 1: 2 × $617.255 is $1,234.51, the invoice says $1,234.50.", "Expected $1,234.51",
         "Subtotal $1,234.50 plus tax $10.00 is $1,244.50, the invoice says $1,234.50.", "Expected $1,244.50",
     ):  # fmt: skip
@@ -77,7 +77,7 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
 def test_an_invoice_on_hold_without_an_open_warning_says_what_remains_to_do(
     owner: Browser, import_invoice: Put
 ) -> None:
-    remains = "Nothing is left to check here, but the invoice is still on hold."
+    remains = "All checked. Waiting to be released in the system that imports the invoices."
     held = import_invoice(invoice_number=None, claim_status="on_hold")
     here = f"{INVOICES}/{held}"
     assert remains not in owner.get(here).text
@@ -198,7 +198,7 @@ def test_ignored_warnings_survive_a_recheck_and_an_import(
     import_invoice(id=ident, invoice_date="2099-01-01", state_management={"ignored_errors": []})
     assert warning_state(client, ident) == (True, ["check_dates"], [])
     page = owner.get(f"{INVOICES}/{ident}").text
-    assert ("Agreed" in page, "Date needs checking" in page) == (False, True)
+    assert ("Agreed" in page, "Check the date" in page) == (False, True)
 
 
 def test_warnings_ignored_by_a_file_have_no_reason_and_can_be_restored(
@@ -222,7 +222,7 @@ def test_a_viewer_cannot_change_invoices(
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     viewer = new_browser(new_account("viewer"))
     page = viewer.get(f"{INVOICES}/{ident}").text
-    assert ("Date needs checking" in page, "/ignore" in page, "Restore" in page) == (True, False, False)
+    assert ("Check the date" in page, "/ignore" in page, "Restore" in page) == (True, False, False)
     for step in ("check_dates/ignore", "check_total/warn"):
         assert viewer.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 403
     assert viewer.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 403
@@ -280,7 +280,7 @@ def test_a_duplicate_is_compared_with_the_earlier_invoice(
     )  # fmt: skip
     assert "Earlier invoice" not in owner.get(f"{INVOICES}/{first}").text
     page = owner.get(f"{INVOICES}/{same}").text
-    assert "An earlier invoice of this provider has the number INV-1, too." in page
+    assert "An earlier invoice from this provider has the same number." in page
     assert "Invoice date, participant, amounts and lines are the same." in page
     assert (f'href="{INVOICES}/{first}"' in page, ">differs<" in page) == (True, False)
     assert compared_row(page, "Document") == ("same.pdf", "first.pdf")

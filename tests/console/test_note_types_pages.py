@@ -117,7 +117,7 @@ def test_a_note_type_is_edited_only_from_its_current_version(
     (changed,) = stored_note_types()
     assert (changed.note_type, changed.badge_color, changed.highlight_color) == ("Phone", None, "red")
     late = owner.submit(path, form | {"note_type": "Late"})
-    assert (late.status_code, "Somebody else changed this" in late.text) == (409, True)
+    assert (late.status_code, "Someone else changed this" in late.text) == (409, True)
     assert ('value="Late"' in late.text, "<li>Name: Phone" in late.text) == (True, True)
     assert owner.submit(path, form | {"was": ""}).status_code == 409
     assert stored_note_types() == [changed]

@@ -165,7 +165,7 @@ def test_a_concurrent_change_of_the_section_is_not_overwritten(
     form = form_fields(owner, path)
     client.put(f"/participants/{participant_id}", {"preferred_name": "Queenie", "date_of_birth": "1990-02-04"})
     rejected = owner.submit(path, form | {"gender": "woman"})
-    assert (rejected.status_code, "Somebody else changed this" in rejected.text) == (409, True)
+    assert (rejected.status_code, "Someone else changed this" in rejected.text) == (409, True)
     assert [
         "Preferred name: Queenie" in rejected.text,
         "Date of birth: 4 Feb 1990" in rejected.text,
@@ -209,7 +209,7 @@ def test_references_are_chosen_by_name(
     manager_path, exit_path = (f"{PAGE}/{participant_id}/edit/{name}" for name in ("manager", "exit"))
     page = owner.get(manager_path).text
     assert ("Kim Ray (inactive)" in page, "In House" in page) == (True, False)
-    assert f'<option value="{gone}" selected>Gus Out (not available any more)</option>' in page
+    assert f'<option value="{gone}" selected>Gus Out (no longer available)</option>' in page
     assert owner.submit(manager_path, form_fields(owner, manager_path)).status_code == 303
     form = form_fields(owner, manager_path) | {"account_manager_id": kim}
     assert owner.submit(manager_path, form).status_code == 303
@@ -335,7 +335,7 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
     assert (
         "Delete Ann Lee?" in page,
         "moves the participant and 1 team member to the" in page,
-        "Invoices keep" in page,
+        "Invoices stay linked." in page,
     ) == (
         True,
         True,

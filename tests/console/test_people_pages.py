@@ -163,7 +163,7 @@ def test_a_concurrent_role_change_is_not_overwritten(
 ) -> None:
     person = new_account("manager")
     response = owner.submit(f"{PAGE}/{person.account_id}/role", {"role": "owner", "was": "viewer"})
-    assert (response.status_code, "Somebody else changed the role" in response.text) == (409, True)
+    assert (response.status_code, "Someone else changed the role" in response.text) == (409, True)
     assert roles_by_account(plan_manager_id)[person.account_id] == "manager"
     response = owner.submit(f"{PAGE}/{person.account_id}/role", {"role": "king", "was": "manager"})
     assert (response.status_code, "Role must be one of" in response.text) == (422, True)

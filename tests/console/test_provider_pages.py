@@ -42,7 +42,7 @@ def test_a_provider_is_added_with_every_field(server: RunningServer, owner: Brow
     stored = client.get(f"/providers/{new_id}?view=full").json()
     assert {name: stored[name] for name in FULL_PROVIDER} == FULL_PROVIDER | {"abn": "51824753556"}
     page = owner.get(response.headers["location"]).text
-    assert ("Bright Care added." in page, "Invalid ABN" in page, "inactive" in page) == (True, False, True)
+    assert ("Bright Care added." in page, "Invalid ABN" in page, ">Inactive<" in page) == (True, False, True)
     assert event_summaries(server, new_id) == ["provider.created by user Robin Hale"]
 
 
@@ -77,7 +77,7 @@ def test_a_concurrent_change_is_not_overwritten(owner: Browser, client: Client, 
     form = form_fields(owner, path)
     client.put(f"/providers/{provider_id}", {"postcode": "7001"})
     response = owner.submit(path, form | {"city": "Burnie"})
-    assert (response.status_code, "Somebody else changed this" in response.text) == (409, True)
+    assert (response.status_code, "Someone else changed this" in response.text) == (409, True)
     assert ("Postcode: 7001" in response.text, 'value="Burnie"' in response.text) == (True, True)
     assert client.get(f"/providers/{provider_id}?view=full").json()["city"] == "Hobart"
 
@@ -145,7 +145,7 @@ def test_a_delete_confirms_what_is_kept(
     server: RunningServer, owner: Browser, client: Client, provider_id: str
 ) -> None:
     page = owner.get(f"{PAGE}/{provider_id}/delete").text
-    assert ("Delete Bright Care?" in page, "Invoices keep" in page) == (True, True)
+    assert ("Delete Bright Care?" in page, "Invoices stay linked." in page) == (True, True)
     assert owner.submit(f"{PAGE}/{provider_id}/delete").headers["location"] == PAGE
     assert "Bright Care moved to the bin." in owner.get(PAGE).text
     assert client.get(f"/providers/{provider_id}").status_code == 404

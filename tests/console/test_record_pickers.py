@@ -74,7 +74,7 @@ def test_of_several_records_the_page_offers_links(owner: Browser, people: list[s
         (f"{ACCESS}?resource_id={people[0]}&name=Robin+Hale", "Róisín Kavanagh"),
     ]
     assert 'aria-invalid="true"' in page
-    assert "Choose the participant that you mean." in page
+    assert "Which participant?" in page
     assert shown(page) == []
 
 

@@ -115,8 +115,8 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone(
     client.put(f"/participants/{people[0]}", {"account_manager_id": manager_id})
     client.delete(f"/participants/{people[2]}")
     page = owner.submit(SET, {**form, "account_manager": manager_id}).text
-    assert outcomes(page) == [("Ada", "changed by somebody else meanwhile"), ("Bea", "none → Morgan Lee")]
-    assert "1 of the selected records doesn’t exist any more." in page
+    assert outcomes(page) == [("Ada", "changed by someone else"), ("Bea", "none → Morgan Lee")]
+    assert "1 of the selected records no longer exists." in page
 
 
 def test_only_active_account_managers_can_be_chosen_by_name(

@@ -170,9 +170,9 @@ def test_without_a_mail_server_the_sign_in_page_says_who_resets_a_password(
 ) -> None:
     browser = new_browser()
     page = browser.get("/console/sign-in").text
-    assert "Forgot your password? Ask the operator of this server to reset it." in page
+    assert "Forgot your password? Ask your IT administrator to reset it." in page
     assert "/console/forgot-password" not in page
-    assert "Ask the operator of this server" in browser.get("/console/forgot-password").text
+    assert "Ask your IT administrator" in browser.get("/console/forgot-password").text
     response = browser.submit("/console/forgot-password", {"email": "robin@example.com"}, "/console/sign-in")
     assert response.status_code == 404
     assert server.run(server.db.one(int, "select count(*) from outgoing_mails")) == 0

@@ -175,7 +175,7 @@ def test_permissions_and_priority_are_edited(
     }
     response = owner.submit(path, form)
     assert (response.status_code, len(shown_warnings(response.text))) == (422, 1)
-    assert "somebody who can’t see an invoice can’t approve it." in response.text
+    assert "People can’t approve what they can’t see." in response.text
     assert save_anyway(owner, path, form).status_code == 303
     (member,) = team_api()
     assert (permission_names(member), member["contact_priority"]) == (["approve_invoices", "view_documents"], None)
@@ -228,7 +228,7 @@ def test_a_concurrent_change_is_not_overwritten(
         f"/participants/{participant_id}/team-members/{member}", {"permissions": ["view_documents", "view_budget"]}
     )
     response = owner.submit(path, form | {"city": "Burnie"})
-    assert (response.status_code, "Somebody else changed this" in response.text) == (409, True)
+    assert (response.status_code, "Someone else changed this" in response.text) == (409, True)
     assert "Permissions: view_budget, view_documents" in response.text
     assert (team_api()[0]["city"], permission_names(team_api()[0])) == ("Hobart", ["view_budget", "view_documents"])
 

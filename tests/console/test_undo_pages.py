@@ -87,7 +87,10 @@ def test_a_change_between_page_and_form_is_not_overwritten(
     fields = {name: texts[0] for name, texts in form_fields(owner, path).items()}
     client.put(f"/participants/{person}", {"city": "Broome"})
     response = owner.submit(path, fields)
-    assert (response.status_code, "Somebody changed the record in the meantime." in response.text) == (409, True)
+    assert (response.status_code, "Someone else changed the record while you were editing." in response.text) == (
+        409,
+        True,
+    )
     assert "Broome" in response.text
     assert get_person(client, person)["city"] == "Broome"
 
@@ -156,7 +159,7 @@ def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_bin(
     entry = owner.get(last_event(server, person, "participant.deleted")).headers["location"]
     assert re.fullmatch(r"/console/bin/[0-9a-f-]{36}", entry)
     assert owner.get(last_event(server, member, "team_member.deleted")).headers["location"] == entry
-    assert "The record doesn’t exist any more." in owner.get(created).text
+    assert "The record no longer exists." in owner.get(created).text
     assert owner.submit(f"{entry}/restore").status_code == 303
     assert "The record exists again." in owner.get(last_event(server, person, "participant.deleted")).text
     client.delete(f"/participants/{person}")

@@ -132,6 +132,6 @@ async def _clear_missing_references(ctx: WriteContext, record: JsonObject, names
     changes = list[str]()
     for column, label in _REFERENCES.items():
         if record[column] and record[column] not in existing:
-            changes.append(f"The {label} {names.get(record[column]) or ''} doesn’t exist any more.".replace("  ", " "))
+            changes.append(f"The {label} {names.get(record[column]) or ''} no longer exists.".replace("  ", " "))
             record[column] = None
     return changes

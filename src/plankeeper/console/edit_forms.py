@@ -78,7 +78,7 @@ def require_unchanged(request: FormRequest, current: Form) -> None:
     """Raises EditConflictError if the record, which the caller has locked, has changed since the form was filled."""
     if request.form.text(VERSION_FIELD) != version_of(current):
         raise EditConflictError(
-            "Somebody else changed this in the meantime. Your changes aren’t saved yet."
+            "Someone else changed this while you were editing. Your changes aren’t saved yet."
             " Review them below, then save again."
         )
 

@@ -14,6 +14,8 @@ from plankeeper.invoices.warnings import WARNINGS
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
 MAX_LABELS = 4  # changed fields that a sentence names
 _TITLES = {
+    "account.joined": "Joined the team",
+    "account.session_revoked": "Signed out a device",
     "export.created": "Data exported",
     "invoice.created": "Invoice received",
     "invoice_view_session.started": "Invoice opened",

@@ -35,7 +35,7 @@ async def form_choices(request: PageRequest, participant: Participant | None) ->
     picker = await account_manager_picker(request, participant) if len(choices) > MAX_OPTIONS else None
     manager = participant.account_manager if participant else None
     if manager and manager.id:
-        choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not available any more)")
+        choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (no longer available)")
     return {
         "manager_picker": picker,
         "managers": {"": "Not set", **choices},

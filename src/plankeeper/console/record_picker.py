@@ -65,7 +65,7 @@ class RecordPicker(NamedTuple):
         if not self.is_unclear:
             return ""
         noun = NOUNS[self.kind]
-        return f"Choose the {noun} that you mean" if self.candidates else f"No {noun} matches “{self.text}”"
+        return f"Which {noun}?" if self.candidates else f"No {noun} matches “{self.text}”"
 
 
 async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form | None = None) -> RecordPicker:

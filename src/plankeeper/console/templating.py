@@ -51,7 +51,7 @@ SUBMENU = {
             "/console/settings/people", "People", "Members, roles, invitations and sign-in rules", "viewer"
         ),
         "account_managers": SettingsPage(
-            "/console/account-managers", "Account managers", "The staff who look after participants", "viewer"
+            "/console/account-managers", "Account managers", "Staff who look after participants", "viewer"
         ),
         "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
     },
@@ -64,10 +64,8 @@ SUBMENU = {
         ),
     },
     "Developers": {
-        "keys": SettingsPage("/console/settings/keys", "API keys", "Access for programs", "manager"),
-        "webhooks": SettingsPage(
-            "/console/settings/webhooks", "Webhooks", "Programs that are notified of changes", "viewer"
-        ),
+        "keys": SettingsPage("/console/settings/keys", "API keys", "For integrations", "manager"),
+        "webhooks": SettingsPage("/console/settings/webhooks", "Webhooks", "Notify other systems", "viewer"),
         "requests": SettingsPage("/console/requests", "Requests", "Recent requests to the API", "viewer"),
     },
     "You": {
@@ -106,8 +104,8 @@ SHORTCUTS = {
     "j": "Next record",
     "k": "Previous record",
     "Enter": "Open the record",
-    "n": "Next record of the list, on a record’s page",
-    "p": "Previous record of the list, on a record’s page",
+    "n": "Next in list",
+    "p": "Previous in list",
     "x": "Select the record",
     "e": "Edit",
     "Ctrl+Enter": "Save the form",

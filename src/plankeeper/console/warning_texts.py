@@ -16,7 +16,7 @@ from plankeeper.invoices.warnings import (
     WrongTotal,
 )
 
-ITEM_CODE_FORM = "CC_SSS_RRRR_D_P, such as 01_011_0107_1_1"
+ITEM_CODE_EXAMPLE = "01_011_0107_1_1"
 
 
 @singledispatch
@@ -31,8 +31,8 @@ def _missing_number(_: MissingNumber) -> str:
 
 
 @describe_fact.register
-def _earlier_duplicate(fact: EarlierDuplicate) -> str:
-    return f"An earlier invoice of this provider has the number {fact.number}, too."
+def _earlier_duplicate(_: EarlierDuplicate) -> str:
+    return "An earlier invoice from this provider has the same number."
 
 
 @describe_fact.register
@@ -46,14 +46,14 @@ def _inactive_participant(fact: InactiveParticipant) -> str:
 def _wrong_item_code(fact: WrongItemCode) -> str:
     if not (fact.found or "").strip():
         return f"Line {fact.line} has no support item number."
-    return f"Line {fact.line}: “{fact.found}” doesn’t have the form {ITEM_CODE_FORM}."
+    return f"Line {fact.line}: “{fact.found}” isn’t a valid number, such as {ITEM_CODE_EXAMPLE}."
 
 
 @describe_fact.register
 def _missing_record(fact: MissingRecord) -> str:
     if fact.id is None:
-        return f"The invoice names no {fact.kind}."
-    return f"The invoice names the {fact.kind} {fact.id}, which is not on record."
+        return f"No {fact.kind} on this invoice."
+    return f"The {fact.kind} of this invoice, {fact.id}, wasn’t found."
 
 
 @describe_fact.register

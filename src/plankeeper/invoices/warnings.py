@@ -28,34 +28,34 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
             "invoice", "No invoice number", "The invoice has no number, so it cannot be distinguished from others."
         ),
         "missing_participant": InvoiceWarning(
-            "invoice", "No participant", "The invoice names no participant, or one who is not on record."
+            "invoice", "No participant", "There is no participant on the invoice, or it isn’t found."
         ),
         "missing_provider": InvoiceWarning(
-            "invoice", "No provider", "The invoice names no provider, or one who is not on record."
+            "invoice", "No provider", "There is no provider on the invoice, or it isn’t found."
         ),
         "inactive_participant": InvoiceWarning(
             "invoice", "Participant is inactive", "The participant has left this plan manager."
         ),
         "check_total": InvoiceWarning(
             "invoice",
-            "Amounts do not add up",
+            "Amounts don’t add up",
             "The total is not the subtotal plus tax, the subtotal is not the sum of the lines, or a line is "
             "not its quantity times its unit price.",
         ),
         "check_dates": InvoiceWarning(
             "invoice",
-            "Date needs checking",
+            "Check the date",
             "The invoice date is missing, in the future, or outside the dates of the participant's plan.",
         ),
         "check_item_code": InvoiceWarning(
             "line_item",
-            "Support item number is not well formed",
-            "A line has no support item number, or one that is not of the form CC_SSS_RRRR_D_P.",
+            "Support item number isn’t valid",
+            "A line has no support item number, or one that doesn’t have the form CC_SSS_RRRR_D_P.",
         ),
         "possible_duplicate": InvoiceWarning(
             "invoice",
             "Possible duplicate",
-            "An earlier invoice of the same provider has the same invoice number.",
+            "An earlier invoice from the same provider has the same number.",
         ),
     }
 )

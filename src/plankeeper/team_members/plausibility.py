@@ -8,7 +8,7 @@ from plankeeper.http.validation import validation_error
 from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
 from plankeeper.team_members.rules import PermissionSlug, effective_permissions
 
-APPROVES_UNSEEN = "have “Approve invoices” without “View invoices”: somebody who can’t see an invoice can’t approve it"
+APPROVES_UNSEEN = "Tick “View invoices” too. People can’t approve what they can’t see."
 
 
 class PlausibleFields(Protocol):

@@ -53,15 +53,15 @@ def item_code_fact(code: str | None) -> WrongItemCode:
         ({"invoice_number": " "}, "missing_invoice_number", [MissingNumber(" ")], ["The invoice has no number."]),
         (
             {"participant_status": None}, "missing_participant", [MissingRecord("participant", PARTICIPANT_ID)],
-            [f"The invoice names the participant {PARTICIPANT_ID}, which is not on record."],
+            [f"The participant of this invoice, {PARTICIPANT_ID}, wasn’t found."],
         ),
         (
             {"participant_status": None, "participant_id": None}, "missing_participant",
-            [MissingRecord("participant", None)], ["The invoice names no participant."],
+            [MissingRecord("participant", None)], ["No participant on this invoice."],
         ),
         (
             {"provider_exists": False, "pm_provider_id": None}, "missing_provider", [MissingRecord("provider", None)],
-            ["The invoice names no provider."],
+            ["No provider on this invoice."],
         ),
         (
             {"participant_status": "Inactive", "date_ceased": date(2026, 2, 1)}, "inactive_participant",
@@ -131,11 +131,11 @@ def item_code_fact(code: str | None) -> WrongItemCode:
         ),
         (
             {"lines": [replace(LINE, service_item_number="01-011")]}, "check_item_code", [item_code_fact("01-011")],
-            ["Line 1: “01-011” doesn’t have the form CC_SSS_RRRR_D_P, such as 01_011_0107_1_1."],
+            ["Line 1: “01-011” isn’t a valid number, such as 01_011_0107_1_1."],
         ),
         (
             {"has_earlier_duplicate": True}, "possible_duplicate", [EarlierDuplicate("INV-1")],
-            ["An earlier invoice of this provider has the number INV-1, too."],
+            ["An earlier invoice from this provider has the same number."],
         ),
     ],
 )  # fmt: skip

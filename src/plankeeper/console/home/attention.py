@@ -48,7 +48,11 @@ def on_hold_without_warning(
     total = (on_hold.total or Decimal(0)) - (with_warnings.total or Decimal(0))
     url = links.invoices(claim_status="on_hold_without_warning")
     # An invoice can have changed between the two sums.
-    return Tile("No open warning", count, url, total) if (count := on_hold.count - with_warnings.count) > 0 else None
+    return (
+        Tile("All checked, waiting for release", count, url, total)
+        if (count := on_hold.count - with_warnings.count) > 0
+        else None
+    )
 
 
 def _add(summaries: Sequence[InvoiceSummary]) -> InvoiceSummary:

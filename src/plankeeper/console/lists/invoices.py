@@ -207,7 +207,7 @@ INVOICES = ListDefinition(
     load_file_names=load_file_names,
     filters=FILTERS,
     sort="-created_at",  # a mistaken date, such as one in 2062, would otherwise stay first
-    empty="There are no invoices yet. The operator imports them: plankeeper import invoices.",
+    empty="There are no invoices yet. Your IT administrator can import them with plankeeper import invoices.",
     views=(
         BuiltInView("Needs attention", {"warning": "any"}),
         BuiltInView("On hold", {"claim_status": "on_hold"}),

@@ -40,7 +40,7 @@ pages = Pages()
 
 MAX_NAME_LENGTH = 60  # characters of a record's name
 MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
-NOTHING_LEFT = "The record doesn’t exist any more."
+NOTHING_LEFT = "The record no longer exists."
 NOT_IN_BIN = "The record was deleted, and isn’t in the bin: it expired, or was deleted permanently or by a program."
 
 
@@ -103,7 +103,7 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
     current = or_404(await record.get(request, event))
     if request.form.text(VERSION_FIELD) != version_of_record(current):
         raise EditConflictError(
-            "Somebody changed the record in the meantime. Nothing is undone yet: check the values, and undo again."
+            "Someone else changed the record while you were editing. Nothing is undone yet: check the values, and undo again."
         )
     undos = find_undos(event, current, request.settings.time_zone)
     values = chosen_values(undos, request.form)

@@ -37,7 +37,7 @@ def open_upload(content: bytes) -> SourceFile:
     lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
     if lines > MAX_LINES:
         raise ValidationError(
-            file=f"has more than {MAX_LINES:,} lines: split it, or ask the operator to run plankeeper import"
+            file=f"has more than {MAX_LINES:,} lines: split it, or ask your IT administrator to run plankeeper import"
         )
     try:
         return open_source(content)
@@ -133,5 +133,5 @@ def _error_of_timeout() -> Generator[None]:
         if asyncio.get_running_loop().time() - started < MAX_SECONDS:
             raise
         raise ValidationError(
-            file=f"takes longer than {MAX_SECONDS} seconds: ask the operator to run plankeeper import"
+            file=f"takes longer than {MAX_SECONDS} seconds: ask your IT administrator to run plankeeper import"
         ) from None

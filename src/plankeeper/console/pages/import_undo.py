@@ -29,7 +29,7 @@ REASONS = {
     "invalid": "can’t get its previous values back: an email can’t be removed",
     "has_team": "has team members now",
     "has_invoices": "has invoices now",
-    "expired": "has no event any more",
+    "expired": "no longer has an event",
 }
 
 

@@ -82,9 +82,7 @@ async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines
 
 def warning_gone(invoice_id: UUID, place: ListPlace | None) -> Redirect:
     """The warning was ignored or restored by another user, or a check of the invoice removed it."""
-    return Redirect(
-        invoice_url(invoice_id, place), "Nothing was changed: the invoice doesn’t have this warning any more."
-    )
+    return Redirect(invoice_url(invoice_id, place), "Nothing was changed: the invoice no longer has this warning.")
 
 
 def get_warning(code: str) -> InvoiceWarning:

@@ -109,7 +109,7 @@ async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redi
             return HtmlPage("member_demote.html", {"member": member, "role": role, "created": created})
     before = or_404(await member_service.change_role(request.write_context, account_id, role, keep_keys=keep_keys))
     if before.role != request.form.text("was"):
-        raise EditConflictError(f"Somebody else changed the role of {before.name} in the meantime.")
+        raise EditConflictError(f"Someone else changed the role of {before.name} while you were editing.")
     return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
 
 

@@ -72,7 +72,7 @@ async def _set_one(
             if current is None:
                 return Outcome(name, url, "deleted meanwhile", is_changed=False)
             if seen.get(participant.id, current) != current:
-                return Outcome(name, url, "changed by somebody else meanwhile", is_changed=False)
+                return Outcome(name, url, "changed by someone else", is_changed=False)
             count = len(request.recorded)
             after = await service.update(context, participant.id, ParticipantUpdate(account_manager_id=manager_id))
     except ApiError as error:
