@@ -134,7 +134,8 @@ class TotalCorrection:
         plan_manager_id = due.pop()
         for name, correct in self._corrections.items():
             if await correct(db, plan_manager_id):
-                log.warning("the totals of %s of plan manager %s were wrong and are corrected", name, plan_manager_id)
+                members = {"totals": name, "plan_manager_id": plan_manager_id}
+                log.warning("stored totals were wrong and are corrected", extra=members)
 
 
 def _purge_tasks(settings: Settings) -> list[PeriodicTask]:

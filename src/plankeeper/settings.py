@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,15 @@ from zoneinfo import ZoneInfo
 
 from plankeeper import setting_parsers as parsers
 from plankeeper.setting_parsers import SettingError, SmtpServer, retention, setting
+
+PREFIX = "PLANKEEPER_"
+# Variables for builds and tests, and one that a server sets for its own processes.
+OTHER_VARIABLES = {
+    "PLANKEEPER_COMMIT",
+    "PLANKEEPER_INTERNAL_PASSWORD_LOCK",
+    "PLANKEEPER_SOAK",
+    "PLANKEEPER_TEST_DATABASE_URL",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +306,19 @@ class Settings:
         if settings.smtp_server:
             settings.require_public_url("PLANKEEPER_SMTP_URL")
         return settings
+
+    @classmethod
+    def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> list[str]:
+        """A sentence without its full stop about each variable that looks like a setting and is none."""
+        known = [each.metadata["name"] for each in fields(cls)]
+        sentences: list[str] = []
+        for name in sorted(os.environ if environment is None else environment):
+            if not name.startswith(PREFIX) or name in known or name in OTHER_VARIABLES:
+                continue
+            nearest = get_close_matches(name[len(PREFIX) :], [each[len(PREFIX) :] for each in known], n=1)
+            advice = f": is {PREFIX}{nearest[0]} meant?" if nearest else ""
+            sentences.append(f"{name} is not a setting, and has no effect{advice}")
+        return sentences
 
     def require_public_url(self, feature: str) -> str:
         """The public URL, which a feature needs for links or redirects. Raises SettingError if it isn't set."""

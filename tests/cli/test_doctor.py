@@ -1,5 +1,6 @@
 """`plankeeper doctor` and the state of the database: connections, disk, events, webhooks, and what stops writes."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -8,11 +9,12 @@ from uuid import UUID
 import pytest
 
 from plankeeper.cli.doctor_database import connections_needed, database_folder, disk_line
+from plankeeper.database.client import Database
 from plankeeper.database.server import ServerState
 from plankeeper.embedded_postgres.creation import SERVING_ROLE
 from plankeeper.settings import Settings
 from support.cluster import execute
-from support.program import Done, run_plankeeper
+from support.program import Done, run_plankeeper, run_program
 
 PLAN_MANAGER = UUID(int=5)
 
@@ -61,7 +63,16 @@ def test_a_read_only_database_is_named(dsn: str) -> None:
     assert "FAIL" not in doctor(dsn).stdout
 
 
-def test_events_that_no_server_sequences_are_a_warning(dsn: str) -> None:
+def test_a_variable_that_is_no_setting_is_a_warning(dsn: str) -> None:
+    shown = doctor(dsn, PLANKEEPER_WORKER="2", PLANKEEPER_UNHEARD_OF="1").stdout
+    assert [line for line in shown.splitlines() if "not a setting" in line] == [
+        "warn  PLANKEEPER_UNHEARD_OF is not a setting, and has no effect",
+        "warn  PLANKEEPER_WORKER is not a setting, and has no effect: is PLANKEEPER_WORKERS meant?",
+    ]
+    assert "not a setting" not in doctor(dsn).stdout
+
+
+def test_events_that_no_server_sequences_are_a_warning_while_servers_run(dsn: str) -> None:
     assert "feed" not in doctor(dsn).stdout
     execute(
         dsn,
@@ -69,9 +80,18 @@ def test_events_that_no_server_sequences_are_a_warning(dsn: str) -> None:
         f"""insert into event_queue (plan_manager_id, id, event_ids, types, notify)
         values ('{PLAN_MANAGER}', '{UUID(int=1)}', '{{{UUID(int=1)}, {UUID(int=2)}}}', '{{note.created}}', true)""",
     )
+    # As after a restore.
+    assert ("\nok    events wait for a server to start, which puts them into the feed (2)\n") in doctor(dsn).stdout
+
+    async def look_beside_a_server() -> str:
+        async with Database(dsn, pool_size=1).open() as db:
+            await db.one(int, "select 1")  # its connection is that of a server whose sequencer does nothing
+            return await asyncio.to_thread(lambda: run_program("doctor", PLANKEEPER_DATABASE_URL=dsn).stdout)
+
     assert (
-        "\nwarn  events wait to get into the feed (2), and none did for 2 seconds: is a server running?\n"
-    ) in doctor(dsn).stdout
+        "\nwarn  events wait to get into the feed (2), and none did for 2 seconds: look for `sequencer` in the log of"
+        " the servers\n"
+    ) in asyncio.run(look_beside_a_server())
 
 
 def test_failing_webhooks_are_warnings(dsn: str) -> None:

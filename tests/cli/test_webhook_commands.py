@@ -88,8 +88,8 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
     # In the same database, other tests leave endpoints whose secrets are encrypted with the keys of their servers.
     lines = [line for line in worker.lines if "which PLANKEEPER_SECRET_KEY_FILE does not contain" not in line]
     warning, started = (json.loads(line) for line in lines)
-    assert warning["level"] == "warning"
-    assert warning["event"].startswith("PLANKEEPER_SECRET_KEY_FILE is not set")
+    assert (warning["level"], warning["event"]) == ("warning", "the configuration needs attention")
+    assert warning["reason"].startswith("PLANKEEPER_SECRET_KEY_FILE is not set")
     assert started["event"] == "the webhook worker is started"
     assert {"version", "commit", "python", "database_host", "schema", "settings"} <= set(started)
 
@@ -98,8 +98,8 @@ def test_a_worker_without_a_database_reports_it() -> None:
     done = run_plankeeper("webhook-worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
     line = json.loads(done.stderr)
-    assert (line["event"], line["reason"], line["error"]) == (
-        "the program cannot start", "The database is unavailable", "ConnectionRefusedError",
+    assert (line["event"], line["reason"], line["database_host"], line["error"]) == (
+        "the program cannot start", "The database is unavailable", "127.0.0.1:1", "ConnectionRefusedError",
     )  # fmt: skip
 
 

@@ -49,6 +49,34 @@ def test_log_calls_do_not_format_exceptions() -> None:
     assert {each.name: found for each in modules() if (found := texts_of_exceptions(each.source))} == {}
 
 
+# Functions that pass on the event of their callers, who pass literals.
+FORWARDED_EVENTS = {
+    "log_start": "the events of two programs",
+    "_warn_once": "the warnings about connections and proxies",
+    "_reload_if_changed": "a literal that is too long for the call",
+}
+
+
+def is_literal(arguments: list[ast.expr]) -> bool:
+    """Whether the arguments are an event that is the same each time, without values to put into it."""
+    return len(arguments) == 1 and isinstance(arguments[0], ast.Constant)
+
+
+def variable_events(source: str) -> list[str]:
+    """The functions with log calls whose event isn't the same each time."""
+    return [
+        function.name
+        for function in functions(parse_source(source))
+        for call in log_calls(function)
+        if not is_literal(call.args[1:] if ast.unparse(call.func).endswith("log.log") else call.args)
+    ]
+
+
+def test_events_are_literals_whose_values_are_fields() -> None:
+    assert {name for each in modules() for name in variable_events(each.source)} == set(FORWARDED_EVENTS)
+    assert variable_events("def f():\n    log.info('a %s', 1)\n    log.info(f'{x}')\n    log.info('a')") == ["f", "f"]
+
+
 def test_this_test_finds_them() -> None:
     source = """
 def f(error: Exception, other: MailError):

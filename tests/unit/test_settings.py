@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.settings import SettingError, Settings
+from plankeeper.settings import OTHER_VARIABLES, SettingError, Settings
 
 
 def test_every_setting_is_documented_with_its_default_and_meaning(project: Path) -> None:
@@ -16,6 +16,18 @@ def test_every_setting_is_documented_with_its_default_and_meaning(project: Path)
     for name, each in known.items():
         default = f"`{each['default']}`" if each["default"] else "empty"
         assert rows[name] == f"| {name} | {default} | {each['meaning']} |"
+
+
+def test_a_variable_that_is_no_setting_is_reported_with_the_nearest_one() -> None:
+    names = [each.metadata["name"] for each in fields(Settings)]
+    assert Settings.unknown_variables(dict.fromkeys([*names, *OTHER_VARIABLES, "PATH", "PLANKEEPER"], "x")) == []
+    assert Settings.unknown_variables({"PLANKEEPER_SECRET_KEYS_FILE": "x", "PLANKEEPER_X": "y"}) == [
+        "PLANKEEPER_SECRET_KEYS_FILE is not a setting, and has no effect: is PLANKEEPER_SECRET_KEY_FILE meant?",
+        "PLANKEEPER_X is not a setting, and has no effect",
+    ]
+    for name in names:
+        [sentence] = Settings.unknown_variables({f"{name}S": "x"})
+        assert sentence.endswith(f": is {name} meant?")
 
 
 @pytest.mark.parametrize(

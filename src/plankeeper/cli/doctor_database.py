@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from plankeeper.cli.context import embedded_pool_size
 from plankeeper.cli.doctor_checks import Line
 from plankeeper.database.client import Database
-from plankeeper.database.server import ServerState, get_server_state
+from plankeeper.database.server import ServerState, count_sessions, get_server_state
 from plankeeper.database.unavailability import SENTENCES, check_writes
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.embedded_postgres.creation import abandoned_homes
@@ -53,8 +53,10 @@ async def _backlog_lines(db: Database) -> list[Line]:
     backlog = await monitor.measure(db)
     if backlog.lag_seconds < MAX_LAG:
         return []
+    if await count_sessions(db) <= db.stats.open:  # only this command is connected
+        return [("ok", f"events wait for a server to start, which puts them into the feed ({backlog.event_count:,})")]
     text = f"events wait to get into the feed ({backlog.event_count:,}), and none did for {MAX_LAG:.0f} seconds"
-    return [("warn", f"{text}: is a server running?")]
+    return [("warn", f"{text}: look for `sequencer` in the log of the servers")]
 
 
 def _endpoints(count: int) -> str:

@@ -73,7 +73,8 @@ def doctor(*, as_json: bool) -> None:
     lines += python_warnings(sys.version_info[:3])
     try:
         settings = Settings.read()
-        lines += [("ok", "settings are valid"), *proxy_warnings(settings), *mail_lines(settings)]
+        lines += [("ok", "settings are valid"), *(("warn", each) for each in Settings.unknown_variables())]
+        lines += [*proxy_warnings(settings), *mail_lines(settings)]
         lines += [*proxy_lines(settings), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))

@@ -121,7 +121,7 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
         await require_schema(db)
         await require_public_url(db, settings)
         warnings = await prepare_embedded_keys(db, settings) if cluster else key_file_warnings(settings)
-        for each in [*await require_privileges(db), *warnings]:
+        for each in [*Settings.unknown_variables(), *await require_privileges(db), *warnings]:
             warn(each, for_people=for_people)
         if not demo:
             return []

@@ -36,9 +36,10 @@ def errors_as_log_lines(*, enabled: bool) -> Generator[None]:
         yield
     except click.ClickException as error:
         # Their sentences are written for operators. Those about the database also quote PostgreSQL or the driver.
-        reason = error.reason if isinstance(error, DatabaseError) else error.format_message()
-        cause = error.cause if isinstance(error, DatabaseError) else None
-        log.error("the program cannot start", extra={"reason": reason}, exc_info=cause)  # noqa: TRY400 - the cause
+        members, cause = {"reason": error.format_message()}, None
+        if isinstance(error, DatabaseError):
+            members, cause = {"reason": error.reason, "database_host": describe_database(Settings.read())}, error.cause
+        log.error("the program cannot start", extra=members, exc_info=cause)  # noqa: TRY400 - the cause
         sys.exit(error.exit_code)
     except Exception:
         log.exception("the program failed")
@@ -50,7 +51,7 @@ def warn(text: str, *, for_people: bool) -> None:
     if for_people:
         click.echo(f"Warning: {text}", err=True)
     else:
-        log.warning(text)
+        log.warning("the configuration needs attention", extra={"reason": text})
 
 
 def progress_writer(*, for_people: bool) -> LineWriter:
@@ -88,6 +89,11 @@ def describe_database(settings: Settings) -> str:
     """The hosts of the database, without its user and password; for the embedded PostgreSQL its data directory."""
     if not settings.database_url:
         return f"embedded in {settings.data_dir}"
-    url = urlsplit(settings.database_url)
+    try:
+        url = urlsplit(settings.database_url)
+    except ValueError:
+        return "unknown"
+    if "@" in f"{url.path}{url.query}{url.fragment}":  # the password may contain a / that isn't encoded
+        return "unknown"
     hosts = url.netloc.rpartition("@")[2] or ",".join(parse_qs(url.query).get("host", []))
     return hosts or os.environ.get("PGHOST", "localhost")

@@ -55,7 +55,7 @@ async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | N
     async with Database(settings.database_url or "", pool_size=1, statement_timeout=600).open() as db:
         await require_schema(db)
         warnings = await require_privileges(db)
-    for each in [*warnings, *key_file_warnings(settings)]:
+    for each in [*Settings.unknown_variables(), *warnings, *key_file_warnings(settings)]:
         warn(each, for_people=for_people)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)

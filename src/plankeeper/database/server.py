@@ -34,6 +34,16 @@ async def get_server_state(db: Executor) -> ServerState:
     return await db.one(ServerState, GET_SERVER_STATE)
 
 
+COUNT_SESSIONS = """
+    select count(*) from pg_stat_activity where datname = current_database() and application_name = 'plankeeper'
+"""
+
+
+async def count_sessions(db: Executor) -> int:
+    """How many connections to the database servers and commands of Plankeeper have."""
+    return await db.one(int, COUNT_SESSIONS)
+
+
 ANALYZE = "analyze"
 
 

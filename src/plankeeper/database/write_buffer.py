@@ -30,4 +30,4 @@ class WriteBuffer(ABC):
         try:
             await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
         except TimeoutError:
-            log.warning("the last %s are lost: the database does not respond", self.contents)
+            log.warning("the last rows are lost: the database does not respond", extra={"contents": self.contents})

@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 from plankeeper.embedded_postgres import binaries
-from plankeeper.embedded_postgres.binaries import PostgresBinaries, SystemUser
+from plankeeper.embedded_postgres.binaries import ClusterError, PostgresBinaries, SystemUser
 
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
 SERVING_ROLE = "plankeeper"
+
+MIN_FREE_BYTES = 100 * 2**20  # an empty database takes most of it
 
 _REMOVAL_TIMEOUT = 2.0  # seconds
 _ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
@@ -29,6 +31,7 @@ def create_cluster(data_dir: Path, programs: PostgresBinaries, lock: int) -> Non
         shutil.rmtree(staging)
     home = _make_home(staging, programs.user)
     try:
+        _require_space(home)
         _initialise(home, programs, lock)
     except BaseException:  # such as Ctrl-C: the next start would use another home
         _remove_home(home)
@@ -51,6 +54,16 @@ def _initialise(home: Path, programs: PostgresBinaries, lock: int) -> None:
     programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *initdb_options, inherited_fd=lock)
     single_user_options = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
     programs.run("postgres", *single_user_options, inherited_fd=lock, statement=f"create database {DATABASE}\n")
+
+
+def _require_space(home: Path) -> None:
+    """Without this, PostgreSQL's programs would fail after half a minute."""
+    free = shutil.disk_usage(home).free
+    if free < MIN_FREE_BYTES:
+        raise ClusterError(
+            f"The disk of {home.parent} has {free // 2**20} MiB of free space, and a database needs at least"
+            f" {MIN_FREE_BYTES // 2**20} MiB. Free some space, or set PLANKEEPER_DATA_DIR to a folder on another disk."
+        )
 
 
 def _remove_home(home: Path) -> None:

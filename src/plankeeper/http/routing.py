@@ -307,7 +307,7 @@ class PathRouter:
                 phase = "shutdown"
                 await receive()
         except BaseException:
-            log.exception("the %s failed", phase)
+            log.exception("the lifespan failed", extra={"phase": phase})
             await send({"type": f"lifespan.{phase}.failed", "message": ""})
             raise
         await send({"type": "lifespan.shutdown.complete"})

@@ -55,3 +55,13 @@ def test_an_interrupted_or_killed_creation_leaves_no_folder_behind(home: Path, m
     assert len([each for each in shared.iterdir() if each.is_dir()]) == 1
     with Cluster(closed / "data") as cluster:
         assert [each for each in shared.iterdir() if each.is_dir()] == [cluster.location]
+
+
+def test_a_disk_without_space_is_reported_before_the_creation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(creation, "MIN_FREE_BYTES", 2**60)
+    data_dir = home / "data"
+    with pytest.raises(
+        binaries.ClusterError, match=r"^The disk of \S+ has \d+ MiB of free space, and a database needs"
+    ):
+        Cluster(data_dir).ensure()
+    assert [each.name for each in data_dir.iterdir() if "postgres" in each.name] == ["postgres.lock"]

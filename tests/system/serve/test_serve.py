@@ -57,7 +57,7 @@ def test_the_sample_data_is_served_and_survives_a_restart(data_dir: Path) -> Non
 def test_without_sample_data_it_writes_only_json(data_dir: Path) -> None:
     public_url = "https://plans.example.com"
     serving = ServeProcess(
-        data_dir, workers=2, PLANKEEPER_PUBLIC_URL=public_url,
+        data_dir, workers=2, PLANKEEPER_PUBLIC_URL=public_url, PLANKEEPER_WORKER="3",
         PLANKEEPER_SMTP_URL="smtp://u:hidden-password@127.0.0.1:1?starttls=off",
     )  # fmt: skip
     serving.workers()[0].kill()
@@ -65,6 +65,9 @@ def test_without_sample_data_it_writes_only_json(data_dir: Path) -> None:
     assert serving.stop() == 0
     lines = [json.loads(line) for line in serving.lines]
     assert all({"time", "level", "event", "logger"} <= set(line) for line in lines)
+    assert "PLANKEEPER_WORKER is not a setting, and has no effect: is PLANKEEPER_WORKERS meant?" in [
+        line["reason"] for line in lines if line["event"] == "the configuration needs attention"
+    ]
     started = serving.start_line
     assert (started["version"], started["commit"]) == (__version__, commit())
     assert started["python"] == platform.python_version()

@@ -67,8 +67,8 @@ def test_serve_with_an_embedded_database_creates_the_key_file_and_encrypts(serve
 
 
 def key_file_warnings(serving: ServeProcess) -> list[str]:
-    events = [json.loads(line)["event"] for line in serving.lines]
-    return [each for each in events if "key file" in each or "keys of stored secrets" in each]
+    reasons = [json.loads(line).get("reason", "") for line in serving.lines]
+    return [each for each in reasons if "key file" in each or "keys of stored secrets" in each]
 
 
 def _socket_folder(data_dir: Path) -> str:
