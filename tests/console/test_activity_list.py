@@ -255,7 +255,7 @@ def test_many_hidden_events_are_not_read(
 
     monkeypatch.setattr(store, "latest", counted)
     assert "Participant added · Ann" in titles(owner.get(ACTIVITY).text)
-    assert "Participant created: Ann" in owner.get("/console").text
+    assert "Participant added: Ann" in owner.get("/console").text
     assert len(read) == 2
     assert max(read) <= 5  # the participant, the key, the sign-in and what belongs to them
 
@@ -305,3 +305,20 @@ def test_views_and_density_of_the_activity_are_saved(owner: Browser) -> None:
     assert owner.submit("/console/list-settings", settings).headers["location"] == ACTIVITY
     wait_until(lambda: 'class="events comfortable"' in owner.get(ACTIVITY).text)
     assert owner.get(f"{ACTIVITY}.csv").text.count(",Made by,") == 1  # the columns of the file stay
+
+
+def test_entries_stand_under_days_in_words(owner: Browser) -> None:
+    assert owner.get("/console/participants.csv").status_code == 200
+    assert owner.submit(
+        "/console/settings/webhooks",
+        {"url": "https://example.com/hooks", "event_types": ["*"], "payload": "thin"},
+    ).status_code == 200  # fmt: skip
+    page = wait_for(owner, "Data downloaded · Participants")
+    wait_for(owner, "Signed in")
+    assert re.findall(r'<h2 class="day" id="day-1">(\w+)</h2>', page) == ["Today"]
+    assert (page.count('<section aria-labelledby="day-'), "· participants" in page) == (1, False)
+    [event] = re.findall(
+        r'href="(/console/activity/[0-9a-f-]{36})[^"]*">View event<span class="unseen">: Webhook', page
+    )
+    assert "Event and resource ID only" in owner.get(event).text
+    assert ">thin<" not in owner.get("/console/settings/webhooks").text

@@ -84,7 +84,7 @@ def test_the_file_continues_where_a_batch_ends(owner: Browser, client: Client, m
 
 
 def test_the_file_has_a_name_and_headers_and_its_link_keeps_the_filters(owner: Browser) -> None:
-    wait_until(lambda: 'class="what">Account signed in' in owner.get(ACTIVITY).text)
+    wait_until(lambda: 'class="what">Signed in' in owner.get(ACTIVITY).text)
     page = owner.get(f"{ACTIVITY}?type=account.signed_in&actor=user").text
     link = re.search(r'href="([^"]+)">Download CSV', page)
     assert link

@@ -88,7 +88,7 @@ def test_pages_continue_where_the_one_before_ended(
 
 def test_an_export_of_the_person_is_shown(owner: Browser, person: str) -> None:
     assert owner.get(f"{PARTICIPANTS}/{person}/data.json").status_code == 200
-    assert texts(owner.get(f"{PARTICIPANTS}/{person}/timeline?kind=exports").text) == ["Data exported"]
+    assert texts(owner.get(f"{PARTICIPANTS}/{person}/timeline?kind=exports").text) == ["Data downloaded"]
 
 
 def test_a_provider_shows_its_history(owner: Browser, client: Client) -> None:

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Raw
 
-from plankeeper.console.labels import field_label
+from plankeeper.console.labels import field_label, humanize
 from plankeeper.console.record_values import TECHNICAL_MEMBERS, format_member
 from plankeeper.console.routing import PREFIX
 from plankeeper.events.schemas import Event
 
-NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email", "what")
+NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 RESOURCE_PATHS = {
     "participant": "/participants/{}",
     "provider": "/providers/{}",
@@ -62,6 +62,8 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
     """The name of the event's record, after the change or before it; empty if it has none."""
     after, before = members_of(event.data), members_of(event.previous)
     fields = after | before if before_change else before | after
+    if event.resource.kind == "export":
+        return humanize(str(fields.get("what") or "")).replace("Access records", "Access log")
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 

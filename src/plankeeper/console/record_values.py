@@ -31,7 +31,9 @@ _PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
 _OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
+_PAYLOADS = {"thin": "Event and resource ID only", "full": "Full resource"}  # of webhooks
 _TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
+    "payload": lambda text: _PAYLOADS.get(text, text),
     "participant_number": format_ndis_number,
     "abn": format_abn,
     "phone_number": format_phone,

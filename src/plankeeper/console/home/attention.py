@@ -22,6 +22,7 @@ class Tile:
     url: str
     total: Decimal | None = None
     oldest: datetime | None = None
+    is_overdue: bool = False  # shown in red
 
 
 def invoice_tiles(open_invoices: Sequence[OpenInvoices], links: HomeLinks) -> list[Tile]:
@@ -71,7 +72,12 @@ def participant_tiles(summary: PlanEndSummary, links: HomeLinks) -> list[Tile]:
             summary.ending,
             links.participants(plan_end=f"{ENDING_DAYS}d", sort="plan_end_date"),
         ),
-        Tile("Plans expired, still active", summary.ended, links.participants(plan_end="ended", sort="plan_end_date")),
+        Tile(
+            "Plans expired, still active",
+            summary.ended,
+            links.participants(plan_end="ended", sort="plan_end_date"),
+            is_overdue=True,
+        ),
     ]
     if links.account_manager_id is None:
         unassigned = links.participants(account_manager="none")

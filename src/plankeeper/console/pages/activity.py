@@ -1,11 +1,14 @@
 """Activity: the events of a plan manager, newest first, with the changes of each."""
 
+from itertools import groupby
 from uuid import UUID
 
 from plankeeper.console.activity_events import SCAN_LIMIT, ShownGroup
 from plankeeper.console.lists.activity import ACTIVITY
 from plankeeper.console.lists.download import download_list
-from plankeeper.console.lists.page import ListPage, load_list
+from plankeeper.console.lists.page import ListPage, ListRow, load_list
+from plankeeper.console.pages.timeline import day_heading
+from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages
 from plankeeper.events import history_store
 from plankeeper.http.parsing import parse_uuid
@@ -21,6 +24,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     before_import = await find_start_of_import(request, shown)
     context = {
         "list": shown,
+        "days": _by_day(request, shown),
         "scan_limit": SCAN_LIMIT,
         "before_import": shown.query.first_page(after=str(before_import)).url() if before_import else None,
         "import_record": await find_import(request),
@@ -31,6 +35,13 @@ async def list_(request: PageRequest) -> HtmlPage:
 @pages.get("/activity.csv", role="viewer")
 async def download(request: PageRequest) -> Download:
     return await download_list(request, ACTIVITY)
+
+
+def _by_day(request: PageRequest, shown: ListPage) -> list[tuple[str, list[ListRow]]]:
+    """The rows by the day of their latest event, under a heading for each day."""
+    zone, today = request.settings.time_zone, today_in(request)
+    days = groupby(shown.rows, key=lambda each: each.source.group.first.created_at.astimezone(zone).date())
+    return [(day_heading(day, today), list(rows)) for day, rows in days]
 
 
 async def find_import(request: PageRequest) -> Import | None:
