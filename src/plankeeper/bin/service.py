@@ -35,6 +35,7 @@ _REFERENCES = {
 
 async def delete_participant(ctx: WriteContext, participant_id: UUID) -> BinEntry:
     """Delete a participant with its team, and put them in the bin; raises NotFound. Its invoices are kept."""
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     row = or_404(await participant_service.select_for_update(ctx, participant_id))
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     team = await team_store.select_for_update(
@@ -59,6 +60,9 @@ async def restore(ctx: WriteContext, entry_id: UUID) -> Restored:
 
     Raises NotFound, also if the record has been restored already, and ApiError if its id is in use again.
     """
+    found = or_404(await store.get(ctx.tx, ctx.plan_manager_id, entry_id))
+    if found.kind == "participant":
+        await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, found.resource_id)
     entry = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, entry_id))
     snapshot = msgspec.json.decode(entry.snapshot, type=Snapshot)
     restore_record = _restore_participant if entry.kind == "participant" else _restore_provider

@@ -79,6 +79,7 @@ async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> Participan
 
 async def delete(ctx: WriteContext, participant_id: UUID) -> int:
     """Delete a participant with its team members, whose number it returns; raises NotFound. Its invoices are kept."""
+    await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id))
     [before] = await with_reference_names(ctx, old)
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)

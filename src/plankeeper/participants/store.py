@@ -95,6 +95,34 @@ async def get_many_details(
     return await db.rows(ParticipantDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids)
 
 
+LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
+
+
+async def lock_person(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+    """Wait until no other transaction erases, holds, deletes or restores a participant. Also for a deleted one."""
+    await tx.execute(LOCK_PERSON, plan_manager_id, participant_id)
+
+
+LOCK_GIVEN_IDS = "select pg_advisory_xact_lock(hashtextextended('given ids ' || $1::uuid::text, 0))"
+SHARE_GIVEN_IDS = "select pg_advisory_xact_lock_shared(hashtextextended('given ids ' || $1::uuid::text, 0))"
+
+
+async def lock_given_ids(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Wait until no import creates participants with ids of its own, and keep others from it."""
+    await tx.execute(LOCK_GIVEN_IDS, plan_manager_id)
+
+
+async def select_for_import(
+    tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
+) -> list[ParticipantRow]:
+    """The rows that exist among the ids, locked; also keeps participants from being erased until the import ends.
+
+    One lock is enough for all of them: an import can have more ids than PostgreSQL has locks.
+    """
+    await tx.execute(SHARE_GIVEN_IDS, plan_manager_id)
+    return await select_for_update(tx, plan_manager_id, participant_ids)
+
+
 SELECT_FOR_UPDATE = f"""
     select id, {COLUMNS}
     from participants

@@ -12,7 +12,7 @@ from plankeeper.bin.schemas import Snapshot
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import NotFound
+from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.participants import service as participant_service
 from plankeeper.participants import store as participant_store
 from plankeeper.personal_data import hold_store, import_store, store
@@ -57,7 +57,7 @@ class _RollbackError(Exception):
 
 async def hold(ctx: WriteContext, participant_id: UUID, reason: str) -> LegalHold:
     """Place a legal hold, also on a deleted participant. Raises NotFound, or LegalHoldError if there is one already."""
-    await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
     placed = LegalHold(participant_id, reason, datetime.now(UTC), ctx.actor.name or "")
@@ -69,7 +69,7 @@ async def hold(ctx: WriteContext, participant_id: UUID, reason: str) -> LegalHol
 
 async def release_hold(ctx: WriteContext, participant_id: UUID) -> LegalHold:
     """End a legal hold; raises NotFound if there is none."""
-    await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     released = await hold_store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
     if released is None:
         raise NotFound
@@ -83,7 +83,8 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     A participant that was deleted earlier is erased from the events. `search_events`: look for mentions in the events
     of others, too, which reads all events of the plan manager. Raises NotFound or LegalHoldError.
     """
-    await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    await participant_store.lock_given_ids(ctx.tx, ctx.plan_manager_id)
     await _require_no_hold(ctx, participant_id)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
@@ -105,6 +106,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     )
     counts |= await _erase_imports(ctx, participant_id, texts)
     mentions = await _list_mentions(ctx, participant_id, texts, search_events=search_events)
+    await _require_nothing_left(ctx, participant_id)
     report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS)
     if not report.is_empty:
         await record_event(ctx, "participant.erased", None, ParticipantReference(participant_id))
@@ -153,6 +155,16 @@ async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snap
     if entries:
         await bin_store.delete_many(ctx.tx, ctx.plan_manager_id, [each.id for each in entries])
     return [msgspec.json.decode(each.snapshot, type=Snapshot) for each in entries]
+
+
+async def _require_nothing_left(ctx: WriteContext, participant_id: UUID) -> None:
+    """Raise ApiError if the participant is there again, so that the erasure is rolled back."""
+    if await participant_store.exists(ctx.tx, ctx.plan_manager_id, participant_id) or await bin_store.find(
+        ctx.tx, ctx.plan_manager_id, "participant", participant_id
+    ):
+        raise ApiError(
+            "precondition_failed", "The participant was restored or created again in the meantime. Nothing was erased."
+        )
 
 
 async def _delete_users(ctx: WriteContext, team: Iterable[JsonObject]) -> tuple[int, set[UUID]]:

@@ -9,14 +9,6 @@ from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
 from plankeeper.personal_data.schemas import Mention, PersonEvent, ResponseRecord
 
-LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
-
-
-async def lock_person(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
-    """Wait until no other transaction erases a participant, or holds its data. Also for a deleted participant."""
-    await tx.execute(LOCK_PERSON, plan_manager_id, participant_id)
-
-
 LIST_EVENTS: LiteralString = f"""
     select id, resource_kind, data, previous
     from events
