@@ -6,6 +6,7 @@ from contract.sources import Module, imports, modules
 
 # Packages that import no feature package; `database` imports only itself.
 FOUNDATION = {
+    "server_folder",
     "http",
     "database",
     "encryption",
