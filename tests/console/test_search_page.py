@@ -6,6 +6,8 @@ from html import unescape
 
 import pytest
 
+from plankeeper.console.lists import pages
+from plankeeper.http import search_slots
 from support.client import Client
 from support.console import Account, Browser
 from support.form_helpers import form_fields
@@ -233,10 +235,32 @@ def test_suggestions_lead_to_all_results(owner: Browser, client: Client) -> None
     [group] = owner.get(f"{PAGE}/suggest", params={"q": "xanadu"}).json()["groups"]
     assert len(group["results"]) == 4
     assert group["all"]["title"] == "See all 6 participants"
-    assert owner.get(group["all"]["url"]).text.count("Xanadu</a>") == 6
+    assert owner.get(group["all"]["url"]).text.count(">Xanadu, Ann") == 6
 
 
 def test_results_are_recorded_as_a_list(owner: Browser, people: dict[str, str]) -> None:
     owner.get(PAGE, params={"q": "kavan"})
     entry = 'Participants from Róisín Kavanagh to Róisín Kavanagh <span class="soft">(q=kavan)</span>'
     assert wait_until(lambda: entry in owner.get("/console/settings/access").text)
+
+
+@pytest.mark.parametrize("path", [PAGE, f"{PAGE}/suggest", "/console/participants", "/console/providers"])
+def test_too_many_searches_at_a_time_are_rejected(owner: Browser, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setattr(search_slots, "MAX_SEARCHES", 0)
+    monkeypatch.setattr(search_slots, "MAX_WAIT", 0.01)
+    rejected = owner.get(f"{path}?q=anyone")
+    assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "5")
+    assert "Too many searches of this plan manager are in progress." in rejected.text
+    assert owner.get("/console/participants").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "&sort=-plan_end_date"])
+def test_a_search_with_many_matches_shows_that_there_are_more(
+    client: Client, owner: Browser, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for number in range(3):
+        client.create("/participants", {"first_name": "Broad", "last_name": f"Person {number}"})
+    monkeypatch.setattr(pages, "MAX_COUNTED", 2)
+    listed = owner.get(f"/console/participants?q=broad{path}").text
+    assert "More than 10,000 participants" in listed
+    assert [f"Person {number}" in listed for number in range(3)] == [True] * 3

@@ -104,6 +104,7 @@ def test_a_page_of_few_matching_rows_reads_only_these(large_database: str, resou
     assert {node["Index Name"] for node in reading} == {f"{resource}_by_moment", f"{resource}_pkey"}, nodes
 
 
+SEARCH: dict[str, Any] = {"search_first": "%lee4%", "search_second": "%", "search_others": list[str]()}
 FILTERS: dict[str, tuple[FilteredList, list[dict[str, Any]]]] = {
     "participants": (
         participants.LIST,
@@ -115,6 +116,9 @@ FILTERS: dict[str, tuple[FilteredList, list[dict[str, Any]]]] = {
             {"status": "Lead"},
             {"state": "TAS"},
             {"status": "Inactive", "state": "ACT"},
+            SEARCH,
+            SEARCH | {"search_email": "lee4", "status": "Active"},
+            SEARCH | {"search_first": "%lee421%", "search_email": "p5000"},
         ],
     ),
     "providers": (providers.LIST, [{"updated_since": datetime(2024, 2, 1, tzinfo=UTC)}, {"active": True}]),

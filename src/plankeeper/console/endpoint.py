@@ -56,6 +56,7 @@ from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
+from plankeeper.http.search_slots import search_slot
 from plankeeper.invoices.statistics_cache import StatisticsCache
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
@@ -269,7 +270,8 @@ class PageEndpoint:
         """Runs the handler, in one transaction if it writes. After a rollback, a form with errors is shown again."""
         try:
             if not route.writes:
-                result = await route.handler(request, **path_params)
+                async with search_slot(request.plan_manager_id) if request.is_search else nullcontext():
+                    result = await route.handler(request, **path_params)
                 if route.discloses and isinstance(result, HtmlPage):
                     request.record_access("viewed", route.discloses, next(iter(path_params.values())))
                 return result

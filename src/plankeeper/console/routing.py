@@ -70,6 +70,12 @@ class PageRequest:
         return self.account.plan_manager_id
 
     @property
+    def is_search(self) -> bool:
+        """Whether the page searches records, or belongs to a record of a list that a search found."""
+        has_text = bool(self.query.text("q")) or "q=" in self.query.raw("list")
+        return has_text and self.session is not None and self.session.plan_manager_id is not None
+
+    @property
     def role(self) -> str | None:
         """The account's role with the selected plan manager."""
         plan_manager_id = self.session and self.session.plan_manager_id

@@ -65,7 +65,7 @@ _DISTINCT_PAGE = """
 # The limit bounds the work for a list that matches most rows.
 _SUMMARY = """
     select count(*), sum(amount) as total
-    from (select {columns}, {amount} as amount from {table} where {conditions}{order} limit $2) counted
+    from (select {amount} as amount from {table} where {conditions}{order} limit $2) counted
 """
 # One filter alone is usually counted in its index, without reading the rows. The sum, which reads them, is only
 # computed for as many rows as are counted.
@@ -87,18 +87,20 @@ class Filter(NamedTuple):
     how narrow a range is, PostgreSQL might read all rows of another index. A walk in this order uses the condition.
     `amount`: what a summary adds up of the rows of this condition, if it is less than for other rows.
     `is_narrow`: few rows match any value, so a sorted page always collects them.
-    `source`: a sub-select of the matching rows, which may repeat a row. It takes the place of the table and of the
-    condition, so its filter must be declared first.
+    `alternatives`: conditions that make up the condition with `or`. Each has an index of its own, so the rows of each
+    are read apart, which may repeat a row. Its filter must be declared first.
+    `is_search`: the condition costs much for each row, so a page of a search that matches many rows walks the order.
     """
 
     fields: tuple[str, ...]
     condition: LiteralString
     materialize: bool = False
     each_value: LiteralString | None = None
-    source: LiteralString | None = None
+    alternatives: tuple[LiteralString, ...] = ()
     order: LiteralString | None = None
     is_narrow: bool = False
     amount: LiteralString | None = None
+    is_search: bool = False
 
 
 class SortOrder(NamedTuple):
@@ -122,8 +124,13 @@ class Reading(NamedTuple):
 FORWARD = Reading()
 
 
-def _has_source(filters: Sequence[Filter]) -> bool:
-    return bool(filters) and filters[0].source is not None
+def _has_alternatives(filters: Sequence[Filter]) -> bool:
+    return bool(filters) and bool(filters[0].alternatives)
+
+
+def _alternatives(lead: Filter) -> list[Filter]:
+    """A filter for each alternative."""
+    return [lead._replace(condition=each) for each in lead.alternatives]
 
 
 class ListStatements:
@@ -168,9 +175,9 @@ class ListStatements:
         return filters
 
     def collects(self, names: Sequence[str]) -> bool:
-        """Whether a sorted page collects the rows: few match, or they come from a sub-select, which has no index."""
+        """Whether a sorted page collects the rows, because few match."""
         filters = self.filters_of(names)
-        return _has_source(filters) or (bool(filters) and filters[0].is_narrow)
+        return bool(filters) and filters[0].is_narrow
 
     def adapts(self, names: Sequence[str], order: SortOrder | None = None) -> bool:
         """Whether the page of a filtered list is adaptive; without an order, in that of ids.
@@ -179,8 +186,10 @@ class ListStatements:
         the filter's rows, as in indexes that aren't ordered.
         """
         lead = next(iter(self.filters_of(names)), None)
-        if lead is None or self.scope or self.collects(names):
+        if lead is None or self.scope or lead.is_narrow:
             return False
+        if lead.is_search:
+            return True
         if order is None:
             return lead.materialize and lead.order is not None
         return (not lead.materialize or lead.order is not None) and not self._is_in_order(names, order)
@@ -227,7 +236,7 @@ class ListStatements:
             conditions = self._conditions([lead, *filters[1:]], parameters, tenant)
             return _LATERAL_PAGE.format(table=self.table, conditions=conditions, values=parameters[lead.fields[0]])
         table, conditions = self._source(filters, parameters, tenant)
-        if _has_source(filters):
+        if _has_alternatives(filters):
             return _DISTINCT_PAGE.format(table=table, conditions=conditions)
         template = _COLLECTED_PAGE if filters and filters[0].materialize else _PAGE
         return template.format(table=table, conditions=conditions)
@@ -245,7 +254,7 @@ class ListStatements:
         if is_walk:
             statement = compose_index_walk(page, table, conditions)
         else:
-            statement = compose_filtered(page, table, conditions, is_distinct=_has_source(filters))
+            statement = compose_filtered(page, table, conditions, is_distinct=_has_alternatives(filters))
         name_composed(statement, f"{self.name}.sorted_page")
         return statement
 
@@ -253,10 +262,13 @@ class ListStatements:
         filters = self.filters_of(names)
         parameters = self._sorted_parameters(names, start)
         tenant: LiteralString = "plan_manager_id = $1"
+        source, collected = self._source(filters, parameters, tenant)
         conditions = AdaptiveConditions(
-            lead=self._conditions(filters[:1], parameters, tenant),
-            collected=self._conditions(filters, parameters, tenant),
+            source,
+            lead=self._source(filters[:1], parameters, tenant)[1],
+            collected=collected,
             walked=self._conditions(filters, parameters, tenant, is_lead=False),
+            is_distinct=_has_alternatives(filters),
         )
         statement = compose_adaptive(self._sorted_page(order, start, FORWARD), self.table, conditions)
         name_composed(statement, f"{self.name}.adaptive_page")
@@ -294,33 +306,51 @@ class ListStatements:
             value=after[0] if start == "value" else None,
             is_backward=True,
         )
-        statement = compose_count_before(page, table, conditions, is_distinct=_has_source(filters))
+        statement = compose_count_before(page, table, conditions, is_distinct=_has_alternatives(filters))
         name_composed(statement, f"{self.name}.count_before")
         return statement
 
     def _compose_summary(self, names: tuple[str, ...]) -> LiteralString:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[1 + _SUMMARY_PARAMETERS :], strict=False))
-        table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
+        tenant: LiteralString = "plan_manager_id = $1"
         lead = filters[0] if filters else None
-        amount = (lead.amount if lead else None) or self.amount
-        template = _COUNT_BEFORE_SUM if lead and len(filters) == 1 and not lead.source and amount else _SUMMARY
-        statement = template.format(
-            # a source may repeat a row
-            columns="distinct id" if lead and lead.source else "id",
-            amount=amount or "null::numeric",
-            table=table,
-            conditions=conditions,
-            order=f" order by {lead.order}" if lead and lead.order else "",
-        )
+        amount: LiteralString = (lead.amount if lead else None) or self.amount or "null::numeric"
+        if _has_alternatives(filters):
+            statement = self._alternatives_summary(filters, parameters, tenant, amount)
+        else:
+            has_sum = amount != "null::numeric"
+            template = _COUNT_BEFORE_SUM if lead and len(filters) == 1 and has_sum else _SUMMARY
+            order: LiteralString = f" order by {lead.order}" if lead and lead.order else ""
+            conditions = self._conditions(filters, parameters, tenant)
+            statement = template.format(amount=amount, table=self.table, conditions=conditions, order=order)
         name_composed(statement, f"{self.name}.summary")
         return statement
+
+    def _alternatives_summary(
+        self,
+        filters: Sequence[Filter],
+        parameters: Mapping[str, LiteralString],
+        tenant: LiteralString,
+        amount: LiteralString,
+    ) -> LiteralString:
+        """The limit applies to the rows of each alternative, and to those of all of them."""
+        sets = [[each, *filters[1:]] for each in _alternatives(filters[0])]
+        conditions: list[LiteralString] = [self._conditions(each, parameters, tenant) for each in sets]
+        parts: list[LiteralString] = [
+            f"(select id, {amount} as amount from {self.table} where {each} limit $2)" for each in conditions
+        ]
+        found: LiteralString = " union all ".join(parts)
+        return f"""
+    select count(*), sum(amount) as total
+    from (select distinct id, amount from ({found}) found limit $2) counted
+"""
 
     def _compose_count(self, names: tuple[str, ...]) -> LiteralString:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[1 + _COUNT_PARAMETERS :], strict=False))
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        template = _DISTINCT_COUNT if _has_source(filters) else _COUNT
+        template = _DISTINCT_COUNT if _has_alternatives(filters) else _COUNT
         statement = template.format(table=table, conditions=conditions)
         name_composed(statement, f"{self.name}.count")
         return statement
@@ -334,12 +364,14 @@ class ListStatements:
         is_lead: bool = True,
     ) -> tuple[LiteralString, LiteralString]:
         """What the rows come from, and the conditions on them. `is_lead`: the first condition selects the index."""
-        lead = filters[0] if filters else None
-        if lead is None or lead.source is None:
+        if not is_lead or not _has_alternatives(filters):
             return self.table, self._conditions(filters, parameters, tenant, is_lead=is_lead)
-        values: list[LiteralString] = [parameters[name] for name in lead.fields]
-        others = [lead._replace(condition="true"), *filters[1:]]
-        source: LiteralString = lead.source.format(*values)
+        parts: list[LiteralString] = [
+            f"select * from {self.table} where {self._conditions([each], parameters, tenant)}"
+            for each in _alternatives(filters[0])
+        ]
+        source: LiteralString = " union all ".join(parts)
+        others = [filters[0]._replace(condition="true"), *filters[1:]]
         return f"({source}) found", self._conditions(others, parameters, tenant)
 
     def _conditions(

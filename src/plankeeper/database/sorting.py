@@ -224,11 +224,16 @@ def _matching_rows(
 
 
 class AdaptiveConditions(NamedTuple):
-    """The conditions of an adaptive page: that of the leading filter, all of them with it, and all without an index."""
+    """The conditions of an adaptive page: that of the leading filter, all of them with it, and all without an index.
 
+    `source` is what the first two select from. It may repeat a row if it `is_distinct`.
+    """
+
+    source: LiteralString
     lead: LiteralString
     collected: LiteralString
     walked: LiteralString
+    is_distinct: bool = False
 
 
 def compose_adaptive(page: SortedPage, table: LiteralString, conditions: AdaptiveConditions) -> LiteralString:
@@ -242,7 +247,9 @@ def compose_adaptive(page: SortedPage, table: LiteralString, conditions: Adaptiv
     tenant: LiteralString = "plan_manager_id = $1"
     condition = _value_condition(page, tenant) if page.has_values else _null_condition(page, tenant)
     bound: LiteralString = f"{_WALKED_PAGES} * ({page.limit}::bigint + {page.offset})"
-    matching = _matching_rows(page, table, f"{conditions.collected} and (select count(*) from nearest) < {page.limit}")
+    collected: LiteralString = f"{conditions.collected} and (select count(*) from nearest) < {page.limit}"
+    matching = _matching_rows(page, conditions.source, collected, is_distinct=conditions.is_distinct)
+    lead: LiteralString = f"select from {conditions.source} where {conditions.lead} limit {bound}"
     return f"""
     with nearest as materialized (
         select id, value
@@ -250,7 +257,7 @@ def compose_adaptive(page: SortedPage, table: LiteralString, conditions: Adaptiv
             select *, {value} as value
             from {table}
             where {condition}
-                and (select count(*) from (select from {table} where {conditions.lead} limit {bound}) lead) = {bound}
+                and (select count(*) from ({lead}) lead) = {bound}
             order by {page.order_by(value, "id")}
             limit {bound}
         ) {name}

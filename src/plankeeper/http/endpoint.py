@@ -1,6 +1,7 @@
 """The lifecycle of an API request."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,12 +23,14 @@ from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
+from plankeeper.http.pagination import ListQuery
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.returned_members import readable_members, require_unchanged
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.schemas import Query
+from plankeeper.http.search_slots import search_slot
 from plankeeper.settings import Settings
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -140,7 +143,10 @@ class Endpoint:
         ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
         # Before the handler's statements, so that the page contains everything that was written before it.
         headers = self._synced_until(operation, values) if operation.has_updated_since else None
-        result = await operation.handler(ctx, **values)
+        query = values.get(operation.query_name or "")
+        is_search = isinstance(query, ListQuery) and query.is_search
+        async with search_slot(plan_manager_id) if is_search else nullcontext():
+            result = await operation.handler(ctx, **values)
         response = Response.from_object(operation.status, result, headers)
         if operation.discloses and self._deps.on_access and scope["method"] == "GET":
             self._record_access(operation.discloses, operation, state, values, scope, result)

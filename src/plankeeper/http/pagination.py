@@ -23,6 +23,7 @@ R = TypeVar("R", bound=HasId)
 
 _NON_FILTERS = {"limit", "offset", "after", "view", "sort"}
 MAX_IDS = 100
+MAX_TOTAL = 10_000  # of a search: counting its matches is slow
 
 
 class PaginationMeta(Struct):
@@ -36,6 +37,11 @@ class PaginationMeta(Struct):
         str | None,
         Meta(description="The `after` of the next page; null in offset mode and on the last page."),
     ]
+    total_is_limited: Annotated[
+        Literal[True] | UnsetType,
+        EXTENSION,
+        Meta(description=f"Present if a search with `q` matches more items than `total`, which is {MAX_TOTAL} then."),
+    ] = UNSET
 
 
 class Page(Struct, Generic[T]):
@@ -91,6 +97,10 @@ class ListQuery(Query, frozen=True):
     @property
     def uses_cursor(self) -> bool:
         return self.after is not UNSET
+
+    @property
+    def is_search(self) -> bool:
+        return getattr(self, "q", UNSET) is not UNSET
 
     @property
     def start(self) -> str | int:
@@ -235,7 +245,10 @@ def cut_page(rows: Sequence[T], limit: int, cursor_field: str = "id") -> PageRow
 def build_page(query: ListQuery, rows: PageRows[T], total: int | None) -> Page[T]:
     """One page: with the total in offset mode, with the next cursor in cursor mode (`total` is None)."""
     next_cursor = rows.next_cursor if total is None else None
-    return Page(rows, PaginationMeta(query.limit, query.offset, rows.has_more, total, next_cursor))
+    pagination = PaginationMeta(query.limit, query.offset, rows.has_more, total, next_cursor)
+    if total is not None and total > MAX_TOTAL and query.is_search:
+        pagination.total, pagination.total_is_limited = MAX_TOTAL, True
+    return Page(rows, pagination)
 
 
 def in_order(ids: Iterable[object], rows: Iterable[R]) -> list[R]:

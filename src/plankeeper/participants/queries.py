@@ -16,6 +16,7 @@ from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
 from plankeeper.search.filters import PARTICIPANT_FILTERS, search_values
+from plankeeper.search.totals import count_matches
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
 FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"
@@ -79,11 +80,16 @@ PLAIN_PAGE = f"""
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
-    """The number of matching participants. Totals by status and state are stored; others are counted on an index."""
+    """The number of matching participants. Totals by status and state are stored; others are counted on an index.
+
+    Of a search, at most one more than MAX_TOTAL are counted.
+    """
     search = await search_values(db, "participant", query.q)
     if SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
         return await sum_counts(db, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
-    return await LIST.count(db, plan_manager_id, query, **search)
+    if search:
+        return await count_matches(db, plan_manager_id, LIST, query, search)
+    return await LIST.count(db, plan_manager_id, query)
 
 
 class ParticipantTotal(Struct):

@@ -12,6 +12,7 @@ from plankeeper.providers.count_store import sum_counts
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 from plankeeper.providers.store import COLUMNS, get_many, get_many_details
 from plankeeper.search.filters import PROVIDER_FILTERS, search_values
+from plankeeper.search.totals import count_matches
 
 LIST = FilteredList(
     "providers",
@@ -51,7 +52,12 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuer
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
-    """The number of matching providers. That of all is stored; others are counted on an index."""
+    """The number of matching providers. That of all is stored; others are counted on an index.
+
+    Of a search, at most one more than MAX_TOTAL are counted.
+    """
     if not query.has_filters:
         return await sum_counts(db, plan_manager_id)
-    return await LIST.count(db, plan_manager_id, query, **await search_values(db, "provider", query.q))
+    if search := await search_values(db, "provider", query.q):
+        return await count_matches(db, plan_manager_id, LIST, query, search)
+    return await LIST.count(db, plan_manager_id, query)

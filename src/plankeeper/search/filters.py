@@ -18,28 +18,28 @@ EMAIL_FIELDS = ("search_email",)
 _NOTHING = "\U0010ffff"  # no email begins with it
 
 
-def _filters(table: LiteralString, text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
+def _filters(text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
     """The filters of a table, of which a search uses one: by words or an email, words, a word's key, an email."""
     words: LiteralString = f"{text} like {{0}} and {text} like {{1}} and {text} like all ({{2}}::text[])"
     # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
     email: LiteralString = "lower(email) ~>=~ {0} and lower(email) ~<~ ({0} || chr(1114111))"
-    source: LiteralString = f"""
-            select * from {table} where plan_manager_id = $1 and {words}
-            union all
-            select * from {table} where plan_manager_id = $1
-                and lower(email) ~>=~ {{3}} and lower(email) ~<~ ({{3}} || chr(1114111))
-    """
+    email_of_words: LiteralString = "lower(email) ~>=~ {3} and lower(email) ~<~ ({3} || chr(1114111))"
     key: LiteralString = f"{keys} && (select word_keys({{0}})) and {text} like all ({{1}}::text[])"
     return (
-        Filter((*WORD_FIELDS, *EMAIL_FIELDS), "", source=source),
-        Filter(WORD_FIELDS, words, materialize=True),
-        Filter(KEY_FIELDS, key, materialize=True),
+        Filter(
+            (*WORD_FIELDS, *EMAIL_FIELDS),
+            f"({words} or {email_of_words})",
+            alternatives=(words, email_of_words),
+            is_search=True,
+        ),
+        Filter(WORD_FIELDS, words, materialize=True, is_search=True),
+        Filter(KEY_FIELDS, key, materialize=True, is_search=True),
         Filter(EMAIL_FIELDS, email, materialize=True),
     )
 
 
-PARTICIPANT_FILTERS = _filters("participants", PARTICIPANT_TEXT, PARTICIPANT_KEYS)
-PROVIDER_FILTERS = _filters("providers", PROVIDER_TEXT, PROVIDER_KEYS)
+PARTICIPANT_FILTERS = _filters(PARTICIPANT_TEXT, PARTICIPANT_KEYS)
+PROVIDER_FILTERS = _filters(PROVIDER_TEXT, PROVIDER_KEYS)
 
 
 async def search_values(db: Executor, kind: Kind, text: str | UnsetType) -> dict[str, object]:
