@@ -15,8 +15,7 @@ from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
-from plankeeper.search.filters import PARTICIPANT_FILTERS, search_values
-from plankeeper.search.totals import count_matches
+from plankeeper.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
 FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"

@@ -11,8 +11,7 @@ from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.providers.count_store import sum_counts
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 from plankeeper.providers.store import COLUMNS, get_many, get_many_details
-from plankeeper.search.filters import PROVIDER_FILTERS, search_values
-from plankeeper.search.totals import count_matches
+from plankeeper.search.filters import PROVIDER_FILTERS, count_matches, search_values
 
 LIST = FilteredList(
     "providers",

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.http import pagination, search_slots
 from plankeeper.http.errors import ApiError
-from plankeeper.search import totals
+from plankeeper.search import filters
 from support.client import Client
 
 LISTS: list[tuple[str, Callable[[int], dict[str, str]]]] = [
@@ -47,7 +47,7 @@ def test_a_worker_remembers_for_a_moment_that_a_search_has_too_many_matches(
     assert api.get("/participants?q=broad").json()["pagination"]["total_is_limited"]
     assert api.delete(f"/participants/{ids[0]}").status_code == 200
     assert api.get("/participants?q=broad").json()["pagination"]["total_is_limited"]
-    monkeypatch.setattr(totals, "_exceeding", dict.fromkeys(totals._exceeding, 0.0))  # noqa: SLF001 - time passes
+    monkeypatch.setattr(filters, "_exceeding", dict.fromkeys(filters._exceeding, 0.0))  # noqa: SLF001 - time passes
     assert "total_is_limited" not in api.get("/participants?q=broad").json()["pagination"]
 
 
