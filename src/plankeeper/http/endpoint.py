@@ -90,13 +90,17 @@ class Endpoint:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
-            api_error = to_api_error(error, state.request_id.decode())
-            state.error_code = api_error.code
-            response = error_response(api_error, state.request_id.decode(), self._deps.settings.public_url)
+            response = self._error_response(error, state)
         if not self._has_secret:
             response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)
         self._deps.on_response(state, scope["method"], self._path, response.status)
+
+    def _error_response(self, error: Exception, state: RequestState) -> Response:
+        """In a function of its own: a variable of the caller would keep the error, and with it the body, in a cycle."""
+        api_error = to_api_error(error, state.request_id.decode())
+        state.error_code = api_error.code
+        return error_response(api_error, state.request_id.decode(), self._deps.settings.public_url)
 
     async def _respond(self, state: RequestState, scope: Scope, receive: Receive) -> Response:
         if b"%2f" in scope.get("raw_path", b"").lower():

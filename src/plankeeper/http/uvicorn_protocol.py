@@ -74,18 +74,23 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def _check_headers(self) -> None:
         """Raises ValueError. The parser swallows it, and the client gets uvicorn's response to an invalid request."""
-        size, hosts = len(self.url), 0
+        size, hosts, codings = len(self.url), 0, list[bytes]()
         for name, value in self.headers:
             size += len(name) + len(value)
             if name == b"host":
                 hosts += 1
+            elif name == b"transfer-encoding":
+                codings.append(value.strip(b" \t").lower())
             elif name == b"x-forwarded-for" and self._untrusted_peer is not None:
                 self._peers.warn_about_untrusted_proxy()
         if size > MAX_HEADER_BYTES:
             raise ValueError("the headers are too long")
         parser: Any = self.parser
-        if hosts != 1 and (hosts or parser.get_http_version() != "1.0"):
+        is_http_1_0 = parser.get_http_version() == "1.0"
+        if hosts != 1 and (hosts or not is_http_1_0):
             raise ValueError("a request has exactly one Host")
+        if codings and (is_http_1_0 or codings != [b"chunked"]):
+            raise ValueError("the only transfer coding is chunked, in HTTP/1.1")
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

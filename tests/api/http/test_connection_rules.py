@@ -101,6 +101,19 @@ def test_a_request_needs_exactly_one_host(server: RunningServer) -> None:
     assert status_of(send_raw(server, head("/participants", "Host: a") + CLOSE + b"\r\n")) == 401
 
 
+def test_the_only_transfer_coding_is_chunked(server: RunningServer) -> None:
+    def status(*headers: str, version: str = "1.1") -> int:
+        lines = head("/participants", "Host: a", *headers, version=version)
+        return status_of(send_raw(server, lines + CLOSE + b"\r\n0\r\n\r\n"))
+
+    assert status("Transfer-Encoding: chunked") == 401
+    assert status("Transfer-Encoding: Chunked") == 401
+    assert status("Transfer-Encoding: identity, chunked") == 400
+    assert status("Transfer-Encoding: identity", "Transfer-Encoding: chunked") == 400
+    assert status("Transfer-Encoding: gzip, chunked") == 400
+    assert status("Transfer-Encoding: chunked", version="1.0") == 400
+
+
 def test_http_1_0_needs_no_host(server: RunningServer) -> None:
     """Health checks of load balancers often send none."""
     assert status_of(send_raw(server, b"GET /healthz HTTP/1.0\r\n\r\n")) == 200
