@@ -154,7 +154,7 @@ def test_no_cell_is_a_formula(server: RunningServer, owner: Browser, plan_manage
     for text in ("=1+1", "+1", "-1", "@sum(A1)", "\t=1", "\r=1"):
         assert next(csv.reader(io.StringIO(csv_row([text, "x"]).decode(), newline=""))) == [f"'{text}", "x"]
     assert csv_row(["1=2", None, "a,b"]) == b'1=2,,"a,b"\r\n'
-    sly = server.run(create_account(server, plan_manager_id, "viewer", '=HYPERLINK("https://evil.example","Click")'))
+    sly = server.run(create_account(server, plan_manager_id, "manager", '=HYPERLINK("https://evil.example","Click")'))
     browser = Browser(server.url)
     assert browser.sign_in(sly).status_code == 303
     rows = wait_for_csv(browser, 1, "?type=account.signed_in&resource_id=" + str(sly.account_id))
@@ -226,16 +226,16 @@ def test_accounts_and_plan_managers_have_limits_before_the_worker() -> None:
         limit.require_available(*each)
 
 
-def test_one_viewer_does_not_keep_the_exports_of_others_busy(
+def test_one_manager_does_not_keep_the_exports_of_others_busy(
     owner: Browser,
     new_browser: Callable[..., Browser],
     new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    viewer = new_account("viewer")
-    greedy, colleague = new_browser(viewer), new_browser(new_account("viewer"))
-    again, foreign = new_browser(viewer), new_browser(new_account("viewer", new_plan_manager()))
+    manager = new_account("manager")
+    greedy, colleague = new_browser(manager), new_browser(new_account("manager"))
+    again, foreign = new_browser(manager), new_browser(new_account("manager", new_plan_manager()))
 
     async def endless(*_: Any) -> Any:
         while True:

@@ -48,7 +48,6 @@ VIEWER_PAGES = {
     "GET /console",
     "GET /console/account-managers",
     "GET /console/activity",
-    "GET /console/activity.csv",
     "GET /console/activity/{event_id}",
     "GET /console/bin",
     "GET /console/bin/{entry_id}",

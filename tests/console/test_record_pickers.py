@@ -37,22 +37,22 @@ def shown(page: str) -> list[str]:
 
 def candidates(page: str) -> list[tuple[str, str]]:
     """The links below a field: their addresses and their names."""
-    found = re.search(r'<nav class="candidates".*?</nav>', page, re.DOTALL)
+    found = re.search(r'<ul class="choices-of-filter".*?</ul>', page, re.DOTALL)
     links = re.findall(r'<a href="([^"]+)">([^<]+)</a>', found[0]) if found else []
     return [(unescape(href), unescape(name)) for href, name in links]
 
 
 @pytest.mark.parametrize("text", ["roisin", "Róisín Kavanagh", "430 205 409", "Kavanagh, Roisin"])
 def test_a_name_or_a_number_of_one_record_selects_it(owner: Browser, people: list[str], text: str) -> None:
-    page = owner.get(ACCESS, params={"resource_id": text, "name": "robin"}).text
+    page = owner.get(ACCESS, params={"record": text, "person": "robin"}).text
     assert 'value="Róisín Kavanagh"' in page
     assert 'value="Robin Hale"' in page
-    assert f'<input type="hidden" name="resource_id_id" value="{people[0]}">' in page
+    assert f'<input type="hidden" name="record_id" value="{people[0]}">' in page
     assert set(shown(page)) == {"Participant Róisín Kavanagh"}
 
 
 def test_an_id_selects_its_record_and_the_field_shows_the_name(owner: Browser, people: list[str]) -> None:
-    page = owner.get(ACCESS, params={"resource_id": people[2]}).text
+    page = owner.get(ACCESS, params={"record": people[2]}).text
     assert 'value="Thảo Nguyễn"' in page
     assert shown(page) == ["Participant Thảo Nguyễn"]
 
@@ -61,37 +61,38 @@ def test_the_id_counts_while_the_text_is_the_name(
     owner: Browser, new_client: Callable[..., Client], plan_manager_id: UUID, people: list[str]
 ) -> None:
     twin = new_client(plan_manager_id).create("/participants", {"first_name": "Róisín", "last_name": "Kavanagh"})["id"]
-    chosen = {"resource_id": "Róisín Kavanagh", "resource_id_id": twin}
-    assert f'name="resource_id_id" value="{twin}"' in owner.get(ACCESS, params=chosen).text
-    chosen["resource_id"] = "Declan Kavanagh"
-    assert f'name="resource_id_id" value="{people[1]}"' in owner.get(ACCESS, params=chosen).text
+    chosen = {"record": "Róisín Kavanagh", "record_id": twin}
+    assert f'name="record_id" value="{twin}"' in owner.get(ACCESS, params=chosen).text
+    chosen["record"] = "Declan Kavanagh"
+    assert f'name="record_id" value="{people[1]}"' in owner.get(ACCESS, params=chosen).text
 
 
 def test_of_several_records_the_page_offers_links(owner: Browser, people: list[str]) -> None:
-    page = owner.get(ACCESS, params={"resource_id": "kavanagh", "name": "robin hale"}).text
+    page = owner.get(ACCESS, params={"record": "kavanagh", "person": "robin hale"}).text
+    [person] = set(re.findall(r"person=([0-9a-f-]{36})", page))
     assert candidates(page) == [
-        (f"{ACCESS}?resource_id={people[1]}&name=Robin+Hale", "Declan Kavanagh"),
-        (f"{ACCESS}?resource_id={people[0]}&name=Robin+Hale", "Róisín Kavanagh"),
+        (f"{ACCESS}?person={person}&record={people[1]}", "Declan Kavanagh"),
+        (f"{ACCESS}?person={person}&record={people[0]}", "Róisín Kavanagh"),
     ]
     assert 'aria-invalid="true"' in page
-    assert "Which participant?" in page
+    assert "Which participant or invoice?" in page
     assert shown(page) == []
 
 
 def test_a_slip_is_proposed_but_not_taken(owner: Browser, people: list[str]) -> None:
-    page = owner.get(ACCESS, params={"resource_id": "Nguyan"}).text
+    page = owner.get(ACCESS, params={"record": "Nguyan"}).text
     assert [name for _, name in candidates(page)] == ["Thảo Nguyễn"]
 
 
 def test_a_text_that_names_no_record_is_an_error_and_an_unknown_person_none(owner: Browser, people: list[str]) -> None:
-    response = owner.get(ACCESS, params={"resource_id": "Zabrowska"})
-    assert (response.status_code, "No participant matches “Zabrowska”." in response.text) == (422, True)
-    response = owner.get(ACCESS, params={"name": "Somebody who left"})
+    response = owner.get(ACCESS, params={"record": "Zabrowska"})
+    assert (response.status_code, "No participant or invoice matches “Zabrowska”." in response.text) == (422, True)
+    response = owner.get(ACCESS, params={"person": "Somebody who left"})
     assert (response.status_code, shown(response.text)) == (200, [])
 
 
 def test_records_of_other_plan_managers_are_no_candidates(owner: Browser, other: Client, people: list[str]) -> None:
     foreign = other.create("/participants", {"first_name": "Xanthippe", "last_name": "Kavanagh"})["id"]
     for text in ("Xanthippe", foreign):
-        page = owner.get(ACCESS, params={"resource_id": text}).text
+        page = owner.get(ACCESS, params={"record": text}).text
         assert (candidates(page), 'value="Xanthippe Kavanagh"' in page) == ([], False)

@@ -35,7 +35,7 @@ UNBREAKABLE = {
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
             "webhook_deliveries_status_check", "access_records_action_check", "access_records_actor_kind_check",
-            "access_records_resource_kind_check",
+            "access_records_kind_check",
         ],
         _VALIDATED_BY_SCHEMA,
     ),

@@ -4,7 +4,9 @@ import hashlib
 import logging
 import time
 from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 from uuid import UUID
@@ -16,7 +18,8 @@ from plankeeper.access_records.schemas import AccessRecordRow
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
-from plankeeper.http.access import Access, AccessedKind
+from plankeeper.http.access import Access
+from plankeeper.http.context import AccessedKind
 from plankeeper.http.json import to_json
 
 log = logging.getLogger("plankeeper")
@@ -25,6 +28,7 @@ MAX_PENDING = 100_000  # the oldest are dropped beyond it, with a log line: memo
 MAX_REMEMBERED = 100_000  # single reads of keys within an hour, which are recorded once
 MAX_QUERY_LENGTH = 500  # characters
 BATCH_SIZE = 1000  # records of one statement: composing it holds up other requests for about 5 ms
+MAX_BATCH_IDS = 5000  # of the records that they list
 HOUR = 3600
 
 
@@ -83,10 +87,11 @@ class AccessRecordBuffer(WriteBuffer):
         try:
             while by_plan_manager:
                 plan_manager_id, pending = next(iter(by_plan_manager.items()))
-                if not await self._write(plan_manager_id, pending[:BATCH_SIZE]):
+                size = _batch_size(pending)
+                if not await self._write(plan_manager_id, pending[:size]):
                     self._pending.extendleft(reversed(by_plan_manager.pop(plan_manager_id)))
-                elif len(pending) > BATCH_SIZE:
-                    del pending[:BATCH_SIZE]
+                elif len(pending) > size:
+                    del pending[:size]
                 else:
                     del by_plan_manager[plan_manager_id]
         finally:  # after a cancellation, there are some left
@@ -104,6 +109,12 @@ class AccessRecordBuffer(WriteBuffer):
         return True
 
 
+def _batch_size(pending: Sequence[_Pending]) -> int:
+    """The number of records that one statement writes: at least one."""
+    ids = accumulate(len(each.access.resource_ids or ()) for each in pending[:BATCH_SIZE])
+    return max(1, sum(1 for each in ids if each <= MAX_BATCH_IDS))
+
+
 def _row(pending: _Pending) -> AccessRecordRow:
     # Decoded, so that an erasure finds names in it.
     access = pending.access
@@ -117,6 +128,7 @@ def _row(pending: _Pending) -> AccessRecordRow:
         resource_kind=access.kind,
         resource_id=access.resource_id,
         query=unquote_plus(access.query)[:MAX_QUERY_LENGTH] if access.query else None,
+        resource_ids=access.resource_ids,
         first_id=access.first_id,
         last_id=access.last_id,
         request_id=access.request_id,

@@ -38,6 +38,11 @@ class ShownGroup(NamedTuple):
     def id(self) -> UUID:
         return self.group.first.id
 
+    @property
+    def shown(self) -> Sequence[Event]:
+        """The events whose records the list names."""
+        return self.group.events[:MAX_GROUP_NAMES]
+
 
 class EventQuery(NamedTuple):
     """What the filters select. `since` and `before` are ids: the lowest one, and that after the highest one."""

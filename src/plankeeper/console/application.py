@@ -4,7 +4,7 @@ from starlette.types import ASGIApp
 
 from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.pages import (
-    access_records,
+    access_log,
     account,
     account_managers,
     activity,
@@ -80,7 +80,7 @@ PAGE_MODULES = (
     imports.pages,
     import_undo.pages,
     request_log.pages,
-    access_records.pages,
+    access_log.pages,
     search.pages,
     saved_views.pages,
 )

@@ -48,7 +48,7 @@ from plankeeper.console.routing import (
 )
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database
-from plankeeper.http.access import OnAccess
+from plankeeper.http.access import OnAccess, report_disclosed
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.context import or_404
 from plankeeper.http.endpoint import OnWrite
@@ -129,7 +129,7 @@ class PageEndpoint:
             if response:
                 return response
             if not route.checks_credentials and not route.calls_provider:
-                result = await self._run_handler(route, page_request, path_params)
+                result = await self._respond_with(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
             session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
             device = await self._known_device(route, page_request, session)
@@ -138,13 +138,13 @@ class PageEndpoint:
             await self._deps.admission.limit_login_attempts(request.scope, device)
             if route.path != CALLBACK_PATH:  # a sign-in counts once, when it begins
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
-            result = await self._run_handler(route, page_request, path_params)
+            result = await self._respond_with(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
         async with self._deps.credential_checks.slot(known=session is not None or device is not None):
             if session is None or session.two_factor_pending:
                 await self._deps.admission.limit_login_attempts(request.scope, device)
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
-            result = await self._run_handler(route, page_request, path_params)
+            result = await self._respond_with(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
 
     async def _respond_before(
@@ -266,26 +266,34 @@ class PageEndpoint:
             form=form,
         )
 
-    async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
-        """Runs the handler, in one transaction if it writes. After a rollback, a form with errors is shown again."""
+    async def _respond_with(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
+        """The result of the handler; after a rollback, a form with errors is shown again."""
         try:
-            if not route.writes:
-                async with search_slot(request.plan_manager_id) if request.is_search else nullcontext():
-                    result = await route.handler(request, **path_params)
-                if route.discloses and isinstance(result, HtmlPage):
-                    request.record_access("viewed", route.discloses, next(iter(path_params.values())))
-                return result
-            async with self._deps.db.transaction() as tx:
-                result = await route.handler(request.with_transaction(tx), **path_params)
-                if self._deps.on_write and request.session and request.session.plan_manager_id:
-                    await self._deps.on_write(tx, request.session.plan_manager_id, request.request_id)
-                return result
+            result = await self._run_handler(route, request, path_params)
         except ApiError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
             request.errors, request.warnings = messages_of(error)
             result = await route.on_error(request, **path_params)
-            return replace(result, status=FORM_ERROR_STATUSES[error.status]) if isinstance(result, HtmlPage) else result
+            if isinstance(result, HtmlPage):
+                result = replace(result, status=FORM_ERROR_STATUSES[error.status])
+        if route.discloses and isinstance(result, HtmlPage):
+            request.record_access("viewed", route.discloses, next(iter(path_params.values())))
+        return result
+
+    async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
+        """Run the handler, in one transaction if it writes."""
+        if not route.writes:
+            async with search_slot(request.plan_manager_id) if request.is_search else nullcontext():
+                return await route.handler(request, **path_params)
+        async with self._deps.db.transaction() as tx:
+            form_request = request.with_transaction(tx)
+            result = await route.handler(form_request, **path_params)
+            if self._deps.on_write and request.session and request.session.plan_manager_id:
+                await self._deps.on_write(tx, request.session.plan_manager_id, request.request_id)
+        if form_request.disclosed:
+            report_disclosed(self._deps.on_access, form_request.write_context)
+        return result
 
     def _build_response(
         self, result: PageResult, request: Request, page_request: PageRequest, user: CurrentUser

@@ -63,7 +63,7 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
     after, before = members_of(event.data), members_of(event.previous)
     fields = after | before if before_change else before | after
     if event.resource.kind == "export":
-        return humanize(str(fields.get("what") or "")).replace("Access records", "Access log")
+        return humanize(str(fields.get("what") or "").replace("-", "_")).replace("Access records", "Access log")
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 

@@ -32,6 +32,7 @@ FIELD_LABELS = {
     "primary_phone_number": "Phone",
     "provider_id": "Provider ID",
     "reason_for_leaving": "Reason details",
+    "q": "Search",
     "resource": "Record type",
     "scope": "Permissions",
     "secondary_phone_number": "Secondary phone",

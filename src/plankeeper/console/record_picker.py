@@ -12,23 +12,34 @@ from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.accounts import member_store
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.console.formatting import format_money
 from plankeeper.console.forms import Form
 from plankeeper.console.names import fold_name
 from plankeeper.console.routing import PageRequest
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.invoices.ignored_warnings_store import get_display_names
+from plankeeper.invoices.store import get_many_without_lines
 from plankeeper.search import service
-from plankeeper.search.schemas import Match, ParticipantMatch, ProviderMatch
+from plankeeper.search.schemas import InvoiceMatch, Kind, Match, ParticipantMatch, ProviderMatch
 
-PickerKind = Literal["participant", "provider", "account_manager", "active_account_manager", "person"]
+PickerKind = Literal[
+    "participant", "provider", "participant_or_invoice", "account_manager", "active_account_manager", "person"
+]
 
 MAX_CANDIDATES = 10
 MAX_TEXT_LENGTH = 255
 PAGE_LIMIT = 1000  # account managers that are read at once
 PICKER_KINDS: tuple[PickerKind, ...] = get_args(PickerKind)
+# The kinds of records that the search finds for a field.
+SEARCHED_KINDS: Mapping[PickerKind, Sequence[Kind]] = {
+    "participant": ("participant",),
+    "provider": ("provider",),
+    "participant_or_invoice": ("participant", "invoice"),
+}
 NOUNS: Mapping[PickerKind, str] = {
     "participant": "participant",
     "provider": "provider",
+    "participant_or_invoice": "participant or invoice",
     "account_manager": "account manager",
     "active_account_manager": "active account manager",
     "person": "person or key",
@@ -94,13 +105,18 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
         participants, providers = ([id_], list[UUID]()) if kind == "participant" else (list[UUID](), [id_])
         rows = await get_display_names(request.db, request.plan_manager_id, participants, providers)
         return (rows[0].name or "No name") if rows else None
+    if kind == "participant_or_invoice":
+        if label := await record_label(request, "participant", id_):
+            return label
+        invoices = await get_many_without_lines(request.db, request.plan_manager_id, [id_])
+        return (invoices[0].invoice_number or "No number") if invoices else None
     listed = await _list(request, kind)
     return next((each.label for each in listed if each.id == str(id_)), None)
 
 
 async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
     """The records that a text can mean, the best first, at most MAX_CANDIDATES. Slips count if nothing else matches."""
-    if kind not in ("participant", "provider"):
+    if kind not in SEARCHED_KINDS:
         words = fold_name(text).split()
         found = [
             each
@@ -108,11 +124,12 @@ async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> 
             if all(word in fold_name(f"{each.label} {each.detail}") for word in words)
         ]
         return found[:MAX_CANDIDATES]
-    results = await service.search(request.db, request.plan_manager_id, text, (kind,), MAX_CANDIDATES)
+    results = await service.search(request.db, request.plan_manager_id, text, SEARCHED_KINDS[kind], MAX_CANDIDATES)
     matches = [match for each in results.kinds for match in each.matches]
     similar = [match for each in results.kinds for match in each.similar] if not matches else []
-    shown = [each.id for each in (*matches, *similar) if isinstance(each, ParticipantMatch)]
-    request.record_list("participant", shown, {"q": text})
+    shown = [*matches, *similar]
+    request.record_list("participant", [each.id for each in shown if isinstance(each, ParticipantMatch)], {"q": text})
+    request.record_list("invoice", [each.id for each in shown if isinstance(each, InvoiceMatch)], {"q": text})
     return [*map(_candidate, matches), *(_candidate(each)._replace(is_similar=True) for each in similar)]
 
 
@@ -121,6 +138,10 @@ def _candidate(match: Match) -> Candidate:
         return Candidate(str(match.id), _full_name(match.first_name, match.last_name), match.participant_number or "")
     if isinstance(match, ProviderMatch):
         return Candidate(str(match.id), (match.entity_name or "").strip() or "No name", match.abn or "")
+    if isinstance(match, InvoiceMatch):
+        return Candidate(
+            str(match.id), match.invoice_number or "No number", "" if match.total is None else format_money(match.total)
+        )
     raise TypeError(type(match))
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 from urllib.parse import urlencode
@@ -15,8 +15,8 @@ from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import SharedLimit
 from plankeeper.console.forms import FieldWarning, Form
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.access import Access, AccessAction, AccessedKind, OnAccess
-from plankeeper.http.context import Actor, WriteContext
+from plankeeper.http.access import Access, OnAccess
+from plankeeper.http.context import AccessAction, AccessedKind, Actor, Disclosure, WriteContext
 from plankeeper.invoices.statistics_cache import StatisticsCache
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import SingleSignOn
@@ -90,18 +90,25 @@ class PageRequest:
 
     def record_access(self, action: AccessAction, kind: AccessedKind, resource_id: UUID | None = None) -> None:
         """Record that the account views or exports a participant or an invoice."""
-        access = Access(self.plan_manager_id, self.actor, action, kind, resource_id, None, None, None, self.request_id)
-        self.on_access(access)
+        self.on_access(Access(self.plan_manager_id, self.actor, action, kind, self.request_id, resource_id))
 
     def record_list(
-        self, kind: AccessedKind, ids: Sequence[UUID], filters: Mapping[str, str], action: AccessAction = "listed"
+        self, kind: AccessedKind, ids: Iterable[UUID], filters: Mapping[str, str], action: AccessAction = "listed"
     ) -> None:
-        """Record that the account sees or exports records of a list: all between the lowest and the highest id."""
-        if not ids:
-            return
-        query = urlencode({name: text for name, text in filters.items() if text})
-        place = (self.plan_manager_id, self.actor)
-        self.on_access(Access(*place, action, kind, None, query, min(ids), max(ids), self.request_id))
+        """Record that the account sees or exports exactly these records of a list."""
+        if shown := list(dict.fromkeys(ids)):
+            query = urlencode({name: text for name, text in filters.items() if text}) or None
+            self.on_access(Access(self.plan_manager_id, self.actor, action, kind, self.request_id, None, query, shown))
+
+    def record_disclosed(
+        self,
+        disclosed: Mapping[AccessedKind, Iterable[UUID]],
+        filters: Mapping[str, str],
+        action: AccessAction = "listed",
+    ) -> None:
+        """Record lists of several kinds."""
+        for kind, ids in disclosed.items():
+            self.record_list(kind, ids, filters, action)
 
     def with_transaction(self, tx: Transaction) -> "FormRequest":
         return FormRequest(
@@ -134,11 +141,18 @@ class FormRequest(PageRequest):
 
     tx: Transaction = field(kw_only=True)
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events of single writes
+    disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
 
     @property
     def write_context(self) -> WriteContext:
         return WriteContext(
-            self.tx, self.plan_manager_id, self.settings, self.actor, self.request_id, recorded=self.recorded
+            self.tx,
+            self.plan_manager_id,
+            self.settings,
+            self.actor,
+            self.request_id,
+            recorded=self.recorded,
+            disclosed=self.disclosed,
         )
 
     @property
@@ -225,7 +239,7 @@ class PageRoute:
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
     upload: bool = False  # whether the form may carry a file
     background: bool = False  # whether a page sends the request by itself, which doesn't keep a session open
-    discloses: AccessedKind | None = None  # what the page shows of the record whose id is the first one of the path
+    discloses: AccessedKind | None = None  # what a page shows of the record whose id is the first one of the path
 
 
 class Pages:
@@ -272,10 +286,12 @@ class Pages:
                 raise TypeError(f"{handler}: the path has {placeholders}, the signature {set(path_params)}")
             if writes and method == "GET":
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
-            form_path = next(
-                (each.path for each in self.routes if on_error and each.handler is on_error and each.method == "GET"),
-                None,
+            form = next(
+                (each for each in self.routes if on_error and each.handler is on_error and each.method == "GET"), None
             )
+            if form and form.discloses:  # it shows the form again
+                flags["discloses"] = form.discloses
+            form_path = form.path if form else None
             route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, form_path, **flags)
             self.routes.append(route)
             return handler

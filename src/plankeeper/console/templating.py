@@ -58,7 +58,9 @@ SUBMENU = {
     "Data": {
         "import": SettingsPage("/console/imports", "Imports", "Add and update records from files", "manager"),
         "bin": SettingsPage("/console/bin", "Bin", "Deleted participants and providers that can be restored", "viewer"),
-        "access": SettingsPage("/console/settings/access", "Access", "Who viewed or exported which record", "owner"),
+        "access": SettingsPage(
+            "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
+        ),
         "legal_holds": SettingsPage(
             "/console/settings/legal-holds", "Legal holds", "People whose data can’t be erased", "owner"
         ),

@@ -5,6 +5,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from plankeeper.events import store
+from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types, require_event_types
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
@@ -18,7 +19,7 @@ router = Router("events")
 NIL_UUID = UUID(int=0)
 
 
-@router.get("/events", scope=READ, extension=True)
+@router.get("/events", scope=READ, extension=True, discloses=lambda page: list_disclosed(page.data))
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     """List events in the order in which their writes were committed. This list supports cursors only.
 
@@ -62,7 +63,9 @@ async def _require_cursor(ctx: ReadContext, after: str) -> None:
         raise ValidationError(after=message)
 
 
-@router.get("/events/{event_id}", scope=READ, extension=True, etag=True)
+@router.get(
+    "/events/{event_id}", scope=READ, extension=True, etag=True, discloses=lambda event: list_disclosed([event])
+)
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get an event. Events that retention has deleted aren't found."""
     return redact(or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id)))

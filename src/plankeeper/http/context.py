@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -39,6 +39,19 @@ class Actor(Struct, frozen=True):
 SYSTEM = Actor("system", None, "plankeeper")
 
 
+AccessedKind = Literal["participant", "invoice", "webhook_endpoint"]
+AccessAction = Literal["viewed", "listed", "exported"]
+
+
+class Disclosure(NamedTuple):
+    """A record that a write shows, or sends elsewhere, without an event that says so."""
+
+    action: AccessAction
+    kind: AccessedKind
+    resource_id: UUID
+    query: str | None = None
+
+
 @dataclass(slots=True)
 class ReadContext:
     """The context of a read, which runs its statements without a transaction."""
@@ -69,6 +82,7 @@ class WriteContext:
     notify: bool = True  # whether webhooks send the events of this write
     import_id: UUID | None = None  # the import that this write belongs to
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
+    disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
 
 
 def only_or_404(resources: Sequence[T]) -> T:

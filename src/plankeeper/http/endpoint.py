@@ -14,11 +14,11 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.errors import constraint_violation
-from plankeeper.http.access import Access, AccessedKind, OnAccess
+from plankeeper.http.access import Access, OnAccess, report_disclosed
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
 from plankeeper.http.compression import compress
-from plankeeper.http.context import KeyContext, ReadContext, WriteContext
+from plankeeper.http.context import AccessAction, KeyContext, ReadContext, WriteContext
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
@@ -152,8 +152,8 @@ class Endpoint:
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
         response = Response.from_object(operation.status, result, headers)
-        if operation.discloses and self._deps.on_access and scope["method"] == "GET":
-            self._record_access(operation.discloses, operation, state, values, scope, result)
+        if operation.discloses and scope["method"] != "HEAD":
+            self._record_access(operation, state, values, scope, result)
         return with_etag(response, Preconditions.from_headers(state.headers)) if operation.has_etag else response
 
     def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
@@ -165,25 +165,26 @@ class Endpoint:
         return {"synced-until": moment.astimezone(UTC).isoformat().replace("+00:00", "Z")}
 
     def _record_access(
-        self,
-        kind: AccessedKind,
-        operation: Operation,
-        state: RequestState,
-        values: dict[str, Any],
-        scope: Scope,
-        result: Any,
+        self, operation: Operation, state: RequestState, values: dict[str, Any], scope: Scope, result: Any
     ) -> None:
-        if not (self._deps.on_access and state.principal and state.plan_manager_id):
+        """Report what a read shows: one record, or those of a page, as ids or as the first and the last one."""
+        if not (self._deps.on_access and operation.discloses and state.principal and state.plan_manager_id):
             return
-        place = (state.plan_manager_id, state.principal.actor)
-        request_id = state.request_id.decode()
-        if operation.path_ids:
-            resource_id = values[next(iter(operation.path_ids))]
-            self._deps.on_access(Access(*place, "viewed", kind, resource_id, None, None, None, request_id))
-        elif result.data:
-            query = scope["query_string"].decode("latin-1")
-            ids = (result.data[0].id, result.data[-1].id)
-            self._deps.on_access(Access(*place, "listed", kind, None, query, *ids, request_id))
+        by, request_id = (state.plan_manager_id, state.principal.actor), state.request_id.decode()
+        kind, query = operation.discloses, scope["query_string"].decode("latin-1") or None
+        if callable(kind):
+            action: AccessAction = "viewed" if operation.path_ids else "listed"
+            for each, ids in kind(result).items():
+                one, several = (ids[0], None) if operation.path_ids else (None, ids)
+                self._deps.on_access(Access(*by, action, each, request_id, one, query, several))
+        elif operation.path_ids:
+            self._deps.on_access(Access(*by, "viewed", kind, request_id, values[next(iter(operation.path_ids))]))
+        elif data := result.data:
+            if values[operation.query_name or ""].is_whole:
+                shown = (None, data[0].id, data[-1].id)
+            else:
+                shown = ([each.id for each in data], None, None)
+            self._deps.on_access(Access(*by, "listed", kind, request_id, None, query, *shown))
 
     async def _run_transaction(
         self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID, *, optimistic: bool
@@ -196,13 +197,15 @@ class Endpoint:
                 response = await self._handle_write(write, ctx)
                 if self._deps.on_write:
                     await self._deps.on_write(tx, plan_manager_id, request_id)
-                return response
         except asyncpg.IntegrityConstraintViolationError as error:
             violation = constraint_violation(error)
             handle_violation = write.operation.constraint_errors.get(violation.constraint)
             if handle_violation is None:
                 raise
             raise await handle_violation(self._deps.db, plan_manager_id, violation) from None
+        if self._deps.on_access:
+            report_disclosed(self._deps.on_access, ctx)
+        return response
 
     async def _handle_write(self, write: _Write, ctx: WriteContext) -> Response:
         """Run the handler, or replay the saved response. Raises ApiError if a precondition doesn't hold."""

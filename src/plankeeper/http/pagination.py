@@ -108,6 +108,11 @@ class ListQuery(Query, frozen=True):
         raise NotImplementedError
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the pages are in order of id and contain every record, so that two ids bound what a page contains."""
+        return getattr(self, "sort", UNSET) in (UNSET, "id") and not self.has_filters
+
+    @property
     def has_filters(self) -> bool:
         """Whether any filter is set. A list without filters has its own statement: PostgreSQL plans a statement
         once for all values, so an optional filter that is not set would still shape the plan.

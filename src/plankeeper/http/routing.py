@@ -15,8 +15,8 @@ from starlette.types import Scope as ASGIScope
 
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
-from plankeeper.http.access import AccessedKind
-from plankeeper.http.context import KeyContext, ReadContext, Scope, WriteContext
+from plankeeper.http.access import ListDisclosed
+from plankeeper.http.context import AccessedKind, KeyContext, ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import MAX_BODY_BYTES, BodyParser
 from plankeeper.http.schemas import Query
@@ -58,7 +58,7 @@ class Operation:
     max_body_bytes: int = MAX_BODY_BYTES
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
-    discloses: AccessedKind | None = None  # whose access record a read makes
+    discloses: AccessedKind | ListDisclosed | None = None  # what the access log records of a response
     views: tuple[Query, ...] = ()  # the queries of all representations; empty if there is only one
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
@@ -97,12 +97,12 @@ class Router:
         extension: bool = False,
         etag: bool = False,
         views: tuple[Query, ...] = (),
-        discloses: AccessedKind | None = None,
+        discloses: AccessedKind | ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a read. `etag` is for single resources; `views` lists the queries of all their representations.
 
-        `discloses` is the kind of record that an access record names: by the first id of the path, or for a list
-        without one by the page.
+        `discloses` is the kind of record that the access log names: by the first id of the path, or for a list
+        without one by the page. For other responses, it lists their records.
         """
         return self._route(
             "GET",
@@ -126,6 +126,7 @@ class Router:
         creates: bool = False,
         secret: bool = False,
         max_body_bytes: int = MAX_BODY_BYTES,
+        discloses: ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a write, or a read with a body.
 
@@ -142,6 +143,7 @@ class Router:
             creates=creates,
             has_secret=secret,
             max_body_bytes=max_body_bytes,
+            discloses=discloses,
         )
 
     def put(

@@ -1,8 +1,9 @@
 """Invoices: list, get, and where those of a number stand."""
 
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, or_404
+from plankeeper.http.context import AccessedKind, ReadContext, or_404
 from plankeeper.http.errors import NotFound
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.routing import READ, Router
@@ -30,7 +31,11 @@ async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice] | Pa
     return build_page(query, rows, total)
 
 
-@router.post("/invoices/status", scope=READ, extension=True, not_found=True)
+def _list_invoices(response: InvoiceStatusResponse) -> Mapping[AccessedKind, Sequence[UUID]]:
+    return {"invoice": [each.id for each in response.data.invoices]}
+
+
+@router.post("/invoices/status", scope=READ, extension=True, not_found=True, discloses=_list_invoices)
 async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
     """Ask where invoices stand. Returns all invoices with a number from providers with an email. `read` is enough."""
     invoices = await store.find_by_provider_and_number(

@@ -17,7 +17,7 @@ from plankeeper.http.bulk import (
     item_ids,
     without_read_only,
 )
-from plankeeper.http.context import WriteContext
+from plankeeper.http.context import Disclosure, WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
@@ -46,6 +46,8 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     ]
     changed = [is_changed(old.get(each.id), each) for each in new]
     await _require_references(ctx, [(index, item) for index, item in enumerate(items) if changed[index]])
+    unchanged = [each.id for each, differs in zip(new, changed, strict=True) if not differs]
+    ctx.disclosed += [Disclosure("viewed", "participant", each) for each in unchanged]
     created = [each for each in new if each.id not in old]
     updated = [each for each, differs in zip(new, changed, strict=True) if differs and each.id in old]
     if created:

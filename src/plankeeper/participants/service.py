@@ -10,7 +10,7 @@ from plankeeper.account_managers.store import get_visible
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event, record_events
-from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
@@ -57,6 +57,7 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
     new = apply_patch(change, old)
     known = old.reference_names if isinstance(old, ParticipantVersion) else None
     if not is_changed(old, new):
+        ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
         [unchanged] = await with_reference_names(ctx, old, known=known)
         return unchanged
     await _require_visible_account_manager(ctx, change)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Raw, Struct
 
+from plankeeper.access_records.store import IDS_ABOUT
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
@@ -54,14 +55,11 @@ LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
 )
 
 
-# A list is in order of the ids, so a page may have shown every record between its first and its last.
+# Without the ids of the others on a page.
 LIST_ACCESS_RECORDS: LiteralString = f"""
-    {ROW} access_records r
-    where plan_manager_id = $1 and (
-        resource_id = any ($2::uuid[])
-        or resource_id is null and exists (
-            select from unnest($2::uuid[]) as own where own between first_id and last_id
-        )
+    select (to_jsonb(r) - 'plan_manager_id' - 'resource_ids')::json as content
+    from access_records r
+    where plan_manager_id = $1 and id in ({IDS_ABOUT}
     )
     order by id
 """
@@ -107,7 +105,7 @@ async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, sess
 
 
 async def list_access_records(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Raw]:
-    """Who read the participant and its invoices, and the pages of lists that may have shown them."""
+    """Who read the participant and its invoices, and the pages of lists that showed them."""
     return _contents(await db.rows(StoredRow, LIST_ACCESS_RECORDS, plan_manager_id, ids))
 
 

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch, unset_to_none
@@ -104,6 +104,7 @@ async def update(
     new.permissions = effective_permissions(new.permissions)
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))
     if not is_changed(old, new):
+        ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
         return before
     if displaces:
         await _displace_holder(ctx, new, old.contact_priority)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
@@ -12,7 +13,7 @@ from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.events.event_types import require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.parsing import uuid7_lower_bound
@@ -69,6 +70,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     endpoint = apply_patch(new, defaults)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
     await record_event(ctx, "webhook_endpoint.created", None, without_secrets(endpoint))
+    _disclose(ctx, endpoint, "created")
     return _with_secret(endpoint, secret)
 
 
@@ -89,6 +91,8 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
     if old.active and not new.active:
         await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
     await record_event(ctx, "webhook_endpoint.updated", without_secrets(old), without_secrets(new))
+    if new.active:
+        _disclose(ctx, new, "changed")
     return without_secrets(new)
 
 
@@ -136,16 +140,25 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
         ctx.tx, ctx.plan_manager_id, to_json([msgspec.structs.replace(endpoint, last_position=position)])
     )
     await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(endpoint))
+    _disclose(ctx, endpoint, "replayed", since=request.since.isoformat())
     return ReplayResponse(start.events)
 
 
 async def retry_delivery(ctx: WriteContext, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Attempt a delivery again now, whatever its status; raises NotFound."""
     endpoint_id = or_404(await delivery_store.get_endpoint_id(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
-    _require_active(or_404(await select_for_update(ctx, endpoint_id)))
+    endpoint = _require_active(or_404(await select_for_update(ctx, endpoint_id)))
     delivery = or_404(await delivery_store.retry(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
     await record_event(replace(ctx, notify=False), "webhook_delivery.retried", None, delivery)
+    _disclose(ctx, endpoint, "retried", event_id=str(delivery.event_id))
     return delivery
+
+
+def _disclose(ctx: WriteContext, endpoint: WebhookEndpointRow, cause: str, **details: str) -> None:
+    """Messages with the payload `full` contain personal data: the access log says who has them sent."""
+    if endpoint.payload == "full":
+        query = urlencode({"cause": cause, **details})
+        ctx.disclosed.append(Disclosure("exported", "webhook_endpoint", endpoint.id, query))
 
 
 def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:

@@ -27,7 +27,7 @@ def records(server: RunningServer, api: Client) -> ReadRecords:
 
     def read(count: int, filters: AccessRecordFilter = AccessRecordFilter()) -> list[AccessRecord]:  # noqa: B008
         listed = lambda: server.run(  # noqa: E731
-            store.list_latest(server.db, UUID(api.plan_manager_id), filters, None, 100)
+            store.list_newest(server.db, UUID(api.plan_manager_id), filters, 100)
         )
         wait_until(lambda: len(listed()) >= count)
         found = listed()
@@ -77,8 +77,49 @@ def test_a_page_of_a_list_is_one_record(api: Client, records: ReadRecords) -> No
     assert (first.action, first.resource_id, first.query) == ("listed", None, "limit=2&offset=0")
     assert [str(first.first_id), str(first.last_id)] == ids[:2]
     assert [str(second.first_id), str(second.last_id)] == [ids[2], ids[2]]
-    assert [each.id for each in records(1, AccessRecordFilter(UUID(ids[1])))] == [first.id]
-    assert [each.id for each in records(1, AccessRecordFilter(UUID(ids[2])))] == [second.id]
+    assert [each.id for each in records(1, AccessRecordFilter([UUID(ids[1])]))] == [first.id]
+    assert [each.id for each in records(1, AccessRecordFilter([UUID(ids[2])]))] == [second.id]
+
+
+def test_a_filtered_or_sorted_page_is_recorded_with_its_records(api: Client, records: ReadRecords) -> None:
+    ids = sorted(api.create("/participants", {"last_name": name})["id"] for name in ("Zhou", "Ng", "Akech"))
+    shown = [each["id"] for each in api.get("/participants", sort="last_name", limit=2).json()["data"]]
+    api.get("/participants", id=f"{ids[0]},{ids[2]}").raise_for_status()
+    first, second = records(2)
+    assert [str(each) for each in first.resource_ids or ()] == shown
+    assert [str(each) for each in second.resource_ids or ()] == [ids[0], ids[2]]
+    assert (first.first_id, second.first_id) == (None, None)
+    [hidden] = set(ids) - set(shown)
+    of_hidden = [second.id] if hidden in (ids[0], ids[2]) else []
+    assert [each.id for each in records(len(of_hidden), AccessRecordFilter([UUID(hidden)]))] == of_hidden
+
+
+def test_a_webhook_endpoint_that_sends_whole_records_is_recorded(api: Client, records: ReadRecords) -> None:
+    thin = api.create("/webhook-endpoints", {"url": "https://example.com/thin"})["id"]
+    full = api.create("/webhook-endpoints", {"url": "https://example.com/full", "payload": "full"})["id"]
+    for each in (thin, full):
+        api.post(f"/webhook-endpoints/{each}/replay", {"since": "2026-01-02T03:04:05Z"}).raise_for_status()
+    api.put(f"/webhook-endpoints/{thin}", {"payload": "full"}).raise_for_status()
+    found = records(3)
+    assert {(each.action, each.resource_kind, each.actor.name) for each in found} == {
+        ("exported", "webhook_endpoint", "test")
+    }
+    assert [(str(each.resource_id), each.query) for each in found] == [
+        (full, "cause=created"),
+        (full, "cause=replayed&since=2026-01-02T03:04:05+00:00"),
+        (thin, "cause=changed"),
+    ]
+
+
+def test_a_write_that_changes_nothing_is_recorded_as_a_view(
+    api: Client, invoice: dict[str, Any], records: ReadRecords
+) -> None:
+    participant, other = invoice["participant_id"], api.create("/participants", {})["id"]
+    api.put(f"/participants/{participant}", {}).raise_for_status()
+    items = [{"id": other}, {"id": participant, "last_name": "Ng"}]
+    api.post("/participants/bulk", {"items": items}).raise_for_status()
+    found = records(2)
+    assert {(each.action, str(each.resource_id)) for each in found} == {("viewed", participant), ("viewed", other)}
 
 
 def test_what_discloses_nothing_is_not_recorded(api: Client, invoice: dict[str, Any], records: ReadRecords) -> None:
@@ -99,7 +140,7 @@ async def test_two_workers_record_a_read_once_an_hour(
     monkeypatch.setattr("plankeeper.access_records.buffer.time.time", lambda: moment)
     plan_manager_id, participant_id = UUID(api.plan_manager_id), uuid7()
     key = Actor("api_key", str(uuid7()), "Nightly")
-    access = Access(plan_manager_id, key, "viewed", "participant", participant_id, None, None, None, "r")
+    access = Access(plan_manager_id, key, "viewed", "participant", "r", participant_id)
     person = access._replace(actor=Actor("user", str(uuid7()), "Robin"))
 
     async def read_in_two_workers() -> list[AccessRecord]:
@@ -107,7 +148,7 @@ async def test_two_workers_record_a_read_once_an_hour(
             for each in (access, access, person):
                 buffer.append(each)
             await buffer.flush()
-        return await store.list_latest(server.db, plan_manager_id, AccessRecordFilter(participant_id), None, 100)
+        return await store.list_newest(server.db, plan_manager_id, AccessRecordFilter([participant_id]), 100)
 
     found = server.run(read_in_two_workers())
     assert sorted(each.actor.name or "" for each in found) == ["Nightly", "Robin", "Robin"]
@@ -128,12 +169,12 @@ def test_records_wait_while_the_database_is_unavailable(
         raise ConnectionError
 
     for each in ids:
-        buffer.append(Access(plan_manager_id, key, "viewed", "participant", each, None, None, None, "r"))
+        buffer.append(Access(plan_manager_id, key, "viewed", "participant", "r", each))
     monkeypatch.setattr(store, "insert", fail)
     server.run(buffer.flush())
     monkeypatch.setattr(store, "insert", insert)
     server.run(buffer.flush())
-    found = server.run(store.list_latest(server.db, plan_manager_id, AccessRecordFilter(), None, 10))
+    found = server.run(store.list_newest(server.db, plan_manager_id, AccessRecordFilter(), 10))
     assert {each.resource_id for each in found} == set(ids)
 
 
@@ -151,7 +192,7 @@ def test_old_records_are_deleted(server: RunningServer, api: Client) -> None:
 
     def is_deleted() -> bool:
         server.run(retention(server.db))
-        left = server.run(store.list_latest(server.db, plan_manager_id, AccessRecordFilter(), None, 10))
+        left = server.run(store.list_newest(server.db, plan_manager_id, AccessRecordFilter(), 10))
         assert new in [each.id for each in left]
         return old not in [each.id for each in left]
 

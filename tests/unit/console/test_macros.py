@@ -128,7 +128,7 @@ LIST_PAGE = {
     "rows": [{"id": "1", "url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
     "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
     "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
-    "is_shown": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC), "csv_url": "/console",
+    "is_shown": True, "can_download": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC), "csv_url": "/console",
 }  # fmt: skip
 
 # Macros that take text from users, each with arguments.

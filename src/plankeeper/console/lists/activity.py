@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Raw
 
-from plankeeper.console.activity_events import ActivitySource
+from plankeeper.console.activity_events import ActivitySource, ShownGroup
 from plankeeper.console.event_changes import field_changes, resource_name, without_technical
 from plankeeper.console.event_texts import event_title, type_groups
 from plankeeper.console.labels import humanize
@@ -16,7 +16,9 @@ from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, FlagFilter, LinkFilter, RecordFilter
 from plankeeper.console.routing import PageRequest
+from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.schemas import HistoryEvent
+from plankeeper.http.context import AccessedKind
 from plankeeper.http.parsing import parse_uuid
 
 TYPES = {value: label for group in type_groups().values() for value, label in group.items()}
@@ -74,6 +76,11 @@ def _after(event: HistoryEvent, _names: Names) -> str:
     return _json(event.data)
 
 
+def list_events_disclosed(rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence[UUID]]:
+    """The participants and invoices of the events, which the page has in groups and the file one by one."""
+    return list_disclosed(event for row in rows for event in (row.shown if isinstance(row, ShownGroup) else [row]))
+
+
 def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
     return {"days": day_bounds(days, zone)}
 
@@ -123,5 +130,7 @@ ACTIVITY = ListDefinition(
         BuiltInView("Today", {"date": "today"}),
     ),
     load_names=load_names,
+    list_disclosed=list_events_disclosed,
+    download_role="manager",
     is_table=False,
 )

@@ -8,10 +8,11 @@ from uuid import UUID
 from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.filters import ListFilter
 from plankeeper.console.lists.sources import RowSource
-from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.console.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import FilteredList, SortOrder
-from plankeeper.http.access import AccessedKind
+from plankeeper.http.access import ListDisclosed
+from plankeeper.http.context import AccessedKind
 
 
 class BuiltInView(NamedTuple):
@@ -59,8 +60,9 @@ class ListDefinition:
     `rows` are stored records with their filters and sorts, or a source that is read newest first. `get_rows` returns
     the records with some ids; `load_names` the names of the records that rows refer to. `sort` is the
     default order, `empty` what a list without rows and filters says. `is_past` tells rows that are shown in grey, with
-    `past_label`. `accessed_kind` is what its pages disclose. `exact_count` returns the number of rows for values of the
-    filters, if it is known without counting.
+    `past_label`. `accessed_kind` is what its rows disclose; where they disclose other records, `list_disclosed` lists
+    their ids. `exact_count` returns the number of rows for values of the filters, if it is known without counting.
+    `role` is required for the page, `download_role` for the file.
     """
 
     kind: str
@@ -80,12 +82,15 @@ class ListDefinition:
     is_past: Callable[[Any], bool] = _never
     past_label: str = ""
     accessed_kind: AccessedKind | None = None
+    list_disclosed: ListDisclosed | None = None
     exact_count: Callable[[Executor, UUID, Mapping[str, object]], Awaitable[int | None]] | None = None
 
     is_table: bool = True  # otherwise a template shows the rows, and the columns are those of the file
     page_path: str = ""  # if the list isn't at `/console/` and its kind
     owner_id: UUID | None = None  # of the record whose list it is: such a list has no saved views
     section: str = ""  # of the menu, if it isn't the kind
+    role: RequiredRole = "viewer"
+    download_role: RequiredRole = "viewer"
     file_columns: Sequence[Column] = ()  # that each file has, whichever columns the page shows
     load_file_names: Callable[[PageRequest, Sequence[Any]], Awaitable[Names]] | None = None  # if files need more
 
@@ -117,6 +122,12 @@ class ListDefinition:
     def sorts(self) -> set[str]:
         """The sorts of the columns, and that of the list."""
         return {each.sort for each in self.columns if each.sort} | {parse_sort(self.sort).name}
+
+    def disclosed(self, rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence[UUID]]:
+        """The ids of the records that rows disclose, by kind."""
+        if self.list_disclosed:
+            return self.list_disclosed(rows)
+        return {self.accessed_kind: [each.id for each in rows]} if self.accessed_kind else {}
 
     def count_text(self, count: int) -> str:
         """`43 invoices`."""

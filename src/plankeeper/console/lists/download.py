@@ -9,7 +9,7 @@ from plankeeper.console.exports import csv_chunks
 from plankeeper.console.lists.columns import Column, csv_text, select_columns
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
-from plankeeper.console.lists.query import parse_filters, parse_list_query
+from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.selection import Selection
 from plankeeper.console.routing import Download, PageRequest
 from plankeeper.database.filters import FilteredList, Reading
@@ -28,12 +28,12 @@ async def download_list(request: PageRequest, definition: ListDefinition) -> Dow
         raise ValidationError(**filters.errors)
     query = query.first_page()
     if isinstance(definition.rows, FilteredList):
-        batches = _batches(request, ListReader(request.db, request.plan_manager_id, query, filters.values))
+        batches = _batches(ListReader(request.db, request.plan_manager_id, query, filters.values))
     else:
         batches = definition.rows.read_batches(request, filters.values)
     columns = await shown_columns(request, definition)
     labels = [each.label for each in columns]
-    rows = _encode(request, definition, columns, batches)
+    rows = _encode(request, query, columns, batches)
     return _file(request, definition, csv_chunks(request, definition.kind, query.text, labels, rows))
 
 
@@ -72,23 +72,20 @@ async def _csv_rows(
 
 
 async def _encode(
-    request: PageRequest, definition: ListDefinition, columns: Sequence[Column], batches: AsyncIterator[Sequence[Any]]
+    request: PageRequest, query: ListPageQuery, columns: Sequence[Column], batches: AsyncIterator[Sequence[Any]]
 ) -> AsyncIterator[list[bytes]]:
     """The lines of the file: each batch is read when the one before has been sent."""
     async for rows in batches:
-        yield await _csv_rows(request, definition, columns, rows)
+        request.record_disclosed(query.definition.disclosed(rows), query.recorded_params, "exported")
+        yield await _csv_rows(request, query.definition, columns, rows)
 
 
-async def _batches(request: PageRequest, reader: ListReader) -> AsyncIterator[Sequence[Any]]:
-    definition = reader.query.definition
+async def _batches(reader: ListReader) -> AsyncIterator[Sequence[Any]]:
     is_walk = (await reader.read_summary()).count > MAX_COUNTED
     start: Start | None = None
     while True:
         found = await reader.read_ids(start, BATCH_SIZE, Reading(is_walk=is_walk))
         rows = await reader.get_rows(found[:BATCH_SIZE])
-        if definition.accessed_kind:
-            ids = [each.id for each in rows]
-            request.record_list(definition.accessed_kind, ids, reader.query.params, "exported")
         yield rows
         if len(found) <= BATCH_SIZE:
             return

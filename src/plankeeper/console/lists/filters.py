@@ -255,6 +255,7 @@ class RecordFilter:
     """A record, which the field of a record picker identifies by its name, its number or its id.
 
     `choices` are values that aren't records, such as `none`, with their labels and the values of the SQL's fields.
+    `values_of_text` translates a text that no record has as its name, such as that of a person who left.
     """
 
     name: str
@@ -262,6 +263,7 @@ class RecordFilter:
     picker: PickerKind
     values_of: Callable[[UUID], Mapping[str, object]]
     choices: Mapping[str, tuple[str, Mapping[str, object]]] = field(default_factory=dict[str, Any])
+    values_of_text: Callable[[str], Mapping[str, object]] | None = None
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "record"
 
@@ -281,6 +283,9 @@ class RecordFilter:
         picker = await pick_record(context.request, self.picker, self.name, form)
         if picker.id:
             return self._chosen(picker.id, picker)
+        if self.values_of_text and picker.is_unclear and not picker.candidates:
+            values = dict(self.values_of_text(text))
+            return ParsedFilter(values, f"{self.label}: {text}", picker=picker._replace(takes_any_text=True))
         errors = {self.name: picker.message} if picker.is_unclear else {}
         return ParsedFilter(errors=errors, picker=picker)
 

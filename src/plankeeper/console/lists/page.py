@@ -108,6 +108,7 @@ class ListPage:
     saved: ListExtras
     read_at: datetime
     count_text: str = ""
+    can_download: bool = True
 
     @property
     def is_shown(self) -> bool:
@@ -170,8 +171,7 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
     columns = select_columns(definition.columns, saved.settings.columns)
     page = RowsPage() if filters.errors else await _read_rows(request, query, filters)
     request.errors = {**request.errors, **filters.errors}
-    if definition.accessed_kind:
-        request.record_list(definition.accessed_kind, [each.id for each in page.rows], query.params)
+    request.record_disclosed(definition.disclosed(page.rows), query.recorded_params)
     names = await definition.load_names(request, page.rows)
     return ListPage(
         definition=definition,
@@ -191,6 +191,7 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         saved=saved,
         read_at=datetime.now(request.settings.time_zone),
         count_text=page.count_text,
+        can_download=request.has_role(definition.download_role),
     )
 
 

@@ -42,7 +42,9 @@ async def read_source_page(
     request: PageRequest, source: RowSource, query: ListPageQuery, values: Mapping[str, Any]
 ) -> RowsPage:
     """The page of a list with a source. The number of rows before it isn't known."""
-    found = await source.read_page(request, values, PagePlace(query.size, query.after, query.before))
+    found = await source.read_page(
+        request, values, PagePlace(query.size, query.after, query.before, not query.order.descending)
+    )
     count = await source.count(request, values)
     return RowsPage(
         found.rows,

@@ -40,6 +40,11 @@ class ListPageQuery:
             params["size"] = str(self.size)
         return params
 
+    @property
+    def recorded_params(self) -> dict[str, str]:
+        """The parameters for the access log."""
+        return {"list": self.definition.kind, **self.params}
+
     def url(self, suffix: str = "") -> str:
         """The path of this page; `suffix` is `.csv` for the file."""
         cursor = {"after": self.after} if self.after else {"before": self.before}

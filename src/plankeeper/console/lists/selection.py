@@ -9,7 +9,7 @@ from plankeeper.console.lists.columns import Names
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.routing import HtmlPage, PageRequest
-from plankeeper.http.access import AccessAction
+from plankeeper.http.context import AccessAction
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.pagination import in_order
 from plankeeper.http.parsing import parse_uuid
@@ -61,9 +61,7 @@ async def read_selection(
         raise ValidationError(form=f"You can select at most {MAX_SELECTED} {definition.many} at once.")
     rows = await definition.get_rows(request.db, request.plan_manager_id, ids) if ids else ()
     found = in_order(ids, rows)
-    if definition.accessed_kind:
-        filters = {"selected": str(len(found))}
-        request.record_list(definition.accessed_kind, [each.id for each in found], filters, action)
+    request.record_disclosed(definition.disclosed(found), {"selected": str(len(found))}, action)
     names = await definition.load_names(request, found)
     query = parse_query_text(definition, form.raw("list"), keep_page=True).text
     return Selection(definition, found, names, query, len(ids) - len(found))

@@ -13,6 +13,7 @@ class PagePlace(NamedTuple):
     size: int
     after: str = ""
     before: str = ""
+    is_ascending: bool = False  # whether the oldest rows come first, in lists that have this order
 
     @property
     def is_backward(self) -> bool:

@@ -32,7 +32,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("activity.html", context, 422 if shown.has_errors else 200)
 
 
-@pages.get("/activity.csv", role="viewer")
+@pages.get("/activity.csv", role=ACTIVITY.download_role)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, ACTIVITY)
 

@@ -29,6 +29,7 @@ from plankeeper.console.pages.bin_entries import bin_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor, participant_id_of
 from plankeeper.events import store
+from plankeeper.events.disclosed import find_disclosed
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
@@ -115,9 +116,8 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
 
 async def _get_event(request: PageRequest, event_id: UUID) -> Event:
     event = or_404(await store.get(executor(request), request.plan_manager_id, event_id))
-    participant_id = participant_id_of(event)
-    if participant_id:
-        request.record_access("viewed", "participant", participant_id)
+    for kind, id_ in find_disclosed(event.resource.kind, event.resource.id, event.data, event.previous).items():
+        request.record_access("viewed", kind, id_)
     return event
 
 

@@ -17,6 +17,7 @@ from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import ENDING_DAYS, future_weeks, limits, statistics_periods
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
+from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter
 from plankeeper.invoices.statistics_cache import DatedStatistics
@@ -69,6 +70,7 @@ async def home(request: PageRequest) -> HtmlPage:
     sums = numbers.invoices.sums
     if not count and sums.is_empty:
         return HtmlPage("home_empty.html")
+    request.record_disclosed(list_disclosed(numbers.recent), {})
     context = {
         "today": today,
         "scope": scope,

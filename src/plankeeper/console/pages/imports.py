@@ -31,7 +31,7 @@ from plankeeper.console.pages.import_runs import (
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.events import store as event_store
-from plankeeper.http.context import or_404
+from plankeeper.http.context import AccessedKind, or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.import_export.columns import PROBLEM_COLUMN
@@ -345,9 +345,16 @@ async def _names(request: PageRequest, rows: list[ImportedRow]) -> dict[UUID | N
 
 
 def _record_access(request: PageRequest, record: Import, rows: list[ImportedRow]) -> None:
-    if record.resource in ("participants", "invoices"):
-        ids = [UUID(each.record_id) for each in rows if each.record_id and each.outcome != "created"]
-        request.record_list("participant" if record.resource == "participants" else "invoice", ids, {})
+    """The records that rows show, as soon as they exist. A team member's id starts with that of the participant."""
+    kinds: dict[str, AccessedKind] = {
+        "participants": "participant",
+        "team-members": "participant",
+        "invoices": "invoice",
+    }
+    if record.resource in kinds:
+        exist = [each for each in rows if each.record_id and (record.imported_at or each.outcome != "created")]
+        ids = [UUID(str(each.record_id).partition("/")[0]) for each in exist]
+        request.record_list(kinds[record.resource], ids, {})
 
 
 def _done_message(record: Import) -> str:

@@ -28,6 +28,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = or_404(await store.get_details(*place, invoice_id))
     state, today = invoice.state_management, today_in(request)
     evidence = await find_evidence(request, invoice, today)
+    request.record_list("invoice", [each.id for each in evidence.earlier], {})
     names = await load_names(request, [invoice, *evidence.earlier])
     reasons = await ignored_warnings_store.list_for_invoice(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []

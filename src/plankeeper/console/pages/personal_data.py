@@ -53,7 +53,7 @@ async def _export(request: PageRequest, participant_id: UUID) -> PersonExport:
     return export
 
 
-@pages.get("/participants/{participant_id}/erase", role="owner")
+@pages.get("/participants/{participant_id}/erase", role="owner", discloses="participant")
 async def erase_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     name = await _display_name(request, participant_id)
     context: dict[str, object] = {"participant_id": participant_id, "name": name, "labels": COUNT_LABELS, "hold": None}
@@ -82,7 +82,7 @@ async def erase(request: FormRequest, participant_id: UUID) -> Redirect:
     return Redirect(PARTICIPANTS_URL, "The person’s data is erased.")
 
 
-@pages.get("/participants/{participant_id}/hold", role="owner")
+@pages.get("/participants/{participant_id}/hold", role="owner", discloses="participant")
 async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     if not await service.is_known(request.db, request.plan_manager_id, participant_id):
         raise NotFound
@@ -116,6 +116,7 @@ async def release_hold(request: FormRequest, participant_id: UUID) -> Redirect:
 @pages.get("/settings/legal-holds", role="owner")
 async def list_holds(request: PageRequest) -> HtmlPage:
     holds = await hold_store.list_newest(request.db, request.plan_manager_id, MAX_HOLDS)
+    request.record_list("participant", [each.participant_id for each in holds], {})
     return HtmlPage("legal_holds.html", {"holds": holds})
 
 

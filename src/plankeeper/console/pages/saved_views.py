@@ -36,6 +36,7 @@ async def list_(request: PageRequest) -> HtmlPage:
             ],
         )
         for kind, definition in LISTS.items()
+        if request.has_role(definition.role)
     ]
     return HtmlPage("saved_views.html", {"groups": [each for each in groups if each[1]]})
 

@@ -39,7 +39,7 @@ async def team_context(request: PageRequest, participant_id: UUID, page_url: str
     }
 
 
-@pages.get(TEAM_PATH + "/new", role="manager")
+@pages.get(TEAM_PATH + "/new", role="manager", discloses="participant")
 async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id)
     return HtmlPage("team_member_new.html", context | await form_context(request, participant_id, None))

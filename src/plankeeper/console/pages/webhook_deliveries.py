@@ -12,6 +12,7 @@ from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.pages.webhooks import get_or_404
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.events.disclosed import find_disclosed
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound
 from plankeeper.webhooks import delivery_store, service
@@ -38,6 +39,9 @@ async def get(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> Htm
     endpoint = await get_or_404(request, endpoint_id)
     delivery = or_404(await delivery_store.get_details(request.db, request.plan_manager_id, endpoint_id, delivery_id))
     query = find_list_query(request, endpoint_id)
+    if endpoint.payload == "full" and delivery.resource_kind and delivery.resource_id:
+        for kind, id_ in find_disclosed(delivery.resource_kind, delivery.resource_id, delivery.data).items():
+            request.record_access("viewed", kind, id_)
     details = {each.attempt: each for each in delivery.attempt_details}
     context = {
         "endpoint": endpoint,

@@ -1,0 +1,304 @@
+"""Whatever shows data of a participant or of an invoice is in the access log, with exactly what it showed."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+import pytest
+
+from contract.operations import BODIES, LISTS, OPERATIONS, send
+from plankeeper.access_records import store
+from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.api_keys import service
+from plankeeper.console.lists import registry
+from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
+from plankeeper.events.disclosed import list_disclosed
+from plankeeper.events.store import get_many
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.routing import PREFIX, Operation
+from support.client import Client
+from support.console import Browser
+from support.factories import (
+    PAGES,
+    SeededPlanManager,
+    Tenant,
+    create_client,
+    filled,
+    route_name,
+    seed_plan_manager,
+)
+from support.importing import import_records
+from support.server import RunningServer, wait_until
+
+KINDS = ("participant", "invoice")
+UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# Reads of the API that show neither participants nor invoices.
+WITHOUT_PERSONAL_DATA = {
+    "GET /account-managers", "GET /account-managers/{account_manager_id}", "GET /note-types",
+    "GET /note-types/{note_type_id}", "GET /providers", "GET /providers/{provider_id}", "GET /invoice-view-sessions",
+    "GET /invoice-view-sessions/{session_id}", "GET /webhook-endpoints", "GET /webhook-endpoints/{webhook_endpoint_id}",
+    "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /error-catalogue",
+}  # fmt: skip
+# Pages that show a name and are no reads of records.
+NAMES_ONLY = {
+    "/console/settings/access": "the access log itself",
+    "/console/settings/access.csv": "likewise",
+}
+
+
+class RecordReader:
+    """Waits for the access records of requests."""
+
+    def __init__(self, server: RunningServer, plan_manager_id: UUID) -> None:
+        self._server, self._plan_manager_id = server, plan_manager_id
+
+    def all(self) -> list[AccessRecord]:
+        listed = store.list_newest(self._server.db, self._plan_manager_id, AccessRecordFilter(), 5000)
+        return self._server.run(listed)
+
+    def by_request(self, last_request_id: str) -> dict[str, list[AccessRecord]]:
+        """All records, as soon as those of the last request are there."""
+        wait_until(lambda: any(each.request_id == last_request_id for each in self.all()))
+        found = dict[str, list[AccessRecord]]()
+        for each in self.all():
+            found.setdefault(each.request_id or "", []).append(each)
+        return found
+
+
+def shown_ids(records: list[AccessRecord], kind: str, known: list[str]) -> set[str]:
+    """The ids of a kind that records name; `known` are all that exist."""
+    ids = set[str]()
+    for each in records:
+        if each.resource_kind == kind:
+            ids |= {str(id_) for id_ in (each.resource_ids or ([each.resource_id] if each.resource_id else []))}
+            if each.first_id:
+                ids |= {id_ for id_ in known if str(each.first_id) <= id_ <= str(each.last_id)}
+    return ids
+
+
+@pytest.fixture(scope="module")
+def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]]]:
+    """A plan manager with some participants and invoices, and their ids by list. Names are not in order of the ids."""
+    client = server.run(create_client(server))
+    with closing(client.http):
+        world = filled(server, client)
+        names = ("Ng", "Akech", "Zhou", "Barker", "Akech")
+        created = [client.create("/participants", {"last_name": name, "state": "NSW"})["id"] for name in names]
+        rows = [
+            {"id": str(uuid4()), "participant_id": id_, "total": 100 - n, "invoice_number": f"N{n % 2}"}
+            for n, id_ in enumerate(created)
+        ]
+        assert not server.run(import_records(server, UUID(client.plan_manager_id), "invoices", rows)).errors
+        yield (
+            client,
+            {
+                "participant": sorted([*created, world.ids["participant_id"]]),
+                "invoice": sorted([*(each["id"] for each in rows), world.ids["invoice_id"]]),
+            },
+        )
+
+
+def test_each_read_of_the_api_is_recorded_or_shows_no_personal_data() -> None:
+    reads = {name for name, each in OPERATIONS.items() if not each.writes}
+    assert {name for name in reads if not OPERATIONS[name].discloses} == WITHOUT_PERSONAL_DATA
+
+
+def list_queries(operation: Operation, item: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Pages of a list: from the start and from the middle, in each order, and with each filter that an item meets."""
+    assert operation.query
+    yield {}
+    yield {"limit": "2", "offset": "1"}
+    if "sort" in operation.query.__struct_fields__:
+        yield from ({"sort": each, "limit": "3"} for each in ("id", "-id", "updated_at", "-updated_at"))
+        more = ("last_name", "-plan_end_date") if "/participants" in operation.path else ("total", "-invoice_date")
+        yield from ({"sort": each, "limit": "3"} for each in more)
+    values = {"q": "Akech", "updated_since": "2020-01-01T00:00:00Z", "total_min": "98", "account_manager": "none"}
+    for name in operation.query.__struct_fields__:
+        value = values.get(name, item.get(name))
+        if name not in ("limit", "offset", "after", "sort", "view") and isinstance(value, str):
+            yield {name: value}
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in LISTS if OPERATIONS[each].discloses in KINDS and not OPERATIONS[each].path_ids]
+)
+def test_a_page_of_a_list_is_recorded_with_exactly_its_records(
+    server: RunningServer, office: tuple[Client, dict[str, list[str]]], name: str
+) -> None:
+    client, ids = office
+    operation = OPERATIONS[name]
+    kind, path = str(operation.discloses), operation.path.removeprefix(PREFIX)
+    item = client.get(path, limit=1).json()["data"][0]
+    pages: dict[str, tuple[dict[str, str], set[str]]] = {}
+    for query in list_queries(operation, item):
+        response = client.get(path, **query)
+        if response.is_success and (data := response.json()["data"]):
+            pages[response.headers["x-request-id"]] = (query, {each["id"] for each in data})
+    assert len(pages) >= 12
+    assert any(len(shown) < len(ids[kind]) and "sort" in query for query, shown in pages.values())
+    found = RecordReader(server, UUID(client.plan_manager_id)).by_request([*pages][-1])
+    wrong = {
+        urlencode(query): (shown, shown_ids(found.get(request_id, []), kind, ids[kind]))
+        for request_id, (query, shown) in pages.items()
+        if shown_ids(found.get(request_id, []), kind, ids[kind]) != shown
+    }
+    assert wrong == {}
+
+
+def test_the_feed_is_recorded_by_the_records_of_its_events(
+    server: RunningServer, office: tuple[Client, dict[str, list[str]]]
+) -> None:
+    client, ids = office
+    wait_until(lambda: len(client.get("/events", limit=1000).json()["data"]) > 10)
+    response = client.get("/events", limit=1000, type="participant.*,team_member.*")
+    shown = {each["resource"]["id"] for each in response.json()["data"] if each["resource"]["kind"] == "participant"}
+    request_id = response.headers["x-request-id"]
+    found = RecordReader(server, UUID(client.plan_manager_id)).by_request(request_id)[request_id]
+    assert shown_ids(found, "participant", []) == shown
+    assert shown >= set(ids["participant"][:1])
+    assert shown_ids(found, "invoice", []) == set()
+
+
+def personal_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts of participants, team members and invoices."""
+    return {
+        name: text
+        for name, text in texts.items()
+        if name.split(".")[0] in ("participant", "member", "invoice", "line") and len(text) > 8
+    }
+
+
+def test_every_request_that_shows_personal_data_leaves_an_event_or_an_access_record(server: RunningServer) -> None:
+    """Also writes that change nothing. Each operation has a key of its own, because repeated reads count once."""
+    client = server.run(create_client(server))
+    with closing(client.http):
+        world = filled(server, client)
+        texts = {"participant.first_name", "member.first_name", "member.role", "invoice.invoice_number"}
+        bodies = {name: {} for name in OPERATIONS if name.startswith("PUT ")}
+        bodies["POST /participants/bulk"] = {"items": [{"id": world.ids["participant_id"]}]}
+        expected: dict[str, str] = {}
+        for name, operation in sorted(OPERATIONS.items(), key=lambda each: (each[1].method == "DELETE", -len(each[0]))):
+            headers = new_key(server, world)
+            body = bodies.get(name, BODIES.get(name))
+            path = operation.path.removeprefix(PREFIX).format(**world.ids)
+            more = {"json": body} if operation.body else {}
+            response = client.send(operation.method, path, headers=headers, **more)
+            if any(text in response.text for text in texts):
+                expected[response.headers["x-request-id"]] = name
+        assert {"PUT /participants/{participant_id}", "POST /participants/bulk", "GET /events"} <= {*expected.values()}
+        last = send(client, "GET /invoices/{invoice_id}", world.ids, new_key(server, world)).headers["x-request-id"]
+        recorded = {*RecordReader(server, world.plan_manager_id).by_request(last)}
+        statement = "select distinct request_id from events where plan_manager_id = $1 and request_id is not null"
+        recorded |= {*server.run(server.db.rows(str, statement, world.plan_manager_id))}
+        silent = [name for request_id, name in expected.items() if request_id not in recorded]
+        assert silent == []
+
+
+def new_key(server: RunningServer, world: Tenant) -> dict[str, str]:
+    async def create() -> str:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, world.plan_manager_id, server.settings, SYSTEM)
+            return await service.create(ctx, "test", [world.plan_manager_id], ["read", "write"], None)
+
+    return {"Authorization": f"Bearer {server.run(create())}", "X-Plan-Manager-Id": str(world.plan_manager_id)}
+
+
+@pytest.fixture(scope="module")
+def browser(seeded: SeededPlanManager) -> Iterator[Browser]:
+    signed_in = seeded.browser()
+    yield signed_in
+    signed_in.http.close()
+
+
+@pytest.fixture(scope="module")
+def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
+    created = seed_plan_manager(server, lambda name: f"{name.replace('_', ' ')} text")
+    yield created
+    created.client.http.close()
+
+
+def test_every_page_that_shows_personal_data_leaves_an_access_record(
+    server: RunningServer, seeded: SeededPlanManager, browser: Browser
+) -> None:
+    texts = personal_texts(seeded.texts)
+    expected: dict[str, tuple[str, list[str]]] = {}
+    for entry in PAGES:
+        response = browser.get(seeded.path(entry))
+        shown = [name for name, text in texts.items() if text in unescape(response.text)]
+        if shown and entry.path not in NAMES_ONLY:
+            expected[response.headers["x-request-id"]] = (route_name(entry), shown)
+    last = browser.get(f"/console/participants/{seeded.ids['participant_id']}").headers["x-request-id"]
+    found = RecordReader(server, seeded.plan_manager_id).by_request(last)
+    assert len(expected) > 20
+    assert {name: shown for request_id, (name, shown) in expected.items() if request_id not in found} == {}
+
+
+def console_queries(definition: ListDefinition) -> Iterator[dict[str, str]]:
+    """Pages of a list: in each order, and with each view and each filter that has choices."""
+    yield {}
+    for sort in sorted(definition.sorts):
+        yield {"sort": sort}
+        yield {"sort": f"-{sort}"}
+    yield from (dict(each.params) for each in definition.views)
+    for each in definition.filters:
+        if isinstance(each, ChoiceFilter):
+            yield from ({each.name: choice} for choice in list(each.choices)[:3])
+        elif isinstance(each, DateRangeFilter):
+            yield from ({each.name: preset} for preset in each.presets)
+
+
+def rows_of(page: str) -> str:
+    return page.partition("<main")[2].partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+@pytest.mark.parametrize("kind", [kind for kind, each in registry.LISTS.items() if each.accessed_kind])
+def test_a_page_and_a_file_of_a_list_of_the_console_are_recorded_with_exactly_their_records(
+    server: RunningServer, seeded: SeededPlanManager, browser: Browser, kind: str
+) -> None:
+    definition = registry.LISTS[kind]
+    accessed = str(definition.accessed_kind)
+    rows = [{"id": str(uuid4()), "first_name": name, "status": "Active"} for name in ("Zoe", "Ada", "Mia")]
+    assert not server.run(import_records(server, seeded.plan_manager_id, "participants", rows)).errors
+    pages: dict[str, tuple[str, set[str]]] = {}
+    for query in console_queries(definition):
+        url = f"{definition.path}?{urlencode(query)}"
+        response = browser.get(url)
+        shown = {*re.findall(rf"{definition.path}/({UUIDS.pattern})", rows_of(response.text))}
+        pages[response.headers["x-request-id"]] = (url, shown)
+        text = browser.get(f"{definition.path}.csv?{urlencode(query)}")
+        pages[text.headers["x-request-id"]] = (f"file of {url}", shown)
+    last = browser.get(f"/console/participants/{seeded.ids['participant_id']}").headers["x-request-id"]
+    found = RecordReader(server, seeded.plan_manager_id).by_request(last)
+    seen = {request_id: shown_ids(found.get(request_id, []), accessed, []) for request_id in pages}
+    assert {url: (shown, seen[id_]) for id_, (url, shown) in pages.items() if shown != seen[id_]} == {}
+    assert any(shown for _, shown in pages.values())
+
+
+def test_the_pages_of_the_activity_are_recorded_with_the_records_of_their_events(
+    server: RunningServer, seeded: SeededPlanManager, browser: Browser
+) -> None:
+    definition = registry.LISTS["activity"]
+    pages: dict[str, tuple[str, dict[str, set[str]]]] = {}
+    for query in console_queries(definition):
+        url = f"{definition.path}?{urlencode(query)}"
+        response = browser.get(url)
+        ids = [UUID(each) for each in dict.fromkeys(re.findall(rf"/activity/({UUIDS.pattern})", response.text))]
+        events = server.run(get_many(server.db, seeded.plan_manager_id, ids))
+        shown = {kind: {str(each) for each in found} for kind, found in list_disclosed(events).items()}
+        pages[response.headers["x-request-id"]] = (url, shown)
+    last = browser.get(f"/console/participants/{seeded.ids['participant_id']}").headers["x-request-id"]
+    found = RecordReader(server, seeded.plan_manager_id).by_request(last)
+    for request_id, (url, shown) in pages.items():
+        for kind in ("participant", "invoice"):
+            assert shown_ids(found.get(request_id, []), kind, []) == shown.get(kind, set()), url
+    assert any(shown for _, shown in pages.values())
+
+
+def test_every_list_of_the_console_says_what_it_discloses() -> None:
+    disclosing = {kind for kind, each in registry.LISTS.items() if each.accessed_kind or each.list_disclosed}
+    assert set(registry.LISTS) - disclosing == {"providers", "requests", "access-log"}
