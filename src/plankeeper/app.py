@@ -34,7 +34,7 @@ from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_endpoints
 from plankeeper.http.documentation_site import PATH as DOCS_PATH
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
-from plankeeper.http.front_page import front_page
+from plankeeper.http.front_page import for_browsers, front_page
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation, declare_requests
 from plankeeper.http.openapi import build_document, render_document
@@ -130,13 +130,12 @@ def build_app(settings: Settings) -> ASGIApp:
     on_access = services.access_records.append
     console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, on_access, api.on_write)
     endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
+    not_found_page = _require_public_host(services, CONSOLE_PREFIX, build_console_not_found_endpoint(console))
     router = PathRouter(
         {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
-        default=NotFoundEndpoint(api.on_response, settings.public_url),
+        default=for_browsers(not_found_page, NotFoundEndpoint(api.on_response, settings.public_url)),
         fallbacks={
-            f"{CONSOLE_PREFIX}/": _require_public_host(
-                services, CONSOLE_PREFIX, build_console_not_found_endpoint(console)
-            ),
+            f"{CONSOLE_PREFIX}/": not_found_page,
             f"{DOCS_PATH}/": _require_public_host(services, DOCS_PATH, endpoints[DOCS_PATH]),
         },
         lifespan=lambda: _lifespan(services),

@@ -1,7 +1,8 @@
 """Protection against cross-site request forgery (CSRF): forms come from pages of this server and carry a token.
 
 The token belongs to the session. Before sign-in it is the value of a cookie, which other sites can neither read nor
-set.
+set. Pages contain only masks of it, another one in each response: the size of a compressed page tells nothing about
+the token.
 """
 
 import hmac
@@ -9,6 +10,8 @@ import secrets
 from collections.abc import Sequence
 
 from starlette.requests import Request
+
+_NONCE_DIGITS = 32
 
 
 class CsrfError(Exception):
@@ -26,6 +29,16 @@ def verify_origin(request: Request, form_origins: Sequence[str]) -> None:
         raise CsrfError
 
 
+def mask_token(token: str) -> str:
+    """A mask of a session's token for the forms of one response: a random nonce, and its HMAC with the token."""
+    return _mask(token, secrets.token_hex(_NONCE_DIGITS // 2))
+
+
 def is_current_token(form_token: str, expected_token: str) -> bool:
-    """Whether the form is of the session. A form of an earlier session of the browser isn't."""
-    return bool(expected_token) and hmac.compare_digest(form_token.encode(), expected_token.encode())
+    """Whether a form has a mask of the session's token. A form of an earlier session of the browser doesn't."""
+    mask = _mask(expected_token, form_token[:_NONCE_DIGITS])
+    return bool(expected_token) and hmac.compare_digest(form_token.encode(), mask.encode())
+
+
+def _mask(token: str, nonce: str) -> str:
+    return nonce + hmac.digest(token.encode(), nonce.encode(), "sha256").hex()

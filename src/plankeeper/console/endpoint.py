@@ -109,12 +109,15 @@ class PageEndpoint:
             self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - every error is shown as a page
-            response = render_page(self._deps.templates, request, error_page(error, state), user)
+            response = render_page(self._deps.templates, request, self._error_page(error, state), user)
             response.headers.update(error_headers(error, self._routes))
         add_common_headers(response, state.request_id, origin)
         with self._download_slot(user) if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
+
+    def _error_page(self, error: Exception, state: RequestState) -> HtmlPage:
+        return error_page(error, state, names_record="{" in (self._path or ""))
 
     async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()

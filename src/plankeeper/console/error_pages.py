@@ -18,8 +18,11 @@ class RoleRequiredError(Exception):
     """The account does not have the role that the page requires."""
 
 
-def error_page(error: Exception, state: RequestState) -> HtmlPage:
-    """The page for an error. The details of an unexpected error are only logged."""
+def error_page(error: Exception, state: RequestState, *, names_record: bool = False) -> HtmlPage:
+    """The page for an error. The details of an unexpected error are only logged.
+
+    `names_record` is whether the path names a record, which can have been deleted.
+    """
     request_id = state.request_id.decode()
     if isinstance(error, CsrfError):
         kind, status = "csrf_failed", 403
@@ -37,7 +40,8 @@ def error_page(error: Exception, state: RequestState) -> HtmlPage:
         log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
         kind, status = "internal_error", 500
     detail = error.detail if isinstance(error, ApiError) else ""
-    return HtmlPage("error.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
+    context = {"kind": kind, "detail": detail, "request_id": request_id, "names_record": names_record}
+    return HtmlPage("error.html", context, status)
 
 
 def error_headers(error: Exception, methods: Collection[str]) -> dict[str, str]:

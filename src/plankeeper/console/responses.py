@@ -18,10 +18,12 @@ from plankeeper.console.cookies import (
     join_flash,
     sign,
 )
+from plankeeper.console.csrf import mask_token
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, ProviderRedirect, Redirect
+from plankeeper.http.compression import MIN_BYTES, VARY, accepts_gzip, gzip
 
 SECURITY_HEADERS = {
     "content-security-policy": (
@@ -33,6 +35,19 @@ SECURITY_HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cross-origin-opener-policy": "same-origin",
 }
+# The pages that contain a secret other than the masked form token. They aren't compressed, because the size of a
+# compressed page can tell something about a secret beside text that somebody else chose.
+SECRET_TEMPLATES = frozenset(
+    {
+        "account_recovery_codes.html",
+        "account_two_factor.html",
+        "api_key_created.html",
+        "invitation.html",
+        "member_invited.html",
+        "reset_password.html",
+        "webhook_created.html",
+    }
+)
 _LOCAL_PATH = re.compile(rf"{PREFIX}([/?](?!.*\\)[\x21-\x7e]*)?")
 
 
@@ -60,7 +75,7 @@ def render_page(
     context: dict[str, Any] = {
         "session": user.session,
         "has_role": user.has_role,
-        "csrf": user.csrf_token,
+        "csrf": mask_token(user.csrf_token),
         "flash": user.flash,
         "flash_undo": user.flash_undo,
         "errors": page_request.errors if page_request else {},
@@ -69,12 +84,22 @@ def render_page(
         **page.context,
     }
     response = templates.TemplateResponse(request, page.template, context, page.status)
+    if page.template not in SECRET_TEMPLATES:
+        _compress(response, request.headers.get("accept-encoding", ""))
     user.set_page_cookies(response)
     if page.session_token:
         user.cookies.set(response, "plankeeper", page.session_token)
     if page.home_scope:
         user.cookies.set(response, "plankeeper-home", page.home_scope, PREFERENCE_COOKIE_MAX_AGE)
     return response
+
+
+def _compress(response: Response, accept_encoding: str) -> None:
+    response.headers["vary"] = VARY
+    if len(response.body) >= MIN_BYTES and accepts_gzip(accept_encoding.encode("latin-1")):
+        response.body = gzip(bytes(response.body))
+        response.headers["content-encoding"] = "gzip"
+        response.headers["content-length"] = str(len(response.body))
 
 
 def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:

@@ -1,10 +1,10 @@
-"""The path `/`: a page for people, JSON for programs."""
+"""The path `/`, and unknown paths: a page for people, JSON for programs."""
 
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plankeeper import __version__
 from plankeeper.http.routing import PREFIX
@@ -31,6 +31,19 @@ _HEADERS = {
 
 async def front_page(scope: Scope, receive: Receive, send: Send) -> None:
     """Browsers name text/html in `Accept`; programs usually accept everything."""
-    accepts_html = "text/html" in Request(scope).headers.get("accept", "")
-    response = HTMLResponse(_PAGE, headers=_HEADERS) if accepts_html else JSONResponse(_LINKS, headers=_HEADERS)
+    response = HTMLResponse(_PAGE, headers=_HEADERS) if _accepts_html(scope) else JSONResponse(_LINKS, headers=_HEADERS)
     await response(scope, receive, send)
+
+
+def for_browsers(page: ASGIApp, other: ASGIApp) -> ASGIApp:
+    """An application that shows a page to browsers that read something; everything else, and the API, gets `other`."""
+
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        is_read = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
+        await (page if is_read and _accepts_html(scope) else other)(scope, receive, send)
+
+    return respond
+
+
+def _accepts_html(scope: Scope) -> bool:
+    return "text/html" in Request(scope).headers.get("accept", "")

@@ -104,7 +104,8 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
     current = or_404(await record.get(request, event))
     if request.form.text(VERSION_FIELD) != version_of_record(current):
         raise EditConflictError(
-            "Someone else changed the record while you were editing. Nothing is undone yet: check the values, and undo again."
+            "Someone else changed the record while you were editing. Nothing is undone yet: check the values, and undo"
+            " again."
         )
     undos = find_undos(event, current, request.settings.time_zone)
     values = chosen_values(undos, request.form)
