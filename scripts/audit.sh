@@ -17,6 +17,7 @@ if [ ${#locks[@]} -eq 0 ]; then
         if [ -f "$lock" ]; then locks+=("$lock"); fi
     done
 fi
+unchecked=()
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -39,7 +40,8 @@ for lock in "${locks[@]}"; do
         if [ $status -ne 2 ]; then break; fi
     done
     if [ $status -eq 1 ]; then exit 1; fi
-    if [ $status -eq 2 ]; then
-        echo "WARNING: $lock was NOT CHECKED for known vulnerabilities: no advisory service could be used."
-    fi
+    if [ $status -eq 2 ]; then unchecked+=("$lock"); fi
 done
+if [ ${#unchecked[@]} -gt 0 ]; then
+    echo "WARNING: NOT CHECKED for known vulnerabilities, because no advisory service could be used: ${unchecked[*]}"
+fi

@@ -151,7 +151,7 @@ def test_the_file_has_no_events_of_another_plan_manager(
 
 
 def test_no_cell_is_a_formula(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
-    for text in ("=1+1", "+1", "-1", "@sum(A1)", "\t=1", "\r=1"):
+    for text in ("=1+1", "+1", "-1", "@sum(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1", "－1", "＠sum(A1)"):
         assert next(csv.reader(io.StringIO(csv_row([text, "x"]).decode(), newline=""))) == [f"'{text}", "x"]
     assert csv_row(["1=2", None, "a,b"]) == b'1=2,,"a,b"\r\n'
     sly = server.run(create_account(server, plan_manager_id, "manager", '=HYPERLINK("https://evil.example","Click")'))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.webhooks import delivery_store, endpoint_store
+from plankeeper.webhooks import client, delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
 from support.console import Account, Browser, main_text
@@ -25,6 +25,12 @@ def no_leftover_endpoints(server: RunningServer) -> Iterator[None]:
     server.run(server.db.execute("delete from webhook_endpoints"))
     yield
     server.run(server.db.execute("delete from webhook_endpoints"))
+
+
+@pytest.fixture
+def public_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The receiver's address counts as public, so that its responses are kept."""
+    monkeypatch.setattr(client, "is_public", lambda _address: True)
 
 
 @pytest.fixture
@@ -45,6 +51,7 @@ def send_test_event(server: RunningServer, owner: Browser, endpoint: WebhookEndp
     return found[1]
 
 
+@pytest.mark.usefixtures("public_receiver")
 def test_a_delivery_page_shows_what_was_sent_and_received(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, receiver: Receiver
 ) -> None:
@@ -66,6 +73,33 @@ def test_a_delivery_page_shows_what_was_sent_and_received(
         assert expected in text, (expected, text)
 
 
+@pytest.mark.usefixtures("public_receiver")
+def test_a_viewer_does_not_see_the_response(
+    server: RunningServer,
+    owner: Browser,
+    endpoint: WebhookEndpoint,
+    receiver: Receiver,
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+) -> None:
+    receiver.respond = lambda _headers, _body: (500, {}, b"the ledger has moved")
+    path = send_test_event(server, owner, endpoint)
+    assert "the ledger has moved" in new_browser(new_account("manager")).get(path).text
+    page = new_browser(new_account("viewer")).get(path)
+    assert (page.status_code, "Attempt 1" in main_text(page.text), "ledger" in page.text) == (200, True, False)
+
+
+def test_the_response_of_a_private_address_is_not_kept(
+    server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    receiver.respond = lambda _headers, _body: (500, {}, b"the ledger has moved")
+    page = owner.get(send_test_event(server, owner, endpoint)).text
+    assert ("comes from a private network" in page, "ledger has moved" in page) == (True, False)
+    stored = server.run(server.db.one(str, "select attempt_details::text from webhook_deliveries"))
+    assert "ledger" not in stored
+
+
+@pytest.mark.usefixtures("public_receiver")
 def test_a_failing_endpoint_is_marked_until_an_attempt_succeeds(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, receiver: Receiver
 ) -> None:
@@ -93,6 +127,7 @@ def test_a_failing_endpoint_is_marked_until_an_attempt_succeeds(
     assert "3 attempts in total" in owner.get(pages[1]).text
 
 
+@pytest.mark.usefixtures("public_receiver")
 def test_attempts_without_details_and_deleted_events_are_said_so(
     server: RunningServer, owner: Browser, plan_manager_id: UUID, endpoint: WebhookEndpoint
 ) -> None:
@@ -103,7 +138,7 @@ def test_attempts_without_details_and_deleted_events_are_said_so(
     text = main_text(owner.get(path).text)
     for expected in (
         "Headers and response were not kept for this attempt.",
-        "The event is no longer kept.",
+        "The event isn’t kept any longer.",
         "Event Deleted",
     ):
         assert expected in text, (expected, text)

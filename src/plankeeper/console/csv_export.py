@@ -4,9 +4,10 @@ import csv
 import io
 from collections.abc import Iterable
 
+from plankeeper.import_export.cell_values import FORMULA_PREFIXES
+
 # Without it, Excel reads a CSV file as Windows-1252 instead of UTF-8.
 UTF8_BOM = b"\xef\xbb\xbf"
-_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_row(cells: Iterable[str | None]) -> bytes:
@@ -17,4 +18,4 @@ def csv_row(cells: Iterable[str | None]) -> bytes:
 
 
 def _escape_formula(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA_PREFIXES) else cell
+    return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell

@@ -26,7 +26,8 @@ _STATES = {
 _PRIORITIES = {"primary": "1", "yes": "1", "secondary": "2", "first": "1", "second": "2", "no": "", "none": ""}
 # Fields whose value consists of digits, which people group with spaces.
 NUMBER_FIELDS = frozenset({"participant_number", "abn"})
-_FORMULA = re.compile(r"'[=+\-@\t\r]")
+# The beginnings of cells that spreadsheets run as formulas, also in full width.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class CellError(Exception):
@@ -36,7 +37,7 @@ class CellError(Exception):
 def clean(cell: str) -> str:
     """A cell without surrounding spaces, and without the apostrophe that keeps a spreadsheet from running it."""
     text = cell.replace("\u00a0", " ").strip()
-    return text[1:] if _FORMULA.match(text) else text
+    return text[1:] if text.startswith("'") and text.startswith(FORMULA_PREFIXES, 1) else text
 
 
 def normalize(field: str, annotation: Any, text: str) -> str:

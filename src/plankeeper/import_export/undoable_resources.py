@@ -94,7 +94,7 @@ UNDOABLE: Mapping[str, UndoableResource] = {
     ),
     "participants": UndoableResource(
         "participant",
-        _by_uuid(participant_store.select_for_update),
+        _by_uuid(participant_store.select_for_import),
         _by_uuid(participant_store.get_many),
         lambda ctx, ids: participant_service.delete_many(ctx, _uuids(ids)),
         store.list_participants_with_team,

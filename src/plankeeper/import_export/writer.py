@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from plankeeper.http.json import encode_lines, to_json
+from plankeeper.import_export.cell_values import FORMULA_PREFIXES
 from plankeeper.import_export.reader import is_only_quotes
 
 
@@ -23,10 +24,6 @@ class JsonLinesWriter:
 
     def lines(self, records: Sequence[Struct]) -> bytes:
         return encode_lines(records)
-
-
-# The beginnings of cells that spreadsheets run as formulas.
-_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CsvWriter:
@@ -61,7 +58,7 @@ class CsvWriter:
         if value is None:
             return None
         if isinstance(value, str):
-            if value.startswith(_FORMULA_PREFIXES):
+            if value.startswith(FORMULA_PREFIXES):
                 self.formula_count += 1
             return value + '""' if value[:1] in ("", '"') and is_only_quotes(value) else value
         return value if isinstance(value, UUID) or type(value) is date else _format_cell(value)

@@ -121,7 +121,8 @@ def build_message(settings: Settings, recipient: str, text: Text, at: datetime) 
     message = EmailMessage(_POLICY)
     message["From"] = sender_address(settings)
     message["To"] = _parse_address(recipient)
-    message["Subject"] = text.subject
+    # The library decodes an encoded word, and releases before 3.11.10 and 3.12.6 write its line breaks as they are.
+    message["Subject"] = text.subject.replace("=?", "= ?")
     message["Date"] = format_datetime(at)
     message["Message-ID"] = make_msgid("plankeeper", message["From"].addresses[0].domain)
     message["Auto-Submitted"] = "auto-generated"  # asks for no automatic replies

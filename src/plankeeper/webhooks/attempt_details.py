@@ -13,15 +13,15 @@ class AttemptDetail(Struct):
 
     attempt: int  # its number, from 1
     request_headers: dict[str, str]
-    response_body: str | None  # None without a response
+    response_body: str | None  # None without a response of a public address
     is_truncated: bool = False  # whether the body may be longer
 
 
 def build_detail(
-    attempt: int, request_headers: Sequence[tuple[str, str]], status_code: int | None, response_body: bytes
+    attempt: int, request_headers: Sequence[tuple[str, str]], status_code: int | None, response_body: bytes | None
 ) -> AttemptDetail:
-    body = None if status_code is None else readable_text(response_body)
-    return AttemptDetail(attempt, dict(request_headers), body, len(response_body) >= MAX_BODY_BYTES)
+    body = None if status_code is None or response_body is None else readable_text(response_body)
+    return AttemptDetail(attempt, dict(request_headers), body, len(response_body or b"") >= MAX_BODY_BYTES)
 
 
 def readable_text(content: bytes) -> str:

@@ -37,7 +37,7 @@ class AttemptResult(NamedTuple):
     error: str | None
     duration_ms: int
     retry_after: float | None = None  # seconds
-    response_body: bytes = b""  # its first MAX_BODY_BYTES
+    response_body: bytes | None = None  # its first MAX_BODY_BYTES; None without a response of a public address
     request_headers: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -121,17 +121,19 @@ class WebhookClient:
         lookup_plan_manager.set(plan_manager_id)  # httpcore looks up the name in this task
         try:
             async with asyncio.timeout(ATTEMPT_TIMEOUT):
-                response = await self._send(url, headers, body)
+                response, is_public = await self._send(url, headers, body)
         except _EXPECTED_ERRORS as error:
             return AttemptResult(None, _describe_error(error), _elapsed_ms(started))
         response_headers = {name.lower(): value for name, value in response.headers}
         retry_after = _parse_retry_after(response_headers.get(b"retry-after"))
         result = AttemptResult(response.status, None, _elapsed_ms(started), retry_after)
-        result = result._replace(response_body=await _read_body(response))
+        response_body = await _read_body(response)
+        if is_public:
+            result = result._replace(response_body=response_body)
         return result if result.succeeded else result._replace(error=f"the response status was {response.status}")
 
-    async def _send(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> httpcore.Response:
-        """Return the response, whose body is not read yet."""
+    async def _send(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> tuple[httpcore.Response, bool]:
+        """Return the response, whose body is not read yet, and whether it comes from a public address."""
         if self.validate_url(url):
             raise AddressNotAllowedError
         target = _target(url)
@@ -143,15 +145,22 @@ class WebhookClient:
                 streams.append(info["return_value"])
 
         try:
-            return await self._pool.handle_async_request(
+            response = await self._pool.handle_async_request(
                 httpcore.Request(
                     "POST", target, headers=[*base_headers, *headers], content=body, extensions={"trace": trace}
                 )
             )
+            return response, all(is_public(each.get_extra_info("server_addr")[0]) for each in streams)
         except BaseException:
             for stream in streams:  # httpcore does not close a connection whose TLS handshake times out
                 await stream.aclose()
             raise
+
+
+def is_public(address: str) -> bool:
+    """Whether everybody can reach an address, and not only this server: then its responses can be shown to people."""
+    parsed = parse_ip(address)
+    return parsed is not None and not is_blocked(parsed, ())
 
 
 async def _read_body(response: httpcore.Response) -> bytes:

@@ -65,7 +65,8 @@ def test_a_text_that_is_no_date_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell, text", [(" a\u00a0", "a"), ("'=1+1", "=1+1"), ("'+61 491", "+61 491"), ("'a", "'a"), ("", "")]
+    "cell, text",
+    [(" a\u00a0", "a"), ("'=1+1", "=1+1"), ("'+61 491", "+61 491"), ("'＝1", "＝1"), ("'a", "'a"), ("", "")],
 )
 def test_a_cell_loses_spaces_and_the_apostrophe_of_a_spreadsheet(cell: str, text: str) -> None:
     assert clean(cell) == text

@@ -73,3 +73,26 @@ def test_a_recipient_is_one_address(recipient: str) -> None:
 
 def test_times_are_in_the_plan_managers_zone() -> None:
     assert messages.format_time(NOW, ZoneInfo("Australia/Sydney")) == "22 November 2026, 18:05 AEDT"
+
+
+HOSTILE = "=?utf-8?q?=0d=0aBcc=3a_somebody=40example.org=0d=0aX-Other=3a?= =?utf-8?b?DQpCY2M6IGE=?="
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        messages.password_reset(LINK, HOSTILE),
+        messages.invitation(LINK, HOSTILE, HOSTILE, "viewer", "Monday"),
+        messages.new_device(LINK, HOSTILE, "now", HOSTILE, HOSTILE),
+        messages.webhook_disabled(LINK, HOSTILE, HOSTILE, HOSTILE),
+        messages.key_expiring(LINK, HOSTILE, HOSTILE, "abcd", "Monday"),
+        messages.smtp_test(HOSTILE),
+    ],
+)
+def test_an_encoded_word_in_a_name_does_not_become_a_header(text: messages.Text) -> None:
+    head, _, _ = messages.build_message(settings(), "sam@example.com", text, NOW).as_bytes().partition(b"\r\n\r\n")
+    names = {line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))}
+    assert names <= {
+        b"From", b"To", b"Subject", b"Date", b"Message-ID", b"Auto-Submitted", b"Content-Type",
+        b"Content-Transfer-Encoding", b"MIME-Version",
+    }  # fmt: skip

@@ -12,7 +12,8 @@ from support.webhook_attempts import BODY, CRLF, OK, attempt, raw_server
 
 
 @pytest.fixture
-def webhook_client() -> WebhookClient:
+def webhook_client(monkeypatch: pytest.MonkeyPatch) -> WebhookClient:
+    monkeypatch.setattr(client, "is_public", lambda _address: True)
     return WebhookClient([ip_network("127.0.0.0/8")])
 
 
@@ -64,3 +65,11 @@ async def test_a_connection_that_ends_within_the_body_is_no_failure(webhook_clie
     async with raw_server(behave) as url:
         outcome = await attempt(webhook_client, url)
     assert (outcome.status_code, outcome.error) == (200, None)
+
+
+@pytest.mark.parametrize(
+    "address, expected",
+    [("1.1.1.1", True), ("2606:4700::1111", True), ("127.0.0.1", False), ("10.0.0.8", False), ("fd00::1", False)],
+)
+def test_only_responses_of_public_addresses_are_kept(address: str, *, expected: bool) -> None:
+    assert client.is_public(address) == expected
