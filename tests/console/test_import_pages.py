@@ -163,7 +163,7 @@ def test_files_from_other_programs_are_accepted(owner: Browser, content: bytes) 
         (b"PK\x03\x04rest", "File is a spreadsheet: save it as CSV UTF-8"),
         (b'"first_name\n1\n', "line 1: not valid CSV"),
         (b"a," * 200 + b"a\n1\n", "has 201 columns; up to 200 are possible"),
-        (b"first_name\n" + b"x\n" * 60_000, "has more than 60,000 lines: split it, or ask the operator"),
+        (b"first_name\n" + b"x\n" * 60_000, "has more than 60,000 lines: split it, or ask your IT administrator"),
         (b"first_name\r" + b"\xff\r" * 60_000, "has more than 60,000 lines"),
     ],
 )  # fmt: skip
