@@ -40,7 +40,7 @@ def delete(browser: Browser, path: str) -> str:
     response = browser.submit(f"{path}/delete")
     assert response.status_code == 303
     page = browser.get(response.headers["location"]).text
-    [undo] = re.findall(r'moved to the bin\. <a href="(/console/bin/[0-9a-f-]{36})">Undo</a>', page)
+    [undo] = re.findall(r'moved to the bin\.</span> <a href="(/console/bin/[0-9a-f-]{36})">Undo</a>', page)
     return undo
 
 

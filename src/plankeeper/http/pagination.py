@@ -38,9 +38,9 @@ class PaginationMeta(Struct):
         Meta(description="The `after` of the next page; null in offset mode and on the last page."),
     ]
     total_is_limited: Annotated[
-        Literal[True] | UnsetType,
+        bool | UnsetType,
         EXTENSION,
-        Meta(description=f"Present if a search with `q` matches more items than `total`, which is {MAX_TOTAL} then."),
+        Meta(description=f"Present, and true, if a search with `q` matches more items than `total`, which is {MAX_TOTAL} then."),
     ] = UNSET
 
 

@@ -118,4 +118,6 @@ def test_a_failure_of_the_lifespan_is_reported_to_the_server(phase: str, caplog:
     assert messages[-1]["type"] == f"lifespan.{phase}.failed"
     assert messages[-1]["message"] == ""  # uvicorn would log the text of the exception
     [record] = caplog.records
-    assert (record.getMessage(), record.exc_info and record.exc_info[0]) == (f"the {phase} failed", OSError)
+    assert (record.getMessage(), vars(record)["phase"]) == ("the lifespan failed", phase)
+    assert record.exc_info
+    assert record.exc_info[0] is OSError
