@@ -36,6 +36,9 @@ LINKED_FILES = (
     "NOTICE",
     "benchmarks/README.md",
     "packaging/Containerfile",
+    "packaging/compose/compose.yaml",
+    "packaging/environment.example",
+    "packaging/plankeeper-backup.timer",
     "packaging/plankeeper.service",
     "packaging/grafana/dashboard.json",
     "packaging/prometheus/alerts.yml",
@@ -77,6 +80,8 @@ _SAMPLE = r"```(?:sh|python|js)\n(?:(?!```).*\n)*```\n"
 _SAMPLES = re.compile(rf"^{_SAMPLE}(?:{_SAMPLE})+", re.MULTILINE)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _FENCE_OR_TEXT = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+# Also within a list.
+_ANY_FENCE_OR_TEXT = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 _NESTED_LIST = re.compile(r"^ {2,3}(?=[*-] )", re.MULTILINE)
 _ADDRESS = re.compile(r'\b(href|src)="([^"]*)"')
@@ -223,8 +228,8 @@ def markdown_page(source: str) -> str:
         address = f"{name_of(target)}.md" if target.endswith(".md") else target.removeprefix("docs/")
         return f"{PREFIX}/{address}{separator}{anchor}"
 
-    parts = _FENCE_OR_TEXT.split((_state["folder"] / source).read_text())
-    return "".join(part if part.startswith("```") else _LINK.sub(absolute, part) for part in parts)
+    parts = _ANY_FENCE_OR_TEXT.split((_state["folder"] / source).read_text())
+    return "".join(part if part.lstrip().startswith("```") else _LINK.sub(absolute, part) for part in parts)
 
 
 def llms_text(config: MkDocsConfig) -> str:
@@ -260,5 +265,6 @@ def manifest(site: Path) -> dict[str, Any]:
 
 def media_type(name: str) -> str:
     types = {".md": "text/markdown", ".service": "text/plain", ".mjs": "text/javascript", ".yml": "text/plain"}
+    types |= dict.fromkeys([".yaml", ".example", ".timer"], "text/plain")
     guessed = types.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "text/plain"
     return f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed

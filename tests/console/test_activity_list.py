@@ -313,7 +313,8 @@ def test_entries_stand_under_days_in_words(owner: Browser) -> None:
         "/console/settings/webhooks",
         {"url": "https://example.com/hooks", "event_types": ["*"], "payload": "thin"},
     ).status_code == 200  # fmt: skip
-    page = wait_for(owner, "Data downloaded · Participants")
+    wait_for(owner, "Data downloaded · Participants")
+    page = wait_for(owner, "Webhook")
     wait_for(owner, "Signed in")
     assert re.findall(r'<h2 class="day" id="day-1">(\w+)</h2>', page) == ["Today"]
     assert (page.count('<section aria-labelledby="day-'), "· participants" in page) == (1, False)

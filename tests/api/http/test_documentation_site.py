@@ -121,7 +121,7 @@ def test_every_page_is_also_markdown_whose_links_are_markdown(api: Client) -> No
         address = "/docs/index.md" if path == "/docs" else f"{path}.md"
         response = api.http.get(address)
         assert (response.status_code, response.headers["content-type"]) == (200, "text/markdown; charset=utf-8")
-        text = re.sub(r"^```.*?^```$", "", response.text, flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(r"^ *```.*?^ *```$", "", response.text, flags=re.MULTILINE | re.DOTALL)
         assert text.startswith("# ")
         for link in re.findall(r"\]\(([^)\s#]+)", text):
             if not link.startswith(("https:", "http:")):
