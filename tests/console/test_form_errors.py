@@ -27,6 +27,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/included": "tick boxes",
     "POST /console/imports/{import_id}/undo": "a button",
+    "POST /console/activity/{event_id}/request": "a button",
     "POST /console/activity/{event_id}/undo": "a button, with the choice of values that have changed since",
     "POST /console/participants/selected/account-manager": "the page needs selected records: its test looks at errors",
     "POST /console/invoices/selected/ignore-warning": "likewise",

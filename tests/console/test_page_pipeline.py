@@ -48,6 +48,7 @@ VIEWER_PAGES = {
     "GET /console",
     "GET /console/account-managers",
     "GET /console/activity",
+    "GET /console/activity/{event_id}/request",
     "GET /console/activity/{event_id}",
     "GET /console/bin",
     "GET /console/bin/{entry_id}",

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.console.batch_undo import batch_path, can_undo_batch
 from plankeeper.console.event_changes import FieldChange, field_changes, resource_name, truncate, without_technical
 from plankeeper.console.event_groups import EventGroup, group_events
 from plankeeper.console.event_texts import VIEW_TYPES
@@ -33,6 +34,15 @@ class ShownGroup(NamedTuple):
     changes: list[FieldChange]
     more: int  # changed fields that the list doesn't show
     names: list[tuple[str, UUID]]
+
+    @property
+    def batch_path(self) -> str:
+        """The page of all changes of the request."""
+        return batch_path(self.group.first)
+
+    @property
+    def can_undo(self) -> bool:
+        return can_undo_batch(self.group.first)
 
     @property
     def id(self) -> UUID:

@@ -8,7 +8,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.events.schemas import EventFilter, HistoryEvent
+from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
 from plankeeper.events.store import COLUMNS
 
 # The index events_by_participant has the same expression.
@@ -88,3 +88,21 @@ async def get_first_of_import(
 ) -> UUID | None:
     """The id of the first event of an import; the events of its undo have another request."""
     return await db.one_or_none(UUID, FIRST_OF_IMPORT, plan_manager_id, import_id, request_id)
+
+
+# A range of ids is one of times, so the primary key finds the events of a request.
+LIST_OF_REQUEST: LiteralString = f"""
+    select {COLUMNS}, import_id from events
+    where plan_manager_id = $1 and id >= $2 and id < $3
+        and (request_id = $4 and type = $5 and actor_kind = $6 and actor_id is not distinct from $7 or id = $8)
+    order by id desc
+    limit $9
+"""
+
+
+async def list_of_request(
+    db: Executor, plan_manager_id: UUID, start: UUID, end: UUID, event: Event, limit: int
+) -> list[HistoryEvent]:
+    """The events between two ids that are of the type, the request and the actor of an event, the latest first."""
+    values = (event.request_id, event.type, event.actor.kind, event.actor.id, event.id, limit)
+    return await db.rows(HistoryEvent, LIST_OF_REQUEST, plan_manager_id, start, end, *values)

@@ -40,7 +40,7 @@ class PaginationMeta(Struct):
     total_is_limited: Annotated[
         bool | UnsetType,
         EXTENSION,
-        Meta(description=f"Present, and true, if a search with `q` matches more items than `total`, which is {MAX_TOTAL} then."),
+        Meta(description=f"Present and true if `q` matches more items than `total`, which is {MAX_TOTAL} then."),
     ] = UNSET
 
 

@@ -277,6 +277,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
+    "macros/selection.html missing_text": "a number",
     "macros/charts.html textures": "tones of series",
     "macros/imports.html outcome_tag": "codes of the console",
     "macros/imports.html state_tag": "codes of the console",

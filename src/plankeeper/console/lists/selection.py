@@ -1,6 +1,6 @@
 """Rows of a list that are selected for an action, and what became of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -8,13 +8,14 @@ from plankeeper.console.forms import Form
 from plankeeper.console.lists.columns import Names
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.saved_views import parse_query_text
-from plankeeper.console.routing import HtmlPage, PageRequest
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest
 from plankeeper.http.context import AccessAction
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.pagination import in_order
 from plankeeper.http.parsing import parse_uuid
 
 MAX_SELECTED = 100  # their ids fit into the address of a page
+MAX_SHOWN = 100  # outcomes that a page lists
 
 
 class Selection(NamedTuple):
@@ -73,9 +74,32 @@ def seen_values(form: Form) -> dict[UUID, str]:
     return {record_id: value for text, _, value in pairs if (record_id := parse_uuid(text))}
 
 
-def outcome_page(title: str, selection: Selection, outcomes: Sequence[Outcome]) -> HtmlPage:
-    """What was changed and what wasn't."""
+def outcome_page(request: FormRequest, title: str, selection: Selection, outcomes: Sequence[Outcome]) -> HtmlPage:
+    """What was changed and what wasn't, with a link that undoes all changes."""
+    context = {
+        "section": selection.definition.kind,
+        "back_url": selection.back_url,
+        "back_title": selection.definition.title,
+        "missing": selection.missing,
+    }
+    return show_outcomes(request, title, selection.definition.count_text, outcomes, context)
+
+
+def show_outcomes(
+    request: FormRequest,
+    title: str,
+    count_text: Callable[[int], str],
+    outcomes: Sequence[Outcome],
+    context: dict[str, Any],
+) -> HtmlPage:
+    """The page of what was changed and what wasn't; the first MAX_SHOWN of each."""
     changed = [each for each in outcomes if each.is_changed]
-    unchanged = [each for each in outcomes if not each.is_changed]
-    context = {"title": title, "selection": selection, "changed": changed, "unchanged": unchanged}
-    return HtmlPage("selected_outcome.html", context)
+    found = {"Not changed": [each for each in outcomes if not each.is_changed], "Changed": changed}
+    values = {
+        "title": title,
+        "outcomes": {heading: (len(each), each[:MAX_SHOWN]) for heading, each in found.items() if each},
+        "changed_count": len(changed),
+        "changed_text": count_text(len(changed)),
+        "all_path": f"{PREFIX}/activity/{request.recorded[0]}/request" if len(changed) > 1 else None,
+    }
+    return HtmlPage("selected_outcome.html", context | values)

@@ -52,7 +52,7 @@ async def ignore(request: FormRequest) -> HtmlPage:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     selection = await read_selection(request, INVOICES, request.form)
     outcomes = [await _ignore_one(request, each, code, reason) for each in selection.rows]
-    return outcome_page(f"“{WARNINGS[code].title}” ignored", selection, outcomes)
+    return outcome_page(request, f"“{WARNINGS[code].title}” ignored", selection, outcomes)
 
 
 async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason: str) -> Outcome:

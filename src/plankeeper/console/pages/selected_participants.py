@@ -45,7 +45,7 @@ async def set_account_manager(request: FormRequest) -> HtmlPage:
     selection = await read_selection(request, PARTICIPANTS, request.form)
     seen = seen_values(request.form)
     outcomes = [await _set_one(request, each, manager_id, seen) for each in selection.rows]
-    return outcome_page("Account manager set", selection, outcomes)
+    return outcome_page(request, "Account manager set", selection, outcomes)
 
 
 async def _read_manager(request: FormRequest) -> str | None:

@@ -1,0 +1,82 @@
+"""The changes of one request: all of them, and undoing them together."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from plankeeper.console.batch_undo import (
+    MAX_EVENTS,
+    EventUndo,
+    ValueUndo,
+    can_undo_batch,
+    find_event_undos,
+    list_batch,
+    undo_events,
+)
+from plankeeper.console.event_changes import field_changes, resource_name, resource_url, without_technical
+from plankeeper.console.event_groups import EventGroup
+from plankeeper.console.lists.selection import show_outcomes
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
+from plankeeper.console.undoable_records import executor, participant_id_of
+from plankeeper.events import store
+from plankeeper.events.schemas import HistoryEvent
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import NotFound
+
+pages = Pages()
+
+
+@pages.get("/activity/{event_id}/request", role="viewer")
+async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
+    """All events of a request that have the type of one event, and what undoing them would do."""
+    events = await _list_events(request, event_id)
+    can_undo = request.has_role("manager") and can_undo_batch(events[0])
+    undos = await find_event_undos(request, events) if can_undo else [_describe(request, each) for each in events]
+    ready = [each for each in undos if not each.reason]
+    left_out = [each for each in undos if each.reason]
+    context = {
+        "title": EventGroup(events).title,
+        "event": events[0],
+        "can_undo": can_undo,
+        "is_limited": len(events) == MAX_EVENTS,
+        "undos": undos,
+        "ready": len(ready),
+        "left_out": len(left_out),
+        "groups": (("To undo" if can_undo else "Changes", ready), ("Left out", left_out)),
+    }
+    return HtmlPage("event_batch.html", context)
+
+
+@pages.post("/activity/{event_id}/request", role="manager", on_error=get)
+async def undo(request: FormRequest, event_id: UUID) -> HtmlPage:
+    events = await _list_events(request, event_id)
+    if not can_undo_batch(events[0]):
+        raise NotFound
+    outcomes = await undo_events(request, events)
+    context = {"section": "activity", "back_url": f"{PREFIX}/activity", "back_title": "Activity", "missing": 0}
+    return show_outcomes(request, "Undone", _count_changes, outcomes, context)
+
+
+def _count_changes(count: int) -> str:
+    return f"{count:,} change{'s' if count != 1 else ''}"
+
+
+async def _list_events(request: PageRequest, event_id: UUID) -> list[HistoryEvent]:
+    """The events of a request, at most MAX_EVENTS; raises NotFound."""
+    event = or_404(await store.get(executor(request), request.plan_manager_id, event_id))
+    events = (await list_batch(request, event))[:MAX_EVENTS]
+    _record_access(request, events)
+    return events
+
+
+def _record_access(request: PageRequest, events: Sequence[HistoryEvent]) -> None:
+    filters = {"request": events[0].request_id or ""}
+    participants = [id_ for each in events if (id_ := participant_id_of(each))]
+    request.record_list("participant", participants, filters)
+    request.record_list("invoice", [UUID(e.resource.id) for e in events if e.resource.kind == "invoice"], filters)
+
+
+def _describe(request: PageRequest, event: HistoryEvent) -> EventUndo:
+    """An event that isn't undone: what it changed, before and after."""
+    found = without_technical(field_changes(event, request.settings.time_zone)) if event.previous and event.data else []
+    changes = [ValueUndo(each.label, each.before or "not set", each.after or "not set") for each in found]
+    return EventUndo(event, resource_name(event) or "No name", resource_url(event), changes, "", None)
