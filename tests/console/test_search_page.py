@@ -140,7 +140,7 @@ def test_an_invoice_is_found_by_any_part_of_its_number(
     )
     for text in ("inv-2026", "INV 2026/00166", "00166", "166", "in"):
         page = owner.get(PAGE, params={"q": text}).text
-        assert 'INV-2026/00166</a> <span class="soft">Pewter · $12.50</span>' in page, text
+        assert 'INV-2026/00166</a> <span class="soft">Pewter · $12.50 · New · received ' in page, text
     assert found(owner, "167") == []
 
 

@@ -7,7 +7,7 @@ the token.
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
@@ -42,3 +42,9 @@ def is_current_token(form_token: str, expected_token: str) -> bool:
 
 def _mask(token: str, nonce: str) -> str:
     return nonce + hmac.digest(token.encode(), nonce.encode(), "sha256").hex()
+
+
+def require_navigation(headers: Mapping[str, str]) -> None:
+    """Raises CsrfError for a request that a page of another site sends by itself, such as for an image."""
+    if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+        raise CsrfError

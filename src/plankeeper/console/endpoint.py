@@ -14,7 +14,7 @@ from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import CredentialCheckLimit, SharedLimit
 from plankeeper.console.cookies import Cookies
-from plankeeper.console.csrf import CsrfError, is_current_token, verify_origin
+from plankeeper.console.csrf import CsrfError, is_current_token, require_navigation, verify_origin
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.error_pages import RoleRequiredError, error_headers, error_page
 from plankeeper.console.forms import (
@@ -138,8 +138,12 @@ class PageEndpoint:
             device = await self._known_device(route, page_request, session)
         # Outside the API's admission: attempts to sign in never take capacity from API requests.
         if route.calls_provider:
-            await self._deps.admission.limit_login_attempts(request.scope, device)
-            if route.path != CALLBACK_PATH:  # a sign-in counts once, when it begins
+            if route.path == CALLBACK_PATH:
+                await self._deps.admission.limit_login_attempts(request.scope, device)
+            else:
+                require_navigation(request.headers)
+                await self._deps.admission.limit_sign_in_starts(request.scope, device)
+                # A sign-in counts once, when it begins.
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._respond_with(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)

@@ -84,6 +84,11 @@ class Admission:
         subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
         await self._hit_or_reject(f"guess:{subject}", self._settings.auth_failure_rate_limit)
 
+    async def limit_sign_in_starts(self, scope: ASGIScope, known_device: str | None) -> None:
+        """Count the beginning of a sign-in with a provider, apart from attempts: other sites can cause it."""
+        subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
+        await self._hit_or_reject(f"start:{subject}", self._settings.auth_failure_rate_limit)
+
     async def limit_all_login_attempts(self, *, known_device: bool) -> None:
         """Count an attempt; raises ApiError if all together exceed their limit. Known devices have their own share."""
         total = self._settings.sign_in_rate_limit

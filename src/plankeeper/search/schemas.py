@@ -1,6 +1,6 @@
 """What a search finds."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
 from uuid import UUID
@@ -59,6 +59,7 @@ class InvoiceMatch(Struct):
     invoice_date: date | None
     total: Decimal | None
     claim_status: str
+    created_at: datetime
     participant_id: UUID | None
     participant_first_name: str | None
     participant_last_name: str | None

@@ -90,10 +90,10 @@ PROVIDERS_BY_EMAIL: LiteralString = f"{FROM_PROVIDERS} and {HAS_EMAIL} limit $3"
 
 INVOICES_BY_NUMBER: LiteralString = f"""
     select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.claim_status,
-        invoice.participant_id, participant.first_name as participant_first_name,
+        invoice.created_at, invoice.participant_id, participant.first_name as participant_first_name,
         participant.last_name as participant_last_name, provider.entity_name, invoice.text
     from (
-        select id, invoice_number, invoice_date, total, claim_status, participant_id, pm_provider_id,
+        select id, invoice_number, invoice_date, total, claim_status, created_at, participant_id, pm_provider_id,
             {INVOICE_TEXT} as text
         from invoices
         where plan_manager_id = $1 and {INVOICE_TEXT} like $2

@@ -350,10 +350,27 @@ def test_attempts_are_counted_by_address(
     try:
         browser = PublicBrowser(limited)
         path = f"{START}/{plan_manager_id}/start"
-        limited.run(hold_minute(limited.db, "guess:127.0.0.1"))  # other tests count by this address, too
+        for subject in ("start", "guess"):
+            limited.run(hold_minute(limited.db, f"{subject}:127.0.0.1"))  # other tests count by this address, too
         assert [browser.get(path).status_code for _ in range(8)] == [303] * 3 + [429] * 5
+        # A page of another site can make browsers begin, which takes nobody's attempts to sign in.
+        assert [browser.get(f"{START}/{plan_manager_id}/callback").status_code for _ in range(3)] == [303] * 3
         assert [browser.get(f"{START}/{plan_manager_id}/callback").status_code for _ in range(8)].count(429) >= 2
         browser.http.close()
     finally:
         limited.stop()
     assert provider.requests == ["/.well-known/openid-configuration"]
+
+
+@pytest.mark.parametrize("mode, status", [("no-cors", 403), ("cors", 403), ("navigate", 303)])
+def test_another_site_begins_a_sign_in_only_by_a_link(
+    server: RunningServer, browser: PublicBrowser, plan_manager_id: UUID, domain: str, mode: str, status: int
+) -> None:
+    assert domain
+    before = server.run(server.db.one(int, "select count(*) from single_sign_on_flows"))
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode}
+    response = browser.http.get(f"{START}/{plan_manager_id}/start", headers=headers)
+    assert response.status_code == status
+    count = "select count(*) from single_sign_on_flows"
+    assert server.run(server.db.one(int, count)) == before + (status == 303)
+    assert any("plankeeper-sso" in each for each in response.headers.get_list("set-cookie")) == (status == 303)

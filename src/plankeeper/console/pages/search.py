@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from starlette.responses import JSONResponse
 
 from plankeeper.console.formatting import format_abn, format_date, format_money, format_ndis_number
+from plankeeper.console.labels import humanize
 from plankeeper.console.logged_requests import find_requests, request_filter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import PICKER_KINDS, find_candidates
@@ -73,7 +75,7 @@ async def search(request: PageRequest) -> HtmlPage | Redirect:
     results = await service.search(request.db, request.plan_manager_id, text, kinds, limit)
     exact = _with_number(results, text)
     if len(exact) == 1:
-        return Redirect(_result(exact[0]).url)
+        return Redirect(_result(exact[0], request.settings.time_zone).url)
     return _results_page(request, text, results)
 
 
@@ -86,7 +88,8 @@ async def suggest(request: PageRequest) -> JSONResponse:
         return JSONResponse({"candidates": [each._asdict() for each in candidates]})
     results = await service.search(request.db, request.plan_manager_id, text, limit=SUGGESTED)
     _record_access(request, text, results)
-    groups = [_group(each, text) for each in results.kinds]
+    zone = request.settings.time_zone
+    groups = [_group(each, text, zone) for each in results.kinds]
     return JSONResponse(
         {
             "groups": [
@@ -109,7 +112,7 @@ async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
         return Redirect(PREFIX + RECORD_URLS.get(kind, "/activity/{}").format(id_))
     members = await store.members_by_user(*place, id_, service.MAX_COUNT)
     if len(members) == 1:
-        return Redirect(_result(members[0]).url)
+        return Redirect(_result(members[0], request.settings.time_zone).url)
     if not members and await find_requests(request, request_filter({"request_id": str(id_)}), None, 1):
         return Redirect(with_query(f"{PREFIX}/requests", {"request_id": str(id_)}))
     found = KindResults("team_member", list(members), len(members), has_more=False, similar=[])
@@ -118,9 +121,10 @@ async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
 
 def _results_page(request: PageRequest, text: str, results: SearchResults) -> HtmlPage:
     _record_access(request, text, results)
+    zone = request.settings.time_zone
     context = {
         "q": text,
-        "groups": [_group(each, text) for each in results.kinds if each.matches or each.similar],
+        "groups": [_group(each, text, zone) for each in results.kinds if each.matches or each.similar],
         "corrections": [(each.title(), with_query(SEARCH_URL, {"q": each})) for each in results.corrections],
         "is_single": len(results.kinds) == 1,
         "search_url": with_query(SEARCH_URL, {"q": text}),
@@ -129,7 +133,7 @@ def _results_page(request: PageRequest, text: str, results: SearchResults) -> Ht
     return HtmlPage("search.html", context)
 
 
-def _group(found: KindResults, text: str) -> ResultGroup:
+def _group(found: KindResults, text: str, zone: ZoneInfo) -> ResultGroup:
     count = f"more than {found.count}" if found.has_more else str(found.count)
     has_others = found.has_more or found.count > len(found.matches)
     url, kind = LIST_URLS.get(found.kind, SEARCH_URL), "" if found.kind in LIST_URLS else found.kind
@@ -137,8 +141,8 @@ def _group(found: KindResults, text: str) -> ResultGroup:
         found.kind,
         HEADINGS[found.kind],
         count,
-        [_result(each) for each in found.matches],
-        [_result(each) for each in found.similar],
+        [_result(each, zone) for each in found.matches],
+        [_result(each, zone) for each in found.similar],
         with_query(url, {"q": text, "kind": kind}) if has_others else None,
     )
 
@@ -149,7 +153,7 @@ def _all_label(group: ResultGroup) -> str:
     return f"See all {group.total} {noun}" if group.total.isdecimal() else f"See all {noun}, {group.total}"
 
 
-def _result(match: Match) -> Result:
+def _result(match: Match, zone: ZoneInfo) -> Result:
     if isinstance(match, ParticipantMatch):
         name = full_name(match.first_name, match.last_name)
         title = f"{name} ({match.preferred_name})" if match.preferred_name else name
@@ -171,14 +175,15 @@ def _result(match: Match) -> Result:
         return Result(
             f"{PREFIX}/providers/{match.id}", title, _join(abn, match.email, "" if match.active else "Inactive")
         )
-    return _invoice_result(match)
+    return _invoice_result(match, zone)
 
 
-def _invoice_result(match: InvoiceMatch) -> Result:
+def _invoice_result(match: InvoiceMatch, zone: ZoneInfo) -> Result:
     participant = full_name(match.participant_first_name, match.participant_last_name, "")
     total = "" if match.total is None else format_money(match.total)
     date = format_date(match.invoice_date) if match.invoice_date else ""
-    detail = _join(match.entity_name, participant, date, total)
+    received = f"received {format_date(match.created_at.astimezone(zone))}"
+    detail = _join(match.entity_name, participant, date, total, humanize(match.claim_status), received)
     return Result(f"{PREFIX}/invoices/{match.id}", match.invoice_number or "No number", detail)
 
 
