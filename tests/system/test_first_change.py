@@ -67,7 +67,9 @@ class Copy:
         self.run("git add --all")
 
     def run(self, command: str) -> None:
-        environment = dict(os.environ) | {"PYTHONPATH": str(self.folder / "src")}
+        # The tests of the copy have a database of their own, whatever process runs this one.
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        environment = inherited | {"PYTHONPATH": str(self.folder / "src")}
         done = subprocess.run(
             shlex.split(command), cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
