@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from plankeeper.app import operations
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.parsing import MAX_VALUES, BodyParser
+from plankeeper.http.parsing import MAX_CONTAINERS, MAX_SEPARATORS, MAX_VALUES, BodyParser
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.validation import MAX_ERRORS, MAX_UNKNOWN_FIELDS, known_fields
 from plankeeper.import_export.reader import MAX_CELLS, MAX_COLUMNS, RowError, UnreadableFileError, read_rows
@@ -67,6 +67,12 @@ KINDS: dict[str, Callable[[list[str], int], str]] = {
     "a long number": lambda _, size: '{"k":' + "7" * size + "}",
     "a long fraction": lambda _, size: '{"k":0.' + "7" * size + "}",
     "a large exponent": lambda _, size: '{"k":1e' + "9" * min(size, 500_000) + "}",
+    "nested lists": repeated("[" * 30 + "]" * 30),
+    "nested objects": repeated('{"k":' * 29 + "{" + "}" * 30),
+    "many texts and one with commas": lambda names, size: (
+        f'{{"{names[0]}":["' + "," * (size // 2) + '"' + ',""' * min(size // 6, MAX_SEPARATORS - 100) + "]}"
+    ),
+    "escaped quotes": lambda _, size: '{"k":"' + "," * (size // 2) + '\\"' * (size // 4) + '"}',
     "deep nesting": lambda _, size: '{"k":' + "[" * (size // 2) + "]" * (size // 2) + "}",
 }
 
@@ -147,6 +153,38 @@ def test_a_body_with_too_many_values_says_so() -> None:
     assert parser is not None
     error = rejection(parser, json.dumps({"items": [1] * (MAX_VALUES + 1)}).encode())
     assert [(each.field, each.message) for each in error.errors or ()] == [("body", "has more than 25,000 values")]
+
+
+@pytest.mark.parametrize("text", [",", "[", "{", '":', "\\", '\\",', "[\\"])
+def test_what_a_text_contains_is_no_value(text: str) -> None:
+    class Note(Struct):
+        note: str
+
+    note = text * (MAX_SEPARATORS + 1)
+    assert BodyParser(Note).parse(json.dumps({"note": note}).encode()) == Note(note)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        '"\\\\",' * MAX_SEPARATORS + "1,1",
+        "[]," * MAX_CONTAINERS + "1",
+        '{"a":"\\","},' * (MAX_CONTAINERS + 1) + "1",
+        '"",' * (MAX_SEPARATORS + 1) + '""',
+    ],
+)
+def test_values_beside_texts_are_counted(monkeypatch: pytest.MonkeyPatch, values: str) -> None:
+    decoded: list[bytes] = []
+
+    class Decoder:
+        def decode(self, body: bytes) -> None:
+            decoded.append(body)
+
+    parser = BodyParser(Struct)
+    monkeypatch.setattr(parser, "_decoder", Decoder())
+    error = rejection(parser, f'{{"note":"{"," * MAX_SEPARATORS}","values":[{values}]}}'.encode())
+    assert [(each.field, each.message) for each in error.errors or ()] == [("body", "has more than 25,000 values")]
+    assert decoded == []
 
 
 def read(*lines: bytes) -> list[RowError]:
