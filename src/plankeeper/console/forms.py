@@ -19,6 +19,8 @@ MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
 MAX_FIELDS = 200  # of a form without a file
 MAX_UPLOAD_FIELDS = 50
+_FORM_TOO_LONG = "The form is too long."
+_FILE_TOO_LARGE = "The file is larger than 10 MiB. Use `plankeeper import` for it."
 
 
 class FieldWarning(NamedTuple):
@@ -88,8 +90,7 @@ async def read_form(request: Request, max_bytes: int = MAX_FORM_BYTES) -> Form:
     """The URL-encoded form in a body; raises ApiError and ClientDisconnect."""
     if _media_type(request) != "application/x-www-form-urlencoded":
         raise ApiError("unsupported_media_type", "The body is not a form.")
-    too_large = ApiError("body_too_large", "The form is too long.")
-    return parse_form(b"".join([chunk async for chunk in _limited_stream(request, max_bytes, too_large)]))
+    return parse_form(b"".join([chunk async for chunk in _limited_stream(request, max_bytes, _FORM_TOO_LONG)]))
 
 
 def is_upload(request: Request) -> bool:
@@ -98,13 +99,12 @@ def is_upload(request: Request) -> bool:
 
 async def read_upload(request: Request) -> Form:
     """The multipart form in a body, with its file; raises ApiError and ClientDisconnect."""
-    too_large = ApiError("body_too_large", "The file is larger than 10 MiB. Use `plankeeper import` for it.")
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MAX_UPLOAD_BYTES:
-        raise too_large
+        raise ApiError("body_too_large", _FILE_TOO_LARGE)
     parser = _UploadParser(
         request.headers,
-        _limited_stream(request, MAX_UPLOAD_BYTES, too_large),
+        _limited_stream(request, MAX_UPLOAD_BYTES, _FILE_TOO_LARGE),
         max_files=1,
         max_fields=MAX_UPLOAD_FIELDS,
         max_part_size=MAX_UPLOAD_BYTES,  # the fields together are limited below, with an error of their own
@@ -117,7 +117,7 @@ async def read_upload(request: Request) -> Form:
         raise ValidationError(form="must be complete multipart/form-data")
     fields = [(name, part) for name, part in parts.multi_items() if isinstance(part, str)]
     if sum(len(name.encode()) + len(text.encode()) for name, text in fields) > MAX_FORM_BYTES:
-        raise ApiError("body_too_large", "The form is too long.")
+        raise ApiError("body_too_large", _FORM_TOO_LONG)
     files = [part for part in parts.values() if isinstance(part, UploadFile) and part.filename]
     return Form(_require_no_nul(fields), await _read_file(files[0]) if files else None)
 
@@ -131,13 +131,13 @@ async def _read_file(file: UploadFile) -> Upload:
     return Upload(printable_name, content)
 
 
-async def _limited_stream(request: Request, max_bytes: int, too_large: ApiError) -> AsyncGenerator[bytes, None]:
-    """The chunks of the body; raises `too_large` as soon as it has more than `max_bytes`."""
+async def _limited_stream(request: Request, max_bytes: int, detail: str) -> AsyncGenerator[bytes, None]:
+    """The chunks of the body; raises ApiError with this detail as soon as it has more than `max_bytes`."""
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
-            raise too_large
+            raise ApiError("body_too_large", detail)
         yield chunk
 
 

@@ -120,10 +120,9 @@ async def read_body(
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         detail = "The body must not be compressed: send it without Content-Encoding."
         raise ApiError("unsupported_media_type", detail, headers={"accept-encoding": "identity"})
-    too_large = ApiError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
     announced = int(headers.get(b"content-length", b"0"))
     if announced > max_bytes:
-        raise too_large
+        raise _too_large(max_bytes)
     body, is_complete = await _receive_part(receive)
     if is_complete and len(body) <= max_bytes:
         return body
@@ -131,7 +130,7 @@ async def read_body(
     try:
         while True:
             if len(body) > max_bytes:
-                raise too_large
+                raise _too_large(max_bytes)
             if (size := max(announced, len(body))) > taken:
                 budget.take(sender, size - taken)
                 taken = size
@@ -141,6 +140,11 @@ async def read_body(
             body += part
     finally:
         budget.give_back(sender, taken)
+
+
+def _too_large(max_bytes: int) -> ApiError:
+    """Never kept in a variable: with its traceback, it would keep the caller's frame, and the body, in a cycle."""
+    return ApiError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
 
 
 async def _receive_part(receive: Receive) -> tuple[bytes, bool]:

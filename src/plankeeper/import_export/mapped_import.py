@@ -1,11 +1,11 @@
 """Imports the files of other programs: columns are mapped, rows are matched, rows with errors are skipped."""
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from plankeeper.import_export.source_files import SourceFile, SourceRow, read_so
 from plankeeper.imports.schemas import ImportOptions, ImportRowRecord, Outcome, OutcomeCounts, Problem
 from plankeeper.note_types import store as note_type_store
 
+MAX_TURN = 0.005  # seconds of reading without a turn of other requests
 _NIL = UUID(int=0)
 _ALL_ERRORS = 10 * BATCH_SIZE  # no error of a batch is left out
 
@@ -63,7 +64,7 @@ async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOpti
         file, resource.import_schema, options.mapping, references.resolve, clears_empty=options.clears_empty
     )
     is_first = True
-    while batch := list(islice(source, BATCH_SIZE)):
+    while batch := await read_batch(source):
         results = await _import_batch(ctx, options.resource, resource, matcher, batch)
         events = await event_store.list_by_import(ctx.tx, ctx.plan_manager_id, _import_id(ctx), last_event)
         last_event = events[-1].id if events else last_event
@@ -100,6 +101,18 @@ def to_record(ctx: WriteContext, result: RowResult, *, is_check: bool) -> Import
         after=_to_text(event.data) if event and is_check else None,
         problems=to_json(result.problems) if result.problems and (keeps_cells or is_check) else None,
     )
+
+
+async def read_batch(source: Iterator[SourceRow]) -> list[SourceRow]:
+    """The next rows. Other requests have their turns meanwhile: a row with many errors can take milliseconds."""
+    batch: list[SourceRow] = []
+    turn_end = time.monotonic() + MAX_TURN
+    while len(batch) < BATCH_SIZE and (row := next(source, None)):
+        batch.append(row)
+        if time.monotonic() >= turn_end:
+            await asyncio.sleep(0)
+            turn_end = time.monotonic() + MAX_TURN
+    return batch
 
 
 def _import_id(ctx: WriteContext) -> UUID:

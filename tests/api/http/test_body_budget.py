@@ -1,11 +1,15 @@
 """Bodies that arrive slowly share a limited memory, of the worker and of each key."""
 
 import asyncio
-from collections.abc import Iterator
+import gc
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
+from plankeeper.console.forms import MAX_UPLOAD_BYTES, read_form, read_upload
 from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import BodyBudget, read_body
 
@@ -86,3 +90,38 @@ async def test_a_body_that_arrives_with_its_headers_does_not_count(budget: BodyB
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def read_large_form(body: SlowBody) -> object:
+    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    return await read_form(Request({"type": "http", "headers": headers}, body.receive), 100)
+
+
+async def read_large_upload(body: SlowBody) -> object:
+    headers = [(b"content-type", b"multipart/form-data; boundary=x")]
+    return await read_upload(Request({"type": "http", "headers": headers}, body.receive))
+
+
+async def read_large_body(body: SlowBody) -> object:
+    return await read_body(JSON, body.receive, BodyBudget(), "one", 100)
+
+
+async def read_announced_body(body: SlowBody) -> object:
+    return await read_body(JSON | {b"content-length": b"1000"}, body.receive, BodyBudget(), "one", 100)
+
+
+@pytest.mark.parametrize("read", [read_large_body, read_announced_body, read_large_form, read_large_upload])
+async def test_a_body_that_is_too_large_is_free_at_once(read: Callable[[SlowBody], Awaitable[object]]) -> None:
+    """Without a collection of cycles: the error, whose traceback has the frames with the body, is in none."""
+    body = SlowBody()
+    body.send(b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n')
+    body.send(b" " * MAX_UPLOAD_BYTES, is_last=True)
+    gc.disable()
+    try:
+        with pytest.raises(ApiError, match="body_too_large") as caught:
+            await read(body)
+        error = weakref.ref(caught.value)
+        del caught
+        assert error() is None
+    finally:
+        gc.enable()

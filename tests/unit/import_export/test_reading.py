@@ -1,5 +1,6 @@
 """Files as they come: what is read of them, and what is said of what cannot be read."""
 
+import asyncio
 import io
 import json
 from decimal import Decimal
@@ -8,8 +9,11 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from plankeeper.import_export import mapped_import
+from plankeeper.import_export.importer import BATCH_SIZE
 from plankeeper.import_export.reader import ImportRow, RowError, UnreadableFileError, read_rows
 from plankeeper.import_export.registry import RESOURCES
+from plankeeper.import_export.source_files import SourceRow
 
 NUL = "must not contain the character U+0000"
 FIELDS = (
@@ -261,3 +265,17 @@ def test_a_file_is_read_line_by_line(line: bytes) -> None:
     assert set_values(
         next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, ImportRow))
     ) == {"abn": "1"}
+
+
+async def test_others_have_turns_while_a_batch_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_import, "MAX_TURN", 0)
+    source = iter([SourceRow(number, [], None, []) for number in range(BATCH_SIZE + 1)])
+    task = asyncio.create_task(mapped_import.read_batch(source))
+    turns = 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > BATCH_SIZE
+    assert [each.line_number for each in await task] == list(range(BATCH_SIZE))
+    assert [each.line_number for each in await mapped_import.read_batch(source)] == [BATCH_SIZE]
+    assert await mapped_import.read_batch(source) == []
