@@ -25,6 +25,14 @@ class SettingError(Exception):
     """An invalid setting. The message has its name, its value, and what is expected."""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
     """A mail server. `uses_tls` is for TLS from the first byte (smtps)."""
@@ -39,10 +47,7 @@ class SmtpServer:
     @property
     def is_loopback(self) -> bool:
         """Whether the server is on this machine: then a connection without TLS is safe."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
 
 def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str, *, is_secret: bool = False) -> Any:

@@ -102,6 +102,19 @@ def test_a_legal_hold_prevents_the_erasure_until_it_is_released(owner: Browser, 
     assert owner.submit(f"{page}/erase", {"confirmation": name}).status_code == 303
 
 
+def test_a_hold_on_an_erased_person_says_so(owner: Browser, page: str) -> None:
+    notice, participant_id = "This person’s data was erased.", page.rpartition("/")[2]
+    assert notice not in text_of(owner, f"{page}/hold")
+    assert owner.submit(f"{page}/delete").status_code == 303
+    assert notice not in text_of(owner, f"{page}/hold")
+    assert owner.submit(f"{page}/erase", {"confirmation": participant_id}).status_code == 303
+    assert notice in text_of(owner, f"{page}/hold")
+    assert owner.submit(f"{page}/hold", {"reason": "Case 12"}).status_code == 303
+    shown = text_of(owner, f"{page}/hold")
+    assert notice in shown
+    assert "Case 12" in shown
+
+
 def test_an_owner_downloads_everything_about_a_participant(owner: Browser, page: str) -> None:
     participant_id = page.rpartition("/")[2]
     shown = text_of(owner, f"{page}/data")

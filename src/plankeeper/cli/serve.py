@@ -25,6 +25,7 @@ from plankeeper.cli.privileges import require_privileges
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
 from plankeeper.cli.startup import (
+    address_warnings,
     changed_settings,
     errors_as_log_lines,
     is_for_people,
@@ -121,7 +122,8 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
         await require_schema(db)
         await require_public_url(db, settings)
         warnings = await prepare_embedded_keys(db, settings) if cluster else key_file_warnings(settings)
-        for each in [*Settings.unknown_variables(), *await require_privileges(db), *warnings]:
+        warnings = [*address_warnings(settings), *await require_privileges(db), *warnings]
+        for each in [*Settings.unknown_variables(), *warnings]:
             warn(each, for_people=for_people)
         if not demo:
             return []

@@ -14,6 +14,7 @@ from plankeeper import __version__, logs
 from plankeeper.cli.context import DatabaseError
 from plankeeper.cli.progress import LineWriter, echo_line
 from plankeeper.database import schema
+from plankeeper.setting_parsers import is_loopback
 from plankeeper.settings import Settings
 from plankeeper.version import commit
 
@@ -52,6 +53,17 @@ def warn(text: str, *, for_people: bool) -> None:
         click.echo(f"Warning: {text}", err=True)
     else:
         log.warning("the configuration needs attention", extra={"reason": text})
+
+
+def address_warnings(settings: Settings) -> list[str]:
+    """A sentence without its full stop if others can reach the server, and a request's `Host` determines links."""
+    if settings.public_url or is_loopback(settings.host):
+        return []
+    sentence = (
+        f"the server listens on {settings.host} without PLANKEEPER_PUBLIC_URL: links of the console, such as those of"
+        " invitations, and its cookies depend on the Host of each request"
+    )
+    return [sentence]
 
 
 def progress_writer(*, for_people: bool) -> LineWriter:

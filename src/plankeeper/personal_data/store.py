@@ -29,6 +29,19 @@ async def has_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) 
     return await db.one(bool, HAS_EVENTS, plan_manager_id, str(participant_id))
 
 
+IS_ERASED: LiteralString = f"""
+    select not exists (select from participants where plan_manager_id = $1 and id = $2::text::uuid)
+        and exists (
+            select from events where plan_manager_id = $1 and {IS_OF_PARTICIPANT} and type = 'participant.erased'
+        )
+"""
+
+
+async def is_erased(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    """Whether an erasure deleted the participant."""
+    return await db.one(bool, IS_ERASED, plan_manager_id, str(participant_id))
+
+
 DELETE_UNUSED_USERS = f"""
     delete from users
     where plan_manager_id = $1 and {HAS_ID}
@@ -175,10 +188,18 @@ async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participan
     return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
 
 
-ERASE_QUERIES = """
+# Parameters whose values are words of the program, such as `status=Active`.
+CHOICE_PARAMETERS: LiteralString = (
+    "action|active|actor|approval_status|claim_status|deleted|list|sort|state|status|view|views|warning"
+)
+# The parameters' names and these values aren't about a person who is called like one. What else there is could be.
+ERASE_QUERIES: LiteralString = f"""
     with erased as (
         update access_records set query = '[erased]'
         where plan_manager_id = $1 and query ~* $2
+            and regexp_replace(
+                query, '(^|&)(?:(?:{CHOICE_PARAMETERS})=[\\w,.-]*(?=&|$)|[a-z_]+=)', '\\1', 'g'
+            ) ~* $2
         returning id
     )
     select count(*) from erased
@@ -186,7 +207,7 @@ ERASE_QUERIES = """
 
 
 async def erase_queries(tx: Transaction, plan_manager_id: UUID, pattern: str) -> int:
-    """Replace the queries of access records that match a pattern, and return their number."""
+    """Replace the queries of access records whose texts match a pattern, and return their number."""
     return await tx.one(int, ERASE_QUERIES, plan_manager_id, pattern)
 
 

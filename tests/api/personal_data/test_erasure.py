@@ -185,6 +185,49 @@ def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_
     assert places_of(world, first, last, number) == {"events", "invoice_lines", "participants"}
 
 
+INSERT_QUERY = """
+    insert into access_records (plan_manager_id, id, accessed_at, actor_kind, action, resource_kind, query)
+    values ($1, $2, now(), 'user', 'listed', 'participant', $3)
+"""
+
+
+def test_queries_without_a_text_about_the_person_stay(world: SeededPlanManager) -> None:
+    """Names that are parameters or their values don't make a query one about the person."""
+    participant = f"/participants/{world.ids['participant_id']}"
+    world.client.put(participant, {"first_name": "Page", "preferred_name": "Active", "last_name": "List"})
+    kept = [
+        "page=2",
+        "list=participants&status=Active",
+        "q=Ada&active=yes&view=full",
+        "status=Active,Lead&plan_end_from=2026-01-01",
+        "q=Pages",
+        "sort=active&q=Ada & Bo",
+    ]
+    erased = [
+        "q=page",
+        "status=Active&q=Ann Page",
+        "q=Smith & Page&list=participants",
+        "participant=Page, Ann&claim_status=new",
+        "email=page@example.com",
+        "list=q=Page&status=Active",
+        "status=Active Page",
+        "unknown=Active",
+    ]
+
+    async def write() -> None:
+        async with world.server.db.transaction() as tx:
+            for query in [*kept, *erased]:
+                await tx.execute(INSERT_QUERY, world.plan_manager_id, uuid7(), query)
+
+    async def read() -> list[str]:
+        sql = "select query from access_records where plan_manager_id = $1 and query = any ($2::text[])"
+        return await world.server.db.rows(str, sql, world.plan_manager_id, [*kept, *erased])
+
+    world.server.run(write())
+    erase(world)
+    assert sorted(world.server.run(read())) == sorted(kept)
+
+
 def test_another_plan_managers_copy_is_untouched(world: SeededPlanManager, server: RunningServer) -> None:
     other = seed_plan_manager(server, lambda name: world.texts.get(name, name))
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plankeeper.cli.startup import describe_database
+from plankeeper.cli.startup import address_warnings, describe_database
 from plankeeper.settings import Settings
 
 
@@ -25,3 +25,24 @@ def test_the_hosts_of_the_database(url: str, hosts: str) -> None:
 
 def test_the_embedded_database_has_a_folder() -> None:
     assert describe_database(Settings.read({})) == "embedded in .plankeeper"
+
+
+@pytest.mark.parametrize(
+    "host, public_url, warns",
+    [
+        ("127.0.0.1", "", False),
+        ("127.8.9.1", "", False),
+        ("::1", "", False),
+        ("localhost", "", False),
+        ("0.0.0.0", "", True),  # noqa: S104
+        ("::", "", True),
+        ("192.0.2.1", "", True),
+        ("plans.example.com", "", True),
+        ("0.0.0.0", "https://plans.example.com", False),  # noqa: S104
+    ],
+)
+def test_a_server_that_others_reach_needs_its_address(host: str, public_url: str, warns: bool) -> None:
+    settings = Settings.read({"PLANKEEPER_HOST": host, "PLANKEEPER_PUBLIC_URL": public_url})
+    assert [f"listens on {host} without PLANKEEPER_PUBLIC_URL: " in each for each in address_warnings(settings)] == (
+        [True] if warns else []
+    )

@@ -8,7 +8,7 @@ from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from plankeeper.participants import store as participant_store
-from plankeeper.personal_data import hold_store, person_export, service
+from plankeeper.personal_data import hold_store, person_export, service, store
 from plankeeper.personal_data.person_export import PersonExport
 from plankeeper.personal_data.schemas import COUNT_LABELS
 from plankeeper.personal_data.service import LegalHoldError
@@ -90,6 +90,7 @@ async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "participant_id": participant_id,
         "name": await _display_name(request, participant_id),
         "hold": await hold_store.get(request.db, request.plan_manager_id, participant_id),
+        "is_erased": await store.is_erased(request.db, request.plan_manager_id, participant_id),
         "max_length": MAX_REASON_LENGTH,
     }
     return HtmlPage("participant_hold.html", context)
