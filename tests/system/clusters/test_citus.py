@@ -251,6 +251,7 @@ NOT_ON_CITUS = {
         "Citus prepares transactions on its nodes, and clients can't"
     ),
     "tests/api/http/test_overload.py": "waits until requests wait for a lock, which is on a worker",
+    "tests/api/personal_data/test_erasure_races.py": "waits until transactions wait for a lock, which is on a worker",
     "tests/api/http/test_protocol.py": "concerns the connections of clients, not the database",
     "tests/api/import_export/test_import.py::test_only_some_of_many_invalid_references_are_checked": (
         "a savepoint on the nodes for each of its 200 invalid lines takes longer than the test waits"
