@@ -81,13 +81,11 @@ class Admission:
         Attempts count before they are verified, and separately from invalid API keys, so that invalid keys
         do not lock people out of the console.
         """
-        subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
-        await self._hit_or_reject(f"guess:{subject}", self._settings.auth_failure_rate_limit)
+        await self._limit_device_or_network("guess", scope, known_device)
 
     async def limit_sign_in_starts(self, scope: ASGIScope, known_device: str | None) -> None:
         """Count the beginning of a sign-in with a provider, apart from attempts: other sites can cause it."""
-        subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
-        await self._hit_or_reject(f"start:{subject}", self._settings.auth_failure_rate_limit)
+        await self._limit_device_or_network("start", scope, known_device)
 
     async def limit_all_login_attempts(self, *, known_device: bool) -> None:
         """Count an attempt; raises ApiError if all together exceed their limit. Known devices have their own share."""
@@ -101,6 +99,10 @@ class Admission:
         except ApiError:
             await asyncio.sleep(REJECTION_DELAY)  # an immediate rejection would invite the next attempt
             raise
+
+    async def _limit_device_or_network(self, counted: str, scope: ASGIScope, known_device: str | None) -> None:
+        subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
+        await self._hit_or_reject(f"{counted}:{subject}", self._settings.auth_failure_rate_limit)
 
     async def _limit_auth_failures(self, scope: ASGIScope) -> None:
         """Count by address only requests without a valid key: a whole office can share one address."""

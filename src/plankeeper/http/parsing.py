@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -233,7 +233,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
         raise ApiError("invalid_json", "The exponent of a number is out of range.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError("invalid_json", f"Not valid JSON: {_decoding_error(error, body)}.") from None
-    if measure(document).depth > MAX_DEPTH:
+    if nesting_depth(document) > MAX_DEPTH:
         raise ApiError("invalid_json", _TOO_DEEP)
     if not isinstance(document, dict):
         raise ApiError("invalid_json", "The body must be a JSON object.")
@@ -278,15 +278,11 @@ _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
 _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
-class Size(NamedTuple):
-    """The number of nested lists and objects of a document (0 for a plain value), and of all values in them."""
+def nesting_depth(document: Any) -> int:
+    """The number of nested lists and objects of a document, 0 for a plain value.
 
-    depth: int
-    values: int
-
-
-def measure(document: Any) -> Size:
-    """The size of a document. Raises ValidationError if it has more than MAX_VALUES values, without looking at them."""
+    Raises ValidationError if it has more than MAX_VALUES values, without looking at them.
+    """
     depth = values = 0
     level: list[Any] = _containers([document])
     while level:
@@ -295,7 +291,7 @@ def measure(document: Any) -> Size:
         if values > MAX_VALUES:
             raise _too_many_values()
         level = [inner for each in level for inner in _containers(each)]
-    return Size(depth, values)
+    return depth
 
 
 def _containers(container: Any) -> list[Any]:

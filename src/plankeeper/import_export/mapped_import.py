@@ -104,7 +104,7 @@ def to_record(ctx: WriteContext, result: RowResult, *, is_check: bool) -> Import
 
 
 async def read_batch(source: Iterator[SourceRow]) -> list[SourceRow]:
-    """The next rows. Other requests have their turns meanwhile: a row with many errors can take milliseconds."""
+    """The next rows. It yields to other requests, because a row with many errors can take milliseconds."""
     batch: list[SourceRow] = []
     turn_end = time.monotonic() + MAX_TURN
     while len(batch) < BATCH_SIZE and (row := next(source, None)):
