@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from support.client import Client
 from support.console import Account, Browser
+from support.importing import import_records
 from support.server import RunningServer
 
 
@@ -36,3 +38,11 @@ def owner(new_browser: Callable[..., Browser], new_account: Callable[..., Accoun
 def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
     """A client of the API for the plan manager of `owner`."""
     return new_client(plan_manager_id)
+
+
+@pytest.fixture
+def manager_id(server: RunningServer, plan_manager_id: UUID) -> str:
+    """The id of an account manager, Morgan Lee."""
+    row = {"id": str(uuid7()), "first_name": "Morgan", "last_name": "Lee", "email": "morgan@example.com"}
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", [row])).errors
+    return row["id"]

@@ -27,13 +27,6 @@ def people(client: Client) -> dict[str, str]:
 
 
 @pytest.fixture
-def manager_id(server: RunningServer, plan_manager_id: UUID) -> str:
-    row = {"id": str(uuid7()), "first_name": "Morgan", "last_name": "Lee", "email": "morgan@example.com"}
-    assert not server.run(import_records(server, plan_manager_id, "account-managers", [row])).errors
-    return row["id"]
-
-
-@pytest.fixture
 def undo_path(owner: Browser, people: dict[str, str], manager_id: str) -> str:
     """The link on the page that says what was changed."""
     page = owner.submit(SET, {"id": list(people.values()), "account_manager": manager_id}).text

@@ -27,13 +27,6 @@ def people(client: Client) -> list[str]:
 
 
 @pytest.fixture
-def manager_id(server: RunningServer, plan_manager_id: UUID) -> str:
-    row = {"id": str(uuid7()), "first_name": "Morgan", "last_name": "Lee", "email": "morgan@example.com"}
-    assert not server.run(import_records(server, plan_manager_id, "account-managers", [row])).errors
-    return row["id"]
-
-
-@pytest.fixture
 def invoices(server: RunningServer, plan_manager_id: UUID, people: list[str]) -> list[str]:
     """The ids of three invoices, of which two have a date in the future."""
     rows: list[dict[str, Any]] = [
