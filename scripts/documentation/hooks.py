@@ -48,6 +48,7 @@ NAMES = {
     "docs/README.md": "index",
     "docs/api/README.md": "api/overview",
     "docs/decisions/README.md": "decisions",
+    "docs/operations/README.md": "operations",
     "benchmarks/README.md": "benchmarks",
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",

@@ -72,7 +72,7 @@ class Settings:
         "0",
         parsers.parse_seconds,
         "How long `serve` continues to serve after SIGTERM while `/readyz` returns 503, in seconds, so that"
-        " [load balancers](operations.md#restart-without-failed-requests) send no more requests when it stops.",
+        " [load balancers](operations/proxies.md#restart-without-failed-requests) send no more requests when it stops.",
     )
     pool_size: int = setting(
         "PLANKEEPER_POOL_SIZE",
@@ -127,8 +127,8 @@ class Settings:
         "PLANKEEPER_SMTP_URL",
         "",
         parsers.parse_smtp_url,
-        "The [mail server](operations.md#mail), such as `smtp://user:password@mail.example.com:587`, or `smtps://` for"
-        " TLS without STARTTLS. Requires `PLANKEEPER_PUBLIC_URL`. Empty: no mails are sent.",
+        "The [mail server](operations/accounts.md#mail), such as `smtp://user:password@mail.example.com:587`, or"
+        " `smtps://` for TLS without STARTTLS. Requires `PLANKEEPER_PUBLIC_URL`. Empty: no mails are sent.",
         is_secret=True,
     )
     mail_from: str = setting(
@@ -178,13 +178,14 @@ class Settings:
         "PLANKEEPER_SLOW_STATEMENTS",
         "1000",
         parsers.parse_milliseconds,
-        "The duration in milliseconds from which a statement is [logged](operations.md#slow-statements), or `off`.",
+        "The duration in milliseconds from which a statement is [logged](operations/monitoring.md#slow-statements),"
+        " or `off`.",
     )
     telemetry: bool = setting(
         "PLANKEEPER_TELEMETRY",
         "off",
         parsers.parse_telemetry,
-        "Whether [traces and errors](operations.md#traces-and-error-reports) are exported: `on` or `off`.",
+        "Whether [traces and errors](operations/monitoring.md#traces-and-error-reports) are exported: `on` or `off`.",
     )
     metrics_port: int | None = setting(
         "PLANKEEPER_METRICS_PORT",
@@ -243,7 +244,8 @@ class Settings:
     access_record_retention: int | None = retention(
         "PLANKEEPER_ACCESS_RECORD_RETENTION",
         "730d",
-        "The retention period of [access records](operations.md#who-read-what): `730d`, or `off` to keep them forever.",
+        "The retention period of [access records](operations/data-protection.md#who-read-what): `730d`,"
+        " or `off` to keep them forever.",
     )
     bin_retention: int | None = retention(
         "PLANKEEPER_BIN_RETENTION",

@@ -22,7 +22,7 @@ QUESTIONS = {
     "rate limit": "/docs/api/idempotency",
     "verify signature": "/docs/webhooks",
     "not_found": "/docs/api/errors",
-    "restore backup": "/docs/operations",
+    "restore backup": "/docs/operations/backup",
     "PLANKEEPER_PUBLIC_URL": "/docs/settings",
     "next_cursor": "/docs/api/lists",
     "import csv": "/docs/import-and-export",

@@ -143,7 +143,7 @@ async def test_a_role_that_had_more_loses_it(dsn: str) -> None:
 
 def test_the_documentation_has_the_same_table() -> None:
     documented: dict[str, str] = {}
-    for privileges_text, tables in table_rows(section("docs/operations.md", "Database roles")):
+    for privileges_text, tables in table_rows(section("docs/operations/install.md", "Database roles")):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", tables), privileges_text)
     assert documented == TABLE_PRIVILEGES
 

@@ -27,7 +27,7 @@ SETTINGS = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
-    "lock_timeout": "5s",  # as docs/operations.md advises
+    "lock_timeout": "5s",  # as docs/operations/clusters.md advises
 }
 
 

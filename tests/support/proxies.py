@@ -75,8 +75,10 @@ class Ports(NamedTuple):
 
 
 def documented_block(language: str) -> str:
-    """The block of docs/operations.md with the configuration of a proxy in front of Plankeeper."""
-    [block] = [each.text for each in blocks("docs/operations.md") if each.language == language and HOST in each.text]
+    """The block of docs/operations/proxies.md with the configuration of a proxy in front of Plankeeper."""
+    [block] = [
+        each.text for each in blocks("docs/operations/proxies.md") if each.language == language and HOST in each.text
+    ]
     return block
 
 

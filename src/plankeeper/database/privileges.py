@@ -1,7 +1,7 @@
 """The serving role's privileges: what the program needs while it serves requests, and nothing else.
 
 The role owns nothing. It can't change the schema, and it updates and deletes events only through functions that run
-with the privileges of the owner. docs/operations.md describes both roles.
+with the privileges of the owner. docs/operations/install.md describes both roles.
 """
 
 from collections import defaultdict

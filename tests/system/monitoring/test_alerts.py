@@ -106,12 +106,20 @@ def test_prometheus_accepts_the_expressions_of_the_dashboard(promtool: str, tmp_
 
 
 def test_the_page_explains_each_alert() -> None:
-    rows = [row for row in table_rows(section("docs/operations.md", "Alerts")) if row[0].startswith("`Plankeeper")]
+    rows = [
+        row
+        for row in table_rows(section("docs/operations/monitoring.md", "Alerts"))
+        if row[0].startswith("`Plankeeper")
+    ]
     assert {row[0].strip("`") for row in rows} == alert_names()
 
 
 def test_the_page_describes_each_metric(exposed: set[str]) -> None:
-    rows = [row for row in table_rows(section("docs/operations.md", "Metrics")) if row[0].startswith("`plankeeper_")]
+    rows = [
+        row
+        for row in table_rows(section("docs/operations/monitoring.md", "Metrics"))
+        if row[0].startswith("`plankeeper_")
+    ]
     ours = {name for name in exposed if name.startswith("plankeeper_") and not name.endswith("_created")}
     parts = re.compile(r"(?<=plankeeper_http_request_duration_seconds)_(bucket|count|sum)$")
     expected = {parts.sub("", name) for name in ours} | {"plankeeper_http_request_duration_seconds"}

@@ -1,4 +1,4 @@
-"""The configuration of docs/operations.md, changed to run on one machine: loopback addresses and free ports."""
+"""The configuration of docs/operations/clusters.md, changed for one machine: loopback addresses and free ports."""
 
 import re
 import socket
@@ -11,8 +11,10 @@ PORTS = (2379, 2380, 5000, 5432, 8008)  # the documented ones: two of etcd, HAPr
 
 
 def documented_file(language: str, text: str) -> str:
-    """The block of docs/operations.md that contains a text."""
-    [found] = [each.text for each in blocks("docs/operations.md") if each.language == language and text in each.text]
+    """The block of docs/operations/clusters.md that contains a text."""
+    [found] = [
+        each.text for each in blocks("docs/operations/clusters.md") if each.language == language and text in each.text
+    ]
     return found + "\n"
 
 

@@ -39,7 +39,7 @@ def test_every_counter_begins_with_0(serving: ServeProcess) -> None:
     busy = {name for name, value in counters.items() if value}
     assert {name.partition("{")[0] for name in busy} <= {"plankeeper_process_cpu_seconds_total"}
     names = {name.partition("{")[0] for name in counters}
-    page = (PROJECT / "docs/operations.md").read_text()
+    page = (PROJECT / "docs/operations/monitoring.md").read_text()
     assert names == set(re.findall(r"^\| `(plankeeper_\w+_total)`", page, re.MULTILINE))
     routes = 'plankeeper_http_requests_total{method="POST",route="/api/public/v1/participants",status="%s"}'
     assert [counters[routes % status] for status in (200, 500, 503)] == [0, 0, 0]
