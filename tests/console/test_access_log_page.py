@@ -123,6 +123,7 @@ def test_only_managers_download_the_activity(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:
     viewer, manager = new_browser(new_account("viewer")), new_browser(new_account("manager"))
+    manager.activity()  # waits until the sequencer has listed an event: an empty list has no file
     assert viewer.get("/console/activity.csv").status_code == 403
     assert manager.get("/console/activity.csv").status_code == 200
     assert "activity.csv" not in viewer.get("/console/activity").text
