@@ -13,7 +13,7 @@ from pyotp.totp import TOTP
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.console.pages.account import describe_browser
 from support.cluster import SharedCluster
-from support.console import PASSWORD, Account, Browser
+from support.console import PASSWORD, Account, Browser, csrf_tokens
 from support.quotas import hold_minute
 from support.server import RunningServer
 
@@ -223,8 +223,8 @@ def test_sensitive_changes_give_the_session_a_new_token(
     page = signed_in.submit(f"{ACCOUNT}/two-factor", form)
     copies.append(stolen())
     # The page with the codes has the token of the new session's forms.
-    tokens = re.findall(r'name="csrf" value="([^"]+)"', page.text)
-    form = {"csrf": tokens[0], "password": NEW_PASSWORD, "code": recovery_codes_in(page)[0]}
+    [token] = csrf_tokens(page.text)
+    form = {"csrf": token, "password": NEW_PASSWORD, "code": recovery_codes_in(page)[0]}
     assert signed_in.submit(f"{ACCOUNT}/two-factor/off", form).status_code == 303
     assert [each.get(ACCOUNT).status_code for each in copies] == [303, 303, 303]
     assert signed_in.get(ACCOUNT).status_code == 200

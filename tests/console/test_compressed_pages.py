@@ -1,49 +1,87 @@
 """Pages are compressed, except those that show a secret, and form tokens are masked in each response."""
 
 import re
+import time
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import httpx
 import pytest
+from pyotp import TOTP
 
 from plankeeper.console import csrf, responses
-from support.console import Browser
+from plankeeper.console.routing import HtmlPage
+from support.console import PASSWORD, Browser, csrf_tokens
+from support.factories import PAGES, SeededPlanManager, route_name, seed_plan_manager
+from support.form_helpers import form_fields
+from support.server import RunningServer
 
 TEMPLATES = Path(responses.__file__).with_name("templates")
-PAGES = (
-    "/console",
-    "/console/participants",
-    "/console/participants/new",
-    "/console/invoices",
-    "/console/providers",
-    "/console/activity",
-    "/console/search?q=a",
-    "/console/settings",
-    "/console/settings/people",
-    "/console/settings/keys",
-    "/console/settings/webhooks",
-    "/console/account",
-    "/console/imports/new",
-    "/console/nothing-here",
-)
+HTML_PAGES = [
+    each for each in PAGES if HtmlPage in (returned := get_type_hints(each.handler)["return"], *get_args(returned))
+]
+# The pages with a secret that are shown without sending a form.
+SECRET_PAGES = {
+    "GET /console/account/two-factor",
+    "GET /console/invitations/{token}",
+    "GET /console/reset-password/{reset_token}",
+}
+# Without a sign-in to complete, a provider for single sign-on and two-factor authentication, these have no page.
+REDIRECTS = {
+    "GET /console/account/recovery-codes",
+    "GET /console/account/two-factor/off",
+    "GET /console/sign-in",
+    "GET /console/single-sign-on",
+    "GET /console/single-sign-on/link",
+    "GET /console/two-factor",
+}
 
 
-def tokens_in(page: str) -> set[str]:
-    return set(re.findall(r'name="csrf" value="([^"]+)"', page))
+@pytest.fixture(scope="module")
+def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
+    numbers = count()
+    found = seed_plan_manager(server, lambda name: f"{name} {next(numbers)}")
+    yield found
+    found.client.http.close()
 
 
-def test_pages_are_compressed_for_browsers_that_accept_it(owner: Browser) -> None:
-    found = {
-        path: (owner.get(path).headers.get("content-encoding"), owner.get(path).headers["vary"].lower())
-        for path in PAGES
+@pytest.fixture
+def signed_in(seeded: SeededPlanManager) -> Iterator[Browser]:
+    browser = seeded.browser()
+    yield browser
+    browser.http.close()
+
+
+def coding(response: httpx.Response) -> str | None:
+    """How a page is compressed, which ends as a page does."""
+    assert response.text.rstrip().endswith("</html>")
+    return response.headers.get("content-encoding")
+
+
+def test_all_pages_without_a_secret_are_compressed(seeded: SeededPlanManager, signed_in: Browser) -> None:
+    shown = {
+        route_name(each): response
+        for each in HTML_PAGES
+        if (response := signed_in.get(seeded.path(each))).status_code == 200
     }
-    assert found == dict.fromkeys(PAGES, ("gzip", "accept-encoding"))
-    plain = owner.get("/console", headers={"Accept-Encoding": "identity"})
-    assert ("content-encoding" in plain.headers, "</html>" in plain.text) == (False, True)
+    shown["not found"] = signed_in.get("/console/nothing-here")
+    found = {name: (coding(each), each.headers.get("vary", "").lower()) for name, each in shown.items()}
+    compressed = ("gzip", "accept-encoding")
+    assert found == {name: (None, "") if name in SECRET_PAGES else compressed for name in shown}
+    assert found.keys() >= SECRET_PAGES
+    assert {route_name(each) for each in HTML_PAGES} - found.keys() == REDIRECTS
+
+
+def test_pages_are_compressed_only_for_browsers_that_accept_it(signed_in: Browser) -> None:
+    page = signed_in.get("/console", headers={"Accept-Encoding": "identity"})
+    assert (coding(page), page.headers["vary"]) == (None, "accept-encoding")
 
 
 def test_each_response_has_another_mask_and_all_of_them_work(owner: Browser) -> None:
     page = "/console/note-types/new"
-    [first], [second] = (tokens_in(owner.get(page).text) for _ in range(2))
+    [first], [second] = (csrf_tokens(owner.get(page).text) for _ in range(2))
     assert first[:32] != second[:32]
     for token in (first, second):
         form = {"csrf": token, "note_type": f"Type {token[:8]}"}
@@ -69,11 +107,28 @@ def test_the_pages_with_a_secret_are_listed() -> None:
     assert shown - {"webhook_delivery_page.html"} == responses.SECRET_TEMPLATES  # a delivery's body has no secret
 
 
-def test_pages_with_a_secret_are_not_compressed(owner: Browser) -> None:
-    form = {"name": "Reports", "scope": ["read"], "lasts": ""}
-    pages = [owner.get("/console/account/two-factor"), owner.submit("/console/settings/keys", form)]
-    assert [each.status_code for each in pages] == [200, 200]
-    assert ["content-encoding" in each.headers for each in pages] == [False, False]
+def test_every_page_with_a_secret_shows_it_uncompressed(seeded: SeededPlanManager, signed_in: Browser) -> None:
+    key = {"name": "Reports", "scope": ["read"], "lasts": ""}
+    invited = {"email": "new@example.com", "role": "viewer"}
+    endpoint = form_fields(signed_in, "/console/settings/webhooks/new") | {"url": "https://example.com/secret"}
+    setup = signed_in.get("/console/account/two-factor")
+    secret = re.findall(r'name="secret" value="([A-Z2-7]{32})"', setup.text)[0]
+    code = TOTP(secret).generate_otp(int(time.time()) // 30)
+    two_factor = {"secret": secret, "code": code, "password": PASSWORD}
+    invitation, reset = (seeded.ids[name] for name in ("token", "reset_token"))
+    pages = {
+        "account_two_factor": (setup, secret),
+        "api_key_created": (signed_in.submit("/console/settings/keys", key), "Authorization: Bearer "),
+        "invitation": (signed_in.get(f"/console/invitations/{invitation}"), invitation),
+        "member_invited": (signed_in.submit("/console/settings/people", invited), "/console/invitations/"),
+        "reset_password": (signed_in.get(f"/console/reset-password/{reset}"), reset),
+        "webhook_created": (signed_in.submit("/console/settings/webhooks", endpoint), "whsec_"),
+        # The last one, because it signs the owner in again.
+        "account_recovery_codes": (signed_in.submit("/console/account/two-factor", two_factor), "Your recovery codes"),
+    }
+    assert {f"{name}.html" for name in pages} == responses.SECRET_TEMPLATES
+    found = {name: (page.status_code, text in page.text, coding(page)) for name, (page, text) in pages.items()}
+    assert found == dict.fromkeys(pages, (200, True, None))
 
 
 def test_unknown_paths_are_a_page_in_a_browser_and_json_for_programs(owner: Browser) -> None:

@@ -1,6 +1,5 @@
 """A form whose session has ended is kept until the same person has signed in again, and then shown, not sent."""
 
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,7 @@ from plankeeper.accounts import member_store, totp
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.form_drafts import service, store
 from support.client import Client
-from support.console import PASSWORD, Account, Browser
+from support.console import PASSWORD, Account, Browser, csrf_tokens
 from support.ended_sessions import (
     NEW,
     PARTICIPANTS,
@@ -43,6 +42,17 @@ def browser(new_browser: NewBrowser, person: Account) -> Browser:
 
 def stored_names(client: Client) -> list[str]:
     return [each["first_name"] for each in client.get("/participants").json()["data"]]
+
+
+def require_tokens_of_session(browser: Browser, page: str, old: str) -> None:
+    """The forms of the page have a token, which the session takes, and nothing of the token of an earlier one."""
+    tokens, path = csrf_tokens(page), f"{PARTICIPANTS}/{uuid4()}/delete"
+    sent = {
+        each: browser.http.post(path, data={"csrf": each}, headers={"Origin": browser.url}) for each in (*tokens, old)
+    }
+    # With a token of the session, the participant isn't found; without one, nothing is looked for.
+    assert {each: response.status_code for each, response in sent.items()} == dict.fromkeys(tokens, 404) | {old: 403}
+    assert len(tokens) == 1
 
 
 def test_a_form_is_shown_again_after_the_sign_in_and_sent_by_the_user(
@@ -150,6 +160,7 @@ def test_a_form_of_an_earlier_session_is_shown_and_not_sent(
     assert response.status_code == 403
     require_resumed(response.text, "You signed in again after you opened this form.")
     assert stored_names(client) == []
+    require_tokens_of_session(browser, response.text, csrf)
 
 
 def test_changes_by_others_in_the_meantime_are_shown(
@@ -277,6 +288,5 @@ def test_the_cookies_of_a_sign_in_are_new(server: RunningServer, browser: Browse
     path = next_path(send_after_the_end(server, browser, person.account_id))
     browser.sign_in(person, next=path)
     page = browser.get(path).text
-    old = browser.http.post(PARTICIPANTS, data={"csrf": old_csrf}, headers={"Origin": browser.url})
-    assert (browser.http.cookies["plankeeper"] != old_session, old.status_code) == (True, 403)
-    assert re.search(r'name="csrf" value="[0-9a-f]{96}"', page)
+    assert browser.http.cookies["plankeeper"] != old_session
+    require_tokens_of_session(browser, page, old_csrf)

@@ -62,6 +62,11 @@ class Browser:
         return self.submit("/console/sign-in", form, "/console/sign-in")
 
 
+def csrf_tokens(page: str) -> list[str]:
+    """The tokens of a page's forms, each once."""
+    return list(dict.fromkeys(unescape(each) for each in re.findall(r'name="csrf" value="([^"]*)"', page)))
+
+
 def main_text(page: str) -> str:
     """The words of a page's main part, with single spaces."""
     main = page.replace("<wbr>", "").partition("<main")[2].partition(">")[2].partition("</main>")[0]
