@@ -43,9 +43,10 @@ MATCHING: LiteralString = """
         and ($7::text is null or action = $7)
         and ($8::text is null or lower(actor_name) = lower($8))"""
 ALL: LiteralString = f"{MATCHING} and $2::uuid[] is null"
+# As an array, because the planner would join a subquery by a walk through the whole log.
 ABOUT: LiteralString = f"""{MATCHING}
-        and id in ({IDS_ABOUT}
-        )"""
+        and id = any (array({IDS_ABOUT}
+        ))"""
 LIST_NEWEST: LiteralString = f"select {COLUMNS} {ALL} order by id desc limit $9"
 LIST_NEWEST_ABOUT: LiteralString = f"select {COLUMNS} {ABOUT} order by id desc limit $9"
 

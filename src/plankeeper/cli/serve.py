@@ -188,7 +188,7 @@ def _serve(
     from plankeeper.cli.supervisor import Supervisor, WebhookProcess
 
     logs.configure(settings.log_level, in_background=True)
-    sock = _listen(settings)
+    sock = bind_socket(settings)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     with build or nullcontext():
@@ -229,12 +229,19 @@ def _uvicorn_config(settings: Settings) -> "uvicorn.Config":
     )
 
 
-def _listen(settings: Settings) -> socket.socket:
+def bind_socket(settings: Settings) -> socket.socket:
+    """The socket of the server. The first worker that is ready listens on it: until then, the system refuses
+    connections, and a proxy takes another server at once.
+    """
+    sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     try:
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((settings.host, settings.port))
     except OSError as error:
         raise click.ClickException(
             f"Cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}."
             " Choose another with --port or PLANKEEPER_PORT, or with `make run PORT=8001`."
         ) from None
+    return sock

@@ -110,9 +110,11 @@ def running_site(name: str, cluster: SharedCluster, drain_delay: int) -> Iterato
         }  # fmt: skip
         command = COMMANDS[name](folder, ports, *(f"127.0.0.1:{port}" for port in servers))
         proxy = start_proxy(command, ports.https)
-        yield Site(url, headers, context, settings, folder, servers)
-        proxy.terminate()
-        proxy.wait(30)
+        try:
+            yield Site(url, headers, context, settings, folder, servers)
+        finally:
+            proxy.terminate()
+            proxy.wait(30)
 
 
 def created_names(url: str, headers: dict[str, str]) -> Counter[str]:

@@ -1,7 +1,10 @@
-"""What the log tells of the database's address: its hosts, and no part of a password."""
+"""How a server starts: what it says of its database and its address, and when it accepts connections."""
+
+import socket
 
 import pytest
 
+from plankeeper.cli.serve import bind_socket
 from plankeeper.cli.startup import address_warnings, describe_database
 from plankeeper.settings import Settings
 
@@ -46,3 +49,14 @@ def test_a_server_that_others_reach_needs_its_address(host: str, public_url: str
     assert [f"listens on {host} without PLANKEEPER_PUBLIC_URL: " in each for each in address_warnings(settings)] == (
         [True] if warns else []
     )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_connections_are_refused_until_a_worker_listens(host: str) -> None:
+    """A proxy takes another server at once, instead of waiting for one that starts."""
+    with bind_socket(Settings.read({"PLANKEEPER_HOST": host, "PLANKEEPER_PORT": "0"})) as bound:
+        address = bound.getsockname()[:2]
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+        bound.listen()
+        socket.create_connection(address).close()
