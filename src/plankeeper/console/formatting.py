@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
+_BEFORE_EMAIL_PART = re.compile(r"(?=[.@-])")
 _NOT_DIALLED = re.compile(r"[^0-9]")
 # Australian telephone numbers by their first digits, with the lengths of their groups.
 _PHONE_GROUPS = (
@@ -44,6 +46,8 @@ def formatting_filters(zone: ZoneInfo) -> dict[str, Callable[..., str]]:
         "ndis": format_ndis_number,
         "abn_number": format_abn,
         "phone_link": phone_link,
+        "email_link": email_link,
+        "email_parts": email_parts,
         "initials": initials,
     }
 
@@ -116,6 +120,16 @@ def phone_link(value: str) -> Markup:
         return Markup.escape(value)
     number = f"+{digits}" if value.lstrip().startswith("+") else digits
     return Markup('<a class="whole" href="tel:{}">{}</a>').format(number, format_phone(value))
+
+
+def email_link(value: str) -> Markup:
+    """A link that opens a new email to the address."""
+    return Markup('<a href="mailto:{}">{}</a>').format(quote(value), email_parts(value))
+
+
+def email_parts(value: str) -> Markup:
+    """An address whose lines break between its parts, not in a word."""
+    return Markup("<wbr>").join(_BEFORE_EMAIL_PART.split(value))
 
 
 def format_datetime(value: datetime, zone: ZoneInfo) -> str:

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from plankeeper.console.formatting import (
+    email_link,
     format_abn,
     format_ndis_number,
     formatting_filters,
@@ -116,3 +117,10 @@ def test_filters_use_the_clock_of_the_zone() -> None:
 @pytest.mark.parametrize("name, text", [("Robin Hale", "RH"), ("Ann van der Berg", "AB"), ("Cher", "C"), ("", "?")])
 def test_initials_are_of_the_first_and_the_last_word(name: str, text: str) -> None:
     assert initials(name) == text
+
+
+def test_emails_break_between_their_parts() -> None:
+    assert email_link("ann-b.c@d.example") == (
+        '<a href="mailto:ann-b.c%40d.example">ann<wbr>-b<wbr>.c<wbr>@d<wbr>.example</a>'
+    )
+    assert email_link('<b>"@d') == '<a href="mailto:%3Cb%3E%22%40d">&lt;b&gt;&#34;<wbr>@d</a>'
