@@ -27,6 +27,7 @@ def people(client: Client) -> dict[str, str]:
         {"first_name": "William", "last_name": "Thompson", "preferred_name": "Bee"},
         {"first_name": "明", "last_name": "李"},
         {"first_name": "Bo", "last_name": "O’Dea", "participant_number": "100%_x'\""},
+        {"first_name": "محمد", "last_name": "الخطيب"},
     ]  # fmt: skip
     return {each["last_name"]: client.create("/participants", each)["id"] for each in created}
 
@@ -67,6 +68,11 @@ def found(browser: Browser, text: str, **more: str) -> list[str]:
         ("bee tho", "Thompson"),
         ("李", "李"),
         ("明 李", "李"),
+        ("الخطيب", "الخطيب"),
+        ("خطيب", "الخطيب"),
+        ("خط", "الخطيب"),
+        ("محمد خطيب", "الخطيب"),
+        ("خطيب محمد", "الخطيب"),
         ("odea", "O’Dea"),
         ("o'dea", "O’Dea"),
         ("o dea", "O’Dea"),
@@ -81,6 +87,103 @@ def test_a_participant_is_found(
     response = owner.get(PAGE, params={"q": text})
     assert re.findall(r'<a href="/console/participants/([0-9a-f-]{36})">', response.text) == [people[last_name]]
     assert "Similar spelling" not in response.text
+
+
+@pytest.fixture
+def neighbours(client: Client) -> dict[str, str]:
+    """The ids of two participants with the same street and birthday, one year apart."""
+    created = [
+        {"first_name": "Ann", "last_name": "Lee", "date_of_birth": "1987-04-03", "address_line_1": "12 Wattle St",
+         "city": "Marrickville", "state": "NSW", "postcode": "2204"},
+        {"first_name": "Bo", "last_name": "Wattle", "date_of_birth": "1988-04-03", "address_line_1": "Unit 3/12-14",
+         "address_line_2": "Côté Wattle Road", "city": "St Kilda"},
+    ]  # fmt: skip
+    return {each["first_name"]: client.create("/participants", each)["id"] for each in created}
+
+
+@pytest.mark.parametrize("text", ["3/4/1987", "03/04/1987", "1987-04-03", "3 Apr 1987", "3 April 1987", "3.4.1987"])
+def test_a_participant_is_found_by_date_of_birth(owner: Browser, neighbours: dict[str, str], text: str) -> None:
+    item = (
+        f'<li><a href="/console/participants/{neighbours["Ann"]}">Ann Lee</a> <span class="soft">born 3 Apr 1987</span>'
+    )
+    page = owner.get(PAGE, params={"q": text}).text
+    assert item in page
+    assert page.count("<li><a") == 1
+    [group] = owner.get(f"{PAGE}/suggest", params={"q": text}).json()["groups"]
+    assert [(each["title"], each["detail"]) for each in group["results"]] == [("Ann Lee", "born 3 Apr 1987")]
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("wattle", ["Bo Wattle", "Ann Lee"]),
+        ("wattl", ["Bo Wattle", "Ann Lee"]),
+        ("12 wattle", ["Ann Lee", "Bo Wattle"]),
+        ("12 Wattle Street", ["Ann Lee", "Bo Wattle"]),
+        ("12 Wattle Street, Marrickville NSW 2204", ["Ann Lee"]),
+        ("marrick", ["Ann Lee"]),
+        ("cote", ["Bo Wattle"]),
+        ("3/12 wattle", ["Bo Wattle"]),
+        ("St Kilda", ["Bo Wattle"]),
+        ("13 wattle", []),
+        ("street", []),
+        ("nsw", []),
+        ("2204", []),
+    ],
+)
+def test_a_participant_is_found_by_address(
+    owner: Browser, neighbours: dict[str, str], text: str, names: list[str]
+) -> None:
+    assert found(owner, text) == names
+    for group in owner.get(f"{PAGE}/suggest", params={"q": text}).json()["groups"]:
+        assert [each["title"] for each in group["results"]] == names
+
+
+def test_an_address_is_shown_where_it_was_searched(owner: Browser, neighbours: dict[str, str]) -> None:
+    page = owner.get(PAGE, params={"q": "marrickville"}).text
+    assert 'Ann Lee</a> <span class="soft">12 Wattle St, Marrickville</span>' in page
+    assert "Marrickville" not in owner.get(PAGE, params={"q": "ann lee"}).text
+    assert "Côté" not in owner.get(PAGE, params={"q": "wattle"}).text  # the name was found
+
+
+def test_all_participants_of_an_address_are_on_a_page_of_the_search(owner: Browser, client: Client) -> None:
+    for number in range(7):
+        client.create("/participants", {"first_name": f"Ann{number}", "address_line_1": f"{number} Banksia Street"})
+    [group] = owner.get(f"{PAGE}/suggest", params={"q": "banksia"}).json()["groups"]
+    assert group["all"] == {"title": "See all 7 participants", "url": f"{PAGE}?q=banksia&kind=participant"}
+    assert len(found(owner, "banksia")) == 6
+    assert len(found(owner, "banksia", kind="participant")) == 7
+
+
+def test_a_list_and_a_field_dont_search_addresses(owner: Browser, client: Client, neighbours: dict[str, str]) -> None:
+    for text in ("marrickville", "3 Apr 1987"):
+        assert owner.get(f"{PAGE}/suggest", params={"q": text, "kind": "participant"}).json() == {"candidates": []}
+        assert client.get("/participants", q=text).json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    "text, numbers",
+    [
+        ("$1,240", ["B-7", "B-5"]),
+        ("1,240", ["B-7", "B-5", "INV-1240"]),
+        ("1240", ["B-7", "B-5", "INV-1240"]),
+        ("1240.00", ["B-7", "B-5"]),
+        ("$ 1240", ["B-7", "B-5"]),
+        ("582.48", ["B-6"]),
+        ("$582.48", ["B-6"]),
+        ("582", ["582", "B-8", "X582"]),
+        ("$582.4", []),
+        ("-20", ["B-9"]),
+    ],
+)
+def test_an_invoice_is_found_by_its_total(
+    owner: Browser, client: Client, import_rows: Callable[..., object], text: str, numbers: list[str]
+) -> None:
+    totals = {"B-5": 1240, "INV-1240": 7, "B-6": 582.48, "B-7": 1240.00, "582": 1, "X582": 2, "B-8": 582, "B-9": -20}
+    import_rows(client, "invoices", [{"invoice_number": name, "total": total} for name, total in totals.items()])
+    assert found(owner, text) == numbers
+    groups = owner.get(f"{PAGE}/suggest", params={"q": text}).json()["groups"]
+    assert [each["title"] for group in groups for each in group["results"]] == numbers
 
 
 def test_slips_come_after_matches_and_propose_a_correction(
@@ -238,10 +341,15 @@ def test_suggestions_lead_to_all_results(owner: Browser, client: Client) -> None
     assert owner.get(group["all"]["url"]).text.count(">Xanadu, Ann") == 6
 
 
-def test_results_are_recorded_as_a_list(owner: Browser, people: dict[str, str]) -> None:
-    owner.get(PAGE, params={"q": "kavan"})
-    entry = "Participant Róisín Kavanagh (Search: kavan)"
-    assert wait_until(lambda: entry in owner.get("/console/settings/access").text)
+def test_results_are_recorded_as_a_list(owner: Browser, people: dict[str, str], neighbours: dict[str, str]) -> None:
+    for text, name, recorded in (
+        ("kavan", "Róisín Kavanagh", "kavan"),
+        ("marrickville", "Ann Lee", "marrickville"),
+        ("3/4/1988", "Bo Wattle", "1988-04-03"),
+    ):
+        owner.get(PAGE, params={"q": text})
+        entry = f"Participant {name} (Search: {recorded})"
+        assert wait_until(lambda entry=entry: entry in owner.get("/console/settings/access").text), entry
 
 
 @pytest.mark.parametrize("path", [PAGE, f"{PAGE}/suggest", "/console/participants", "/console/providers"])

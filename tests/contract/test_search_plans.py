@@ -1,12 +1,15 @@
 """The plans of searches among 30,000 people and invoices, in the locales C and C.UTF-8: none reads a table."""
 
 import asyncio
+from datetime import date
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from contract.plans import ExplainingExecutor, plan_nodes
+from plankeeper.console.pages.search import parse_values
 from plankeeper.database.client import Database
 from plankeeper.search import service, store
 from plankeeper.search.schemas import KINDS, SearchResults
@@ -28,14 +31,17 @@ $$;
 insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
 create temporary table people as
 select n, ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid as id, pg_temp.syllables(n) as first_name,
-    case n when 77777 then 'Nguyễn' when 88888 then '李' else pg_temp.syllables(300000 + n) end as last_name
+    case n when 77777 then 'Nguyễn' when 88888 then '李' when 66666 then 'الخطيب' else pg_temp.syllables(300000 + n)
+    end as last_name
 from generate_series(60001, 90000) n;
 insert into users (plan_manager_id, id, email)
 select '017a5f00-0000-7000-8000-00000000da7a', id, 'm' || n || '@example.com' from people;
 insert into participants (plan_manager_id, id, first_name, last_name, participant_number, email, phone_number, status,
-    approval_required, created_at, is_pace_plan, postal_statement, participant_receives_statements)
+    approval_required, created_at, is_pace_plan, postal_statement, participant_receives_statements, date_of_birth,
+    address_line_1, city, postcode)
 select '017a5f00-0000-7000-8000-00000000da7a', id, first_name, last_name, (430000000 + n)::text,
-    'p' || n || '@example.com', '04 00' || to_char(n, 'FM000000'), 'Active', false, now(), false, false, false
+    'p' || n || '@example.com', '04 00' || to_char(n, 'FM000000'), 'Active', false, now(), false, false, false,
+    date '1930-01-01' + (n % 30000), n % 300 || ' ' || first_name || ' Street', last_name, '2' || n % 1000
 from people;
 insert into team_members (plan_manager_id, participant_id, id, user_id, first_name, last_name, phone_number)
 select '017a5f00-0000-7000-8000-00000000da7a', id, id, id, last_name, first_name, '+61 700' || to_char(n, 'FM000000')
@@ -45,8 +51,9 @@ select '017a5f00-0000-7000-8000-00000000da7a', id, last_name || ' Care', (518247
     'p' || n || '@example.com', true, now()
 from people;
 insert into invoices (plan_manager_id, id, invoice_number, claim_status, approval_status, created_at, is_deleted,
-    wont_claim, is_reimbursement)
-select '017a5f00-0000-7000-8000-00000000da7a', id, 'INV-' || n, 'paid', 'not_required', now(), false, false, false
+    wont_claim, is_reimbursement, total)
+select '017a5f00-0000-7000-8000-00000000da7a', id, 'INV-' || n, 'paid', 'not_required', now(), false, false, false,
+    case when n % 10 = 0 then 1240 else n / 100.0 end
 from people;
 """
 
@@ -70,7 +77,8 @@ def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
     async def work() -> tuple[SearchResults, list[dict[str, Any]]]:
         async with Database(dsn).open() as db, db.transaction() as tx:
             executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
-            return await service.search(executor, OWNER, text), executor.plans
+            values = parse_values(text)
+            return await service.search(executor, OWNER, text, values=values), executor.plans
 
     return asyncio.run(work())
 
@@ -89,6 +97,14 @@ def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
         ("tototototo nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
         ("李", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
         ("李 vivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("خطيب", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
+        ("tototototo خطيب", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("3/4/1930", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("66 sesesesese street", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("seseses 2666", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("$1,240", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 100}),
+        ("$777.77", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1}),
+        ("777.77", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 1}),
         ("430077777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
         ("0400 077 777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
         ("+61 700 077 777", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
@@ -138,6 +154,21 @@ def test_every_condition_of_names_uses_the_search_index(many_people: str, kind: 
     for plan in asyncio.run(plans()):
         used = {node.get("Index Name") for node in plan_nodes(plan)}
         assert f"{table}_by_search" in used, plan
+
+
+def test_every_other_value_uses_an_index_of_its_own(many_people: str) -> None:
+    async def plans() -> list[dict[str, Any]]:
+        async with Database(many_people).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            await store.participants_by_birth(executor, OWNER, date(1987, 4, 3), 5)
+            await store.participants_by_address(executor, OWNER, ["% zuzu%"], 5)
+            await store.participants_by_address(executor, OWNER, ["% zuzu%", "% vivi%", "% 12 %"], 5)
+            await store.invoices_by_total(executor, OWNER, Decimal(1240), 5)
+            return executor.plans
+
+    used = [{node.get("Index Name") for node in plan_nodes(plan)} for plan in asyncio.run(plans())]
+    assert ["participants_by_birth_or_address" in each for each in used] == [True, True, True, False]
+    assert "invoices_by_total" in used[3]
 
 
 @pytest.mark.parametrize(

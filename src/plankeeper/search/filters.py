@@ -12,9 +12,9 @@ from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.http import pagination
 from plankeeper.http.pagination import SortableQuery
 from plankeeper.search import store
-from plankeeper.search.conditions import PARTICIPANT_KEYS, PARTICIPANT_TEXT, PROVIDER_KEYS, PROVIDER_TEXT
+from plankeeper.search.conditions import PARTICIPANT_KEYS, PARTICIPANT_TEXT, PROVIDER_KEYS, PROVIDER_TEXT, has_key
 from plankeeper.search.schemas import Kind
-from plankeeper.search.terms import SearchTerms, parse, part_pattern, prefix_pattern
+from plankeeper.search.terms import SearchTerms, parse, part_pattern
 
 WORD_FIELDS = ("search_first", "search_second", "search_others")
 KEY_FIELDS = ("search_key", "search_patterns")
@@ -35,7 +35,7 @@ def _filters(text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
     # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
     email: LiteralString = "lower(email) ~>=~ {0} and lower(email) ~<~ ({0} || chr(1114111))"
     email_of_words: LiteralString = "lower(email) ~>=~ {3} and lower(email) ~<~ ({3} || chr(1114111))"
-    key: LiteralString = f"{keys} && (select word_keys({{0}})) and {text} like all ({{1}}::text[])"
+    key: LiteralString = f"{has_key(keys, '{0}')} and {text} like all ({{1}}::text[])"
     return (
         Filter(
             (*WORD_FIELDS, *EMAIL_FIELDS),
@@ -85,9 +85,7 @@ def _values(terms: SearchTerms, kind: Kind) -> dict[str, object]:
     if terms.is_email or terms.is_empty:
         return {"search_email": terms.email or _NOTHING}
     if terms.other_words:
-        key, *others = terms.other_words
-        patterns = [*map(part_pattern, terms.latin_words), *map(prefix_pattern, others)]
-        return dict(zip(KEY_FIELDS, (key, patterns), strict=True))
+        return dict(zip(KEY_FIELDS, (terms.other_words[0], terms.patterns_beside_key), strict=True))
     first, *others = map(part_pattern, terms.words_of(kind))
     values: dict[str, object] = dict(
         zip(WORD_FIELDS, (first, (others or [store.ANYTHING])[0], others[1:]), strict=True)

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -23,6 +23,13 @@ class ParticipantMatch(Struct):
     phone_number: str | None
     status: str
     text: str
+
+
+class ParticipantDetailMatch(ParticipantMatch):
+    """A participant who was found by the date of birth or by the address, which is here then."""
+
+    date_of_birth: date | None
+    address: str | None
 
 
 class TeamMemberMatch(Struct):
@@ -73,7 +80,8 @@ Match = ParticipantMatch | TeamMemberMatch | ProviderMatch | InvoiceMatch
 class KindResults(Struct):
     """The best matches of one kind.
 
-    `count` is exact unless `has_more`: then there are more than that. `similar` have a slip in a word.
+    `count` is exact unless `has_more`: then there are more than that. `similar` have a slip in a word. `is_listed` says
+    whether the list of the kind finds all of them by the same text.
     """
 
     kind: Kind
@@ -81,6 +89,14 @@ class KindResults(Struct):
     count: int
     has_more: bool
     similar: list[Match]
+    is_listed: bool = True
+
+
+class Values(NamedTuple):
+    """Values other than names and numbers that a text can stand for."""
+
+    amount: Decimal | None
+    date: date | None
 
 
 class SearchResults(Struct):

@@ -9,7 +9,17 @@ from uuid import UUID
 from plankeeper.database.client import Executor
 from plankeeper.search import store
 from plankeeper.search.ranking import rank
-from plankeeper.search.schemas import KINDS, Kind, KindResults, Match, SearchResults, TeamMemberMatch
+from plankeeper.search.schemas import (
+    KINDS,
+    InvoiceMatch,
+    Kind,
+    KindResults,
+    Match,
+    ParticipantDetailMatch,
+    SearchResults,
+    TeamMemberMatch,
+    Values,
+)
 from plankeeper.search.spelling import correct
 from plankeeper.search.terms import (
     MIN_PART_DIGITS,
@@ -43,19 +53,29 @@ STORES: dict[Kind, KindStore] = {
 
 
 async def search(
-    db: Executor, plan_manager_id: UUID, text: str, kinds: Sequence[Kind] = KINDS, limit: int = 5
+    db: Executor,
+    plan_manager_id: UUID,
+    text: str,
+    kinds: Sequence[Kind] = KINDS,
+    limit: int = 5,
+    values: Values | None = None,
 ) -> SearchResults:
-    """The best `limit` matches of each kind, at most MAX_COUNT."""
+    """The best `limit` matches of each kind, at most MAX_COUNT.
+
+    With `values`, invoices are also found by total, and participants by date of birth and by address.
+    """
     terms = parse(await store.fold(db, text))
     if terms.is_empty:
         return SearchResults([], [])
-    results = [await _search_kind(db, plan_manager_id, terms, kind, limit) for kind in kinds]
+    results = [await _search_kind(db, plan_manager_id, terms, kind, limit, values) for kind in kinds]
     similar = [match.text for each in results for match in each.similar]
     corrections = Counter(filter(None, (correct(terms.words, text) for text in similar)))
     return SearchResults(results, [text for text, _ in corrections.most_common(MAX_CORRECTIONS)])
 
 
-async def _search_kind(db: Executor, plan_manager_id: UUID, terms: SearchTerms, kind: Kind, limit: int) -> KindResults:
+async def _search_kind(
+    db: Executor, plan_manager_id: UUID, terms: SearchTerms, kind: Kind, limit: int, values: Values | None
+) -> KindResults:
     words = terms.words_of(kind)
     if kind == "invoice":
         find = partial(_find_invoices, db, plan_manager_id)
@@ -65,11 +85,43 @@ async def _search_kind(db: Executor, plan_manager_id: UUID, terms: SearchTerms, 
     best = sorted(_distinct(matches), key=lambda each: rank(words, each.text))
     if kind != "invoice" and terms.email:
         best = _distinct([*best, *await STORES[kind].by_email(db, plan_manager_id, terms.email, MAX_COUNT + 1)])
+    if values and kind == "invoice":
+        best = await _with_invoices_of_total(db, plan_manager_id, values, words, best)
+    if values and kind == "participant" and not has_more:
+        best += await _find_by_details(db, plan_manager_id, terms, values, best)
     has_more, best = has_more or len(best) > MAX_COUNT, best[:MAX_COUNT]
     similar = list[Match]()
     if len(best) < limit and kind != "invoice":
         similar = await _find_similar(db, plan_manager_id, terms, kind, best)
-    return KindResults(kind, best[:limit], len(best), has_more, similar[: limit - len(best)])
+    is_listed = not any(isinstance(each, ParticipantDetailMatch) for each in best)
+    return KindResults(kind, best[:limit], len(best), has_more, similar[: limit - len(best)], is_listed)
+
+
+async def _with_invoices_of_total(
+    db: Executor, plan_manager_id: UUID, values: Values, words: Sequence[str], numbered: list[Match]
+) -> list[Match]:
+    """Invoices with a complete number first, then those with a total, the latest first, then other numbers."""
+    if values.amount is None:
+        return numbered
+    rows = await store.invoices_by_total(db, plan_manager_id, values.amount, MAX_COUNT + 1)
+    found: list[InvoiceMatch] = sorted(rows, key=lambda each: each.id, reverse=True)
+    complete = [each for each in numbered if rank(words, each.text)[0] == 0]
+    return _distinct([*complete, *found, *numbered])
+
+
+async def _find_by_details(
+    db: Executor, plan_manager_id: UUID, terms: SearchTerms, values: Values, known: Sequence[Match]
+) -> list[Match]:
+    """Participants with a date of birth, or else with an address, without those that are known."""
+    if values.date:
+        found = await store.participants_by_birth(db, plan_manager_id, values.date, MAX_COUNT + 1)
+    elif words := terms.address_words:
+        patterns = [prefix_pattern(each) for each in words]
+        found = await store.participants_by_address(db, plan_manager_id, patterns, MAX_COUNT + 1)
+    else:
+        return []
+    ids = {each.id for each in known}
+    return sorted((each for each in found if each.id not in ids), key=lambda each: rank(terms.words, each.text))
 
 
 async def _find_by_names(
@@ -82,8 +134,7 @@ async def _find_by_names(
     if not others:
         find = partial(STORES[kind].by_words, db, plan_manager_id)
         return await _find_in_stages(find, terms.words_of(kind), limit, has_whole_words=not terms.is_number)
-    patterns = [*map(part_pattern, terms.latin_words), *map(prefix_pattern, others)]
-    rows = await STORES[kind].by_key(db, plan_manager_id, others[0], patterns, MAX_COUNT + 1)
+    rows = await STORES[kind].by_key(db, plan_manager_id, others[0], terms.patterns_beside_key, MAX_COUNT + 1)
     return list(rows), len(rows) > MAX_COUNT
 
 

@@ -1,14 +1,19 @@
 """The search in SQL: each kind by patterns of words, by the keys of a word, and by the beginning of an email.
 
+Also participants by date of birth and by address, and invoices by total.
+
 `limit` comes before the other tables are joined, so that a word of many people costs no more than one of few.
 """
 
 from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.search.conditions import (
+    ADDRESS_TEXT,
     INVOICE_TEXT,
     MEMBER_KEYS,
     MEMBER_TEXT,
@@ -16,8 +21,15 @@ from plankeeper.search.conditions import (
     PARTICIPANT_TEXT,
     PROVIDER_KEYS,
     PROVIDER_TEXT,
+    has_key,
 )
-from plankeeper.search.schemas import InvoiceMatch, ParticipantMatch, ProviderMatch, TeamMemberMatch
+from plankeeper.search.schemas import (
+    InvoiceMatch,
+    ParticipantDetailMatch,
+    ParticipantMatch,
+    ProviderMatch,
+    TeamMemberMatch,
+)
 
 ANYTHING = "%"  # a pattern that costs nothing beside another one
 
@@ -32,24 +44,36 @@ def by_words(text: LiteralString) -> LiteralString:
 
 def by_key(keys: LiteralString, text: LiteralString) -> LiteralString:
     """The same with a key of the word $2, and other patterns in $3."""
-    return f"and {keys} && (select word_keys($2)) and {text} like all ($3::text[]) limit $4"
+    return f"and {has_key(keys, '$2')} and {text} like all ($3::text[]) limit $4"
 
 
 def by_both(keys: LiteralString, text: LiteralString) -> LiteralString:
     """The same with a key of the word $2, the pattern $3, which the index serves, too, and others in $4."""
-    return f"and {keys} && (select word_keys($2)) and {text} like $3 and {text} like all ($4::text[]) limit $5"
+    return f"and {has_key(keys, '$2')} and {text} like $3 and {text} like all ($4::text[]) limit $5"
 
 
+PARTICIPANT_COLUMNS: LiteralString = """
+    id, first_name, last_name, preferred_name, participant_number, email, phone_number, status
+"""
 FROM_PARTICIPANTS: LiteralString = f"""
-    select id, first_name, last_name, preferred_name, participant_number, email, phone_number, status,
-        {PARTICIPANT_TEXT} as text
-    from participants
-    where plan_manager_id = $1
+    select {PARTICIPANT_COLUMNS}, {PARTICIPANT_TEXT} as text from participants where plan_manager_id = $1
 """
 PARTICIPANTS_BY_WORDS: LiteralString = f"{FROM_PARTICIPANTS} {by_words(PARTICIPANT_TEXT)}"
 PARTICIPANTS_BY_KEYS: LiteralString = f"{FROM_PARTICIPANTS} {by_key(PARTICIPANT_KEYS, PARTICIPANT_TEXT)}"
 PARTICIPANTS_BY_BOTH: LiteralString = f"{FROM_PARTICIPANTS} {by_both(PARTICIPANT_KEYS, PARTICIPANT_TEXT)}"
 PARTICIPANTS_BY_EMAIL: LiteralString = f"{FROM_PARTICIPANTS} and {HAS_EMAIL} limit $3"
+PARTICIPANTS_BY_BIRTH: LiteralString = f"""
+    select {PARTICIPANT_COLUMNS}, {PARTICIPANT_TEXT} as text, date_of_birth, null::text as address
+    from participants
+    where plan_manager_id = $1 and date_of_birth = $2
+    limit $3
+"""
+PARTICIPANTS_BY_ADDRESS: LiteralString = f"""
+    select {PARTICIPANT_COLUMNS}, {ADDRESS_TEXT} as text, null::date as date_of_birth,
+        concat_ws(', ', nullif(address_line_1, ''), nullif(address_line_2, ''), nullif(city, '')) as address
+    from participants
+    where plan_manager_id = $1 {by_words(ADDRESS_TEXT)}
+"""
 
 SELECT_MEMBERS: LiteralString = """
     select member.id, member.participant_id, member.first_name, member.last_name, member.role, users.email,
@@ -88,7 +112,10 @@ PROVIDERS_BY_KEYS: LiteralString = f"{FROM_PROVIDERS} {by_key(PROVIDER_KEYS, PRO
 PROVIDERS_BY_BOTH: LiteralString = f"{FROM_PROVIDERS} {by_both(PROVIDER_KEYS, PROVIDER_TEXT)}"
 PROVIDERS_BY_EMAIL: LiteralString = f"{FROM_PROVIDERS} and {HAS_EMAIL} limit $3"
 
-INVOICES_BY_NUMBER: LiteralString = f"""
+
+def from_invoices(condition: LiteralString) -> LiteralString:
+    """A statement that reads the invoices with a condition, with the names of their participants and providers."""
+    return f"""
     select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.claim_status,
         invoice.created_at, invoice.participant_id, participant.first_name as participant_first_name,
         participant.last_name as participant_last_name, provider.entity_name, invoice.text
@@ -96,12 +123,17 @@ INVOICES_BY_NUMBER: LiteralString = f"""
         select id, invoice_number, invoice_date, total, claim_status, created_at, participant_id, pm_provider_id,
             {INVOICE_TEXT} as text
         from invoices
-        where plan_manager_id = $1 and {INVOICE_TEXT} like $2
+        where plan_manager_id = $1 and {condition}
         limit $3
     ) invoice
     left join participants participant on participant.plan_manager_id = $1 and participant.id = invoice.participant_id
     left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
-"""
+    """
+
+
+INVOICES_BY_NUMBER: LiteralString = from_invoices(f"{INVOICE_TEXT} like $2")
+# The index on totals has them in the order of their ids.
+INVOICES_BY_TOTAL: LiteralString = from_invoices("total = $2 order by id desc")
 
 
 FOLD = "select fold($1)"
@@ -134,6 +166,22 @@ async def participants_by_key(
 async def participants_by_email(db: Executor, plan_manager_id: UUID, email: str, limit: int) -> list[ParticipantMatch]:
     """Participants whose emails begin with a text in lower case."""
     return await db.rows(ParticipantMatch, PARTICIPANTS_BY_EMAIL, plan_manager_id, email, limit)
+
+
+async def participants_by_birth(
+    db: Executor, plan_manager_id: UUID, day: date, limit: int
+) -> list[ParticipantDetailMatch]:
+    """Participants who were born on a day."""
+    return await db.rows(ParticipantDetailMatch, PARTICIPANTS_BY_BIRTH, plan_manager_id, day, limit)
+
+
+async def participants_by_address(
+    db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
+) -> list[ParticipantDetailMatch]:
+    """Participants whose addresses match all patterns of LIKE."""
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ParticipantDetailMatch, PARTICIPANTS_BY_ADDRESS, plan_manager_id, first, second, others, limit)
 
 
 async def members_by_words(
@@ -192,6 +240,11 @@ async def providers_by_email(db: Executor, plan_manager_id: UUID, email: str, li
 async def invoices_by_number(db: Executor, plan_manager_id: UUID, pattern: str, limit: int) -> list[InvoiceMatch]:
     """Invoices whose numbers, without spaces and punctuation, match a pattern of LIKE."""
     return await db.rows(InvoiceMatch, INVOICES_BY_NUMBER, plan_manager_id, pattern, limit)
+
+
+async def invoices_by_total(db: Executor, plan_manager_id: UUID, total: Decimal, limit: int) -> list[InvoiceMatch]:
+    """Invoices with a total, the latest ids first."""
+    return await db.rows(InvoiceMatch, INVOICES_BY_TOTAL, plan_manager_id, total, limit)
 
 
 FIND_BY_ID = """

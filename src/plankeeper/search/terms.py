@@ -15,6 +15,12 @@ MIN_SLIP_LENGTH = 5  # letters of a word in which a slip is forgiven
 _NAME_SEPARATORS = str.maketrans(dict.fromkeys("|-'’.,/()&\"", " "))
 _NUMBER_SEPARATORS = str.maketrans(dict.fromkeys(" -().,/_#"))
 _TRIGRAM, _ALPHANUMERIC = re.compile("[a-z0-9]{3}"), re.compile("[a-z0-9]")
+_ARABIC = re.compile("[\u0600-\u06ff]")
+# Words of addresses that are often left out or shortened. They don't tell one address from others.
+_COMMON_ADDRESS_WORD = re.compile(
+    "street|st|road|rd|avenue|ave?|drive|dr|court|ct|place|pl|close|cl|crescent|cres|lane|ln|parade|pde|highway|hwy"
+    "|terrace|tce|boulevard|blvd|unit|act|nsw|nt|qld|sa|tas|vic|wa"
+)
 _LIKE_ESCAPES = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
@@ -35,6 +41,18 @@ class SearchTerms(Struct, frozen=True):
     def other_words(self) -> list[str]:
         """The words in scripts without trigrams, which are found by their beginnings."""
         return [each for each in self.words if not each.isascii()]
+
+    @property
+    def patterns_beside_key(self) -> list[str]:
+        """The patterns of all words but the first in such a script, whose key is searched."""
+        return [*map(part_pattern, self.latin_words), *map(_beginning_pattern, self.other_words[1:])]
+
+    @property
+    def address_words(self) -> list[str]:
+        """The words of an address that tell it from others, the longest first; none without a name."""
+        words = [each for each in self.latin_words if not _COMMON_ADDRESS_WORD.fullmatch(each)]
+        has_name = any(len(each) >= MIN_PART_LENGTH and each.isalpha() for each in words)
+        return words if has_name and not self.is_email and not self.other_words else []
 
     @property
     def words_with_slips(self) -> list[str]:
@@ -105,6 +123,11 @@ def part_pattern(word: str, min_digits: int = MIN_PART_DIGITS) -> str:
 def prefix_pattern(word: str) -> str:
     """The beginning of a word."""
     return f"% {escape_like(word)}%"
+
+
+def _beginning_pattern(word: str) -> str:
+    """The same in a script without trigrams; in Arabic also after the article, so anywhere."""
+    return f"%{escape_like(word)}%" if _ARABIC.match(word) else prefix_pattern(word)
 
 
 def word_pattern(word: str) -> str:

@@ -53,6 +53,27 @@ def test_invoices_are_searched_by_the_whole_text() -> None:
     assert parse("inv 2026/001").words_of("invoice") == ["inv2026001"]
 
 
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("12 wattle st", ["wattle", "12"]),
+        ("wattle street, st kilda vic 3182", ["wattle", "kilda"]),
+        ("unit 7", []),
+        ("nsw 2204", []),
+        ("12", []),
+        ("a1b", []),
+        ("ann@lee", []),
+        ("李 wattle", []),
+    ],
+)
+def test_an_address_has_a_name(text: str, words: list[str]) -> None:
+    assert parse(text).address_words == words
+
+
+def test_a_word_beside_a_key_can_have_the_arabic_article() -> None:
+    assert parse("ann 明 李 خطيب").patterns_beside_key == ["%ann%", "% 李%", "%خطيب%"]
+
+
 def test_one_letter_finds_only_participants_and_providers() -> None:
     terms = parse("a")
     assert [terms.words_of(kind) for kind in KINDS] == [["a"], [], ["a"], []]

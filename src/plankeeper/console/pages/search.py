@@ -1,14 +1,17 @@
 """Search: records of every kind, suggestions while somebody types, and the record of a complete number or id."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from starlette.responses import JSONResponse
 
+from plankeeper.console.dates import DateError, parse_date
 from plankeeper.console.formatting import format_abn, format_date, format_money, format_ndis_number
 from plankeeper.console.labels import humanize
+from plankeeper.console.lists.filters import parse_amount
 from plankeeper.console.logged_requests import find_requests, request_filter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import PICKER_KINDS, find_candidates
@@ -21,10 +24,12 @@ from plankeeper.search.schemas import (
     Kind,
     KindResults,
     Match,
+    ParticipantDetailMatch,
     ParticipantMatch,
     ProviderMatch,
     SearchResults,
     TeamMemberMatch,
+    Values,
 )
 
 pages = Pages()
@@ -72,7 +77,7 @@ async def search(request: PageRequest) -> HtmlPage | Redirect:
         return await _find_by_id(request, id_)
     kinds: Sequence[Kind] = [each for each in KINDS if each == kind] or KINDS
     limit = SHOWN if len(kinds) > 1 else service.MAX_COUNT
-    results = await service.search(request.db, request.plan_manager_id, text, kinds, limit)
+    results = await service.search(request.db, request.plan_manager_id, text, kinds, limit, parse_values(text))
     exact = _with_number(results, text)
     if len(exact) == 1:
         return Redirect(_result(exact[0], request.settings.time_zone).url)
@@ -86,7 +91,7 @@ async def suggest(request: PageRequest) -> JSONResponse:
     if kind in PICKER_KINDS:
         candidates = await find_candidates(request, kind, text)
         return JSONResponse({"candidates": [each._asdict() for each in candidates]})
-    results = await service.search(request.db, request.plan_manager_id, text, limit=SUGGESTED)
+    results = await service.search(request.db, request.plan_manager_id, text, KINDS, SUGGESTED, parse_values(text))
     _record_access(request, text, results)
     zone = request.settings.time_zone
     groups = [_group(each, text, zone) for each in results.kinds]
@@ -103,6 +108,13 @@ async def suggest(request: PageRequest) -> JSONResponse:
             ]
         }
     )
+
+
+def parse_values(text: str) -> Values:
+    """The text as an amount and as a date, if it can be one."""
+    with suppress(DateError):
+        return Values(None, parse_date(text))
+    return Values(parse_amount(text), None)
 
 
 async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
@@ -136,14 +148,14 @@ def _results_page(request: PageRequest, text: str, results: SearchResults) -> Ht
 def _group(found: KindResults, text: str, zone: ZoneInfo) -> ResultGroup:
     count = f"more than {found.count}" if found.has_more else str(found.count)
     has_others = found.has_more or found.count > len(found.matches)
-    url, kind = LIST_URLS.get(found.kind, SEARCH_URL), "" if found.kind in LIST_URLS else found.kind
+    url = LIST_URLS.get(found.kind) if found.is_listed else None
     return ResultGroup(
         found.kind,
         HEADINGS[found.kind],
         count,
         [_result(each, zone) for each in found.matches],
         [_result(each, zone) for each in found.similar],
-        with_query(url, {"q": text, "kind": kind}) if has_others else None,
+        with_query(url or SEARCH_URL, {"q": text, "kind": "" if url else found.kind}) if has_others else None,
     )
 
 
@@ -159,9 +171,8 @@ def _result(match: Match, zone: ZoneInfo) -> Result:
         title = f"{name} ({match.preferred_name})" if match.preferred_name else name
         number = format_ndis_number(match.participant_number or "")
         status = "" if match.status == "Active" else match.status
-        return Result(
-            f"{PREFIX}/participants/{match.id}", title, _join(number, match.phone_number, match.email, status)
-        )
+        detail = _join(_birth_or_address(match), number, match.phone_number, match.email, status)
+        return Result(f"{PREFIX}/participants/{match.id}", title, detail)
     if isinstance(match, TeamMemberMatch):
         participant = full_name(match.participant_first_name, match.participant_last_name)
         url = f"{PREFIX}/participants/{match.participant_id}/team-members/{match.id}"
@@ -176,6 +187,13 @@ def _result(match: Match, zone: ZoneInfo) -> Result:
             f"{PREFIX}/providers/{match.id}", title, _join(abn, match.email, "" if match.active else "Inactive")
         )
     return _invoice_result(match, zone)
+
+
+def _birth_or_address(match: ParticipantMatch) -> str:
+    """What a participant was found by, other than names and numbers."""
+    if not isinstance(match, ParticipantDetailMatch):
+        return ""
+    return f"born {format_date(match.date_of_birth)}" if match.date_of_birth else match.address or ""
 
 
 def _invoice_result(match: InvoiceMatch, zone: ZoneInfo) -> Result:
@@ -213,12 +231,17 @@ def _number(match: Match) -> str:
 
 
 def _record_access(request: PageRequest, text: str, results: SearchResults) -> None:
-    """Participants are listed, also as those whose team somebody belongs to, and so are invoices."""
+    """Participants are listed, also as those whose team somebody belongs to, and so are invoices.
+
+    A date is recorded as it is stored, so that an erasure finds it.
+    """
+    day = parse_values(text).date
+    query = {"q": day.isoformat() if day else text}
     matches = [match for each in results.kinds for match in (*each.matches, *each.similar)]
     participants = [each.id for each in matches if isinstance(each, ParticipantMatch)]
     participants += [each.participant_id for each in matches if isinstance(each, TeamMemberMatch)]
-    request.record_list("participant", participants, {"q": text})
-    request.record_list("invoice", [each.id for each in matches if isinstance(each, InvoiceMatch)], {"q": text})
+    request.record_list("participant", participants, query)
+    request.record_list("invoice", [each.id for each in matches if isinstance(each, InvoiceMatch)], query)
 
 
 def _name_fields(text: str) -> dict[str, str]:
