@@ -133,6 +133,25 @@ def test_lists_with_open_filters_are_accessible_on_the_narrowest_screen(
     assert found == {path: [] for path in found}
 
 
+def test_the_choice_of_all_that_match_is_accessible_and_fits_a_phone(
+    watched: Watched, seeded: SeededPlanManager
+) -> None:
+    page = watched.page
+    items = [{"last_name": f"Many {number}", "postcode": "2650"} for number in range(61)]
+    assert seeded.client.post("/participants/bulk", {"items": items}).status_code == 200
+    page.set_viewport_size(PHONE)
+    page.goto("/console/participants?q=Many")
+    page.get_by_label("Select Many 0", exact=True).check()  # the first box is hidden on a phone
+    page.evaluate("document.querySelector('[data-select-all]').click()")
+    page.get_by_label("Select all 61 that match").check()
+    for heading in (None, "Set the account manager of 61 participants"):
+        if heading:
+            submit(page, "Set account manager")
+            page.get_by_role("heading", name=heading).wait_for()
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 def test_a_text_that_runs_would_be_seen(watched: Watched) -> None:
     """So that the tests above can fail."""
     page, hits = watched.page, watched.hits

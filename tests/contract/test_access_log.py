@@ -14,7 +14,7 @@ from contract.operations import BODIES, LISTS, OPERATIONS, send
 from plankeeper.access_records import store
 from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.api_keys import service
-from plankeeper.console.lists import registry
+from plankeeper.console.lists import registry, selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
 from plankeeper.events.disclosed import list_disclosed
@@ -277,6 +277,38 @@ def test_a_page_and_a_file_of_a_list_of_the_console_are_recorded_with_exactly_th
     seen = {request_id: shown_ids(found.get(request_id, []), accessed, []) for request_id in pages}
     assert {url: (shown, seen[id_]) for id_, (url, shown) in pages.items() if shown != seen[id_]} == {}
     assert any(shown for _, shown in pages.values())
+
+
+def test_pages_about_all_that_match_a_list_are_recorded_with_exactly_the_records_that_they_name(
+    server: RunningServer, seeded: SeededPlanManager, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "MAX_SHOWN", 2)
+    people = [{"id": str(uuid4()), "last_name": name, "state": "TAS"} for name in ("Ng", "Zhou", "Akech", "Barker")]
+    invoices = [{"id": str(uuid4()), "invoice_number": f"T{n}", "total": 7, "claim_status": "flagged"} for n in "abcd"]
+    managers = [{"id": str(uuid4()), "first_name": "Kit", "last_name": "Ro", "email": "kit@example.com"}]
+    for resource, rows in (("account-managers", managers), ("participants", people), ("invoices", invoices)):
+        assert not server.run(import_records(server, seeded.plan_manager_id, resource, rows)).errors
+    code = seeded.client.get(f"/invoices/{invoices[0]['id']}").json()["state_management"]["errors"][0]
+    values = {"account_manager": managers[0]["id"], "code": code, "reason": "Known"}
+    pages: dict[str, tuple[str, str, set[str]]] = {}
+    for kind, action, filter_ in (
+        ("participants", "account-manager", "state=TAS"),
+        ("invoices", "ignore-warning", "claim_status=flagged"),
+    ):
+        path = f"/console/{kind}/selected/{action}"
+        shown = browser.get(path, params={"all": "1", "list": filter_})
+        [matched] = re.findall(r'name="matched" value="([^"]+)"', shown.text)
+        form = {"all": "1", "list": filter_, "matched": matched, **values}
+        for response in (shown, browser.submit(path, {**form, "matched": ""}), browser.submit(path, form)):
+            ids = {*re.findall(rf'class="lead"><a href="/console/{kind}/({UUIDS.pattern})"', response.text)}
+            pages[response.headers["x-request-id"]] = (kind.removesuffix("s"), str(response.status_code), ids)
+    last = browser.get(f"/console/participants/{seeded.ids['participant_id']}").headers["x-request-id"]
+    found = RecordReader(server, seeded.plan_manager_id).by_request(last)
+    assert [(each, status, len(ids)) for each, status, ids in pages.values()] == [
+        (kind, status, 2) for kind in KINDS for status in ("200", "409", "200")
+    ]
+    for request_id, (kind, _, ids) in pages.items():
+        assert shown_ids(found.get(request_id, []), kind, []) == ids
 
 
 def test_the_pages_of_the_activity_are_recorded_with_the_records_of_their_events(

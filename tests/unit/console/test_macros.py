@@ -118,7 +118,8 @@ LIST_DEFINITION = {
     "actions": [{"path": "/console", "label": TEXT, "role": "viewer"}],
 }  # fmt: skip
 SELECTION = {
-    "definition": LIST_DEFINITION, "rows": [{"id": TEXT}], "query": TEXT, "missing": 2, "back_url": "/console",
+    "definition": LIST_DEFINITION, "rows": [{"id": TEXT}], "shown": [], "query": TEXT, "missing": 2,
+    "back_url": "/console", "filters": [TEXT], "matched": "",
 }  # fmt: skip
 LIST_PAGE = {
     "definition": LIST_DEFINITION, "summary": TEXT, "saved": SAVED, "column_choices": COLUMN_CHOICES,
@@ -129,6 +130,7 @@ LIST_PAGE = {
     "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
     "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
     "is_shown": True, "can_download": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC), "csv_url": "/console",
+    "can_select_all": True, "count": 101,
 }  # fmt: skip
 
 # Macros that take text from users, each with arguments.
@@ -212,6 +214,7 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "macros/selection.html hidden_fields": {"selection": SELECTION, "csrf": TEXT},
     "macros/selection.html nothing_selected": {"selection": SELECTION},
+    "macros/selection.html selected_text": {"selection": {**SELECTION, "matched": TEXT}},
     "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
     "macros/navigation.html record_crumbs": {"address": "/console", "text": TEXT, "place": PLACE},
     "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
@@ -300,7 +303,7 @@ NO_TEXTS = {
     "macros/records.html checkbox": "a form",
     "macros/events.html changes_table": "changes, which the pages of events show",
     "macros/events.html event_line": "an event, which the page that undoes it shows",
-    "macros/selection.html missing": "a number",
+    "macros/selection.html more_rows": "a number",
     "macros/timeline.html timeline_entries": "entries, which the page of the timeline shows",
 }
 

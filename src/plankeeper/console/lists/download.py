@@ -8,27 +8,25 @@ from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
 from plankeeper.console.lists.columns import Column, csv_text, select_columns
 from plankeeper.console.lists.definition import ListDefinition
-from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
+from plankeeper.console.lists.pages import ListReader
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
-from plankeeper.console.lists.selection import Selection
+from plankeeper.console.lists.selection import Selection, parse_matching, read_selection
 from plankeeper.console.routing import Download, PageRequest
-from plankeeper.database.filters import FilteredList, Reading
-from plankeeper.database.sorting import Start
+from plankeeper.database.filters import FilteredList
 from plankeeper.http.errors import ValidationError
 from plankeeper.saved_views import settings_store
 
-BATCH_SIZE = 500  # rows in a chunk of the file
 
-
-async def download_list(request: PageRequest, definition: ListDefinition) -> Download:
-    """The rows of a list as a file. Raises ValidationError for an invalid filter."""
-    query = parse_list_query(definition, request.query)
-    query, filters = await parse_filters(request, query)
+async def download_list(
+    request: PageRequest, definition: ListDefinition, query: ListPageQuery | None = None
+) -> Download:
+    """The rows of a list, by default that of the request, as a file. Raises ValidationError for an invalid filter."""
+    query, filters = await parse_filters(request, query or parse_list_query(definition, request.query))
     if filters.errors:
         raise ValidationError(**filters.errors)
     query = query.first_page()
     if isinstance(definition.rows, FilteredList):
-        batches = _batches(ListReader(request.db, request.plan_manager_id, query, filters.values))
+        batches = ListReader(request.db, request.plan_manager_id, query, filters.values).read_batches()
     else:
         batches = definition.rows.read_batches(request, filters.values)
     columns = await shown_columns(request, definition)
@@ -46,8 +44,11 @@ async def shown_columns(request: PageRequest, definition: ListDefinition) -> lis
     return [*shown, *(each for each in definition.file_columns if each.name not in names)]
 
 
-async def download_selection(request: PageRequest, selection: Selection) -> Download:
-    """The selected rows as a file, with the columns of the list."""
+async def download_selected(request: PageRequest, definition: ListDefinition) -> Download:
+    """The selected rows as a file, with the columns of the list; for all rows that match, the file of the list."""
+    if request.query.text("all"):
+        return await download_list(request, definition, parse_matching(definition, request.query))
+    selection = await read_selection(request, definition, request.query, lambda _row: "", "exported")
     columns = await shown_columns(request, selection.definition)
     labels, filters = [each.label for each in columns], f"selected={len(selection.rows)}"
     chunks = csv_chunks(request, selection.definition.kind, filters, labels, _once(request, selection, columns))
@@ -78,15 +79,3 @@ async def _encode(
     async for rows in batches:
         request.record_disclosed(query.definition.disclosed(rows), query.recorded_params, "exported")
         yield await _csv_rows(request, query.definition, columns, rows)
-
-
-async def _batches(reader: ListReader) -> AsyncIterator[Sequence[Any]]:
-    is_walk = (await reader.read_summary()).count > MAX_COUNTED
-    start: Start | None = None
-    while True:
-        found = await reader.read_ids(start, BATCH_SIZE, Reading(is_walk=is_walk))
-        rows = await reader.get_rows(found[:BATCH_SIZE])
-        yield rows
-        if len(found) <= BATCH_SIZE:
-            return
-        start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)

@@ -26,6 +26,7 @@ from plankeeper.console.lists.query import (
     parse_list_query,
 )
 from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListExtras, column_choices, load_extras
+from plankeeper.console.lists.selection import MAX_MATCHING
 from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import HtmlPage, PageRequest
 from plankeeper.database.filters import FilteredList
@@ -124,6 +125,14 @@ class ListPage:
             return f"More than {self.definition.count_text(MAX_COUNTED)}"
         text = self.definition.count_text(self.count)
         return text if self.total is None else f"{text} · {format_money(self.total)}"
+
+    @property
+    def can_select_all(self) -> bool:
+        return self.count is not None and self.count <= MAX_MATCHING
+
+    @property
+    def max_matching_text(self) -> str:
+        return self.definition.count_text(MAX_MATCHING)
 
     @property
     def column_choices(self) -> Sequence[ColumnChoice]:

@@ -1,6 +1,6 @@
 """Reads one page of a list, its summary, and the place of a record in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,7 @@ from plankeeper.http.cursors import open_cursor, seal_cursor
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.pagination import SortableQuery, in_order
 
+BATCH_SIZE = 500  # rows that are read at once for a file or a change
 MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. More than that, the list walks an index
 
 
@@ -94,6 +95,17 @@ class ListReader:
         elif ids and has_previous:
             page.position = 1 + await self.count_before(Start(ids[0].value, ids[0].id))
         return page
+
+    async def read_batches(self) -> AsyncIterator[list[Any]]:
+        """All rows, at most BATCH_SIZE at a time."""
+        reading = Reading(is_walk=(await self.read_summary()).count > MAX_COUNTED)
+        start: Start | None = None
+        while True:
+            found = await self.read_ids(start, BATCH_SIZE, reading)
+            yield await self.get_rows(found[:BATCH_SIZE])
+            if len(found) <= BATCH_SIZE:
+                return
+            start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)
 
     async def read_ids(self, start: Start | None, limit: int, reading: Reading) -> list[SortedId]:
         """The ids after a start, or before it, the nearest first: one more than `limit`."""

@@ -87,6 +87,7 @@ FILTERS = (
     ),
     ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
 )
+SET_ACCOUNT_MANAGER = f"{PREFIX}/participants/selected/account-manager"
 PARTICIPANTS = ListDefinition(
     kind="participants",
     title="Participants",
@@ -110,7 +111,7 @@ PARTICIPANTS = ListDefinition(
         BuiltInView("No account manager", {"status": "Active", "account_manager": "none"}),
     ),
     actions=(
-        BulkAction(f"{PREFIX}/participants/selected/account-manager", "Set account manager"),
+        BulkAction(SET_ACCOUNT_MANAGER, "Set account manager"),
         BulkAction(f"{PREFIX}/participants/selected.csv", "Download CSV", "viewer"),
     ),
     accessed_kind="participant",

@@ -1,34 +1,51 @@
-"""Rows of a list that are selected for an action, and what became of each."""
+"""Rows of a list that are selected for an action, one by one or all that match, and what became of each."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
-from plankeeper.console.forms import Form
-from plankeeper.console.lists.columns import Names
+from plankeeper.console.edit_forms import EditConflictError
+from plankeeper.console.forms import Form, parse_form
 from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.pages import ListReader
+from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest
 from plankeeper.http.context import AccessAction
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.pagination import in_order
 from plankeeper.http.parsing import parse_uuid
+from plankeeper.http.search_slots import search_slot
 
 MAX_SELECTED = 100  # their ids fit into the address of a page
-MAX_SHOWN = 100  # outcomes that a page lists
+MAX_MATCHING = 1000  # one transaction changes them within seconds, and one undo reverts them
+MAX_SHOWN = 100  # rows and outcomes that a page lists
+Describe = Callable[[Any], str]  # what a page shows of a row that its action changes
 
 
 class Selection(NamedTuple):
-    """The selected rows that exist, in their order, with the names of the records that they refer to.
+    """The selected rows that exist, in their order.
 
     `query` is that of the list that they were selected in, `missing` the number of records that don't exist any more.
+    For all rows that match a list, `filters` are its filters in words, and `matched` is their number with a digest of
+    their ids and of the values that an action changes; otherwise it is empty.
     """
 
     definition: ListDefinition
     rows: Sequence[Any]
-    names: Names
     query: str
-    missing: int
+    missing: int = 0
+    filters: Sequence[str] = ()
+    matched: str = ""
+    names: Mapping[Any, Any] = MappingProxyType({})  # of the records that the shown rows refer to
+
+    @property
+    def shown(self) -> Sequence[Any]:
+        return self.rows[:MAX_SHOWN]
 
     @property
     def back_url(self) -> str:
@@ -54,18 +71,92 @@ class Outcome(NamedTuple):
 
 
 async def read_selection(
-    request: PageRequest, definition: ListDefinition, form: Form, action: AccessAction = "listed"
+    request: PageRequest, definition: ListDefinition, form: Form, describe: Describe, action: AccessAction = "listed"
 ) -> Selection:
-    """The rows whose ids a form or a query has, which `action` discloses; raises ValidationError for too many."""
+    """The rows of a form or a query, which `action` discloses: those with its ids or, with `all`, those of its list.
+
+    Raises ValidationError for too many.
+    """
+    selection = await _find_rows(request, definition, form, describe)
+    _record_shown(request, selection, selection.shown, action)
+    return selection._replace(names=await definition.load_names(request, selection.shown))
+
+
+async def confirm_selection(request: FormRequest, definition: ListDefinition, describe: Describe) -> Selection:
+    """The rows of a form, where all match a list exactly those that its page has counted.
+
+    Raises EditConflictError, after which the page shows those that match now, and ValidationError for too many.
+    """
+    selection = await _find_rows(request, definition, request.form, describe)
+    before = request.form.text("matched")
+    if selection.matched != before:
+        number = before.partition(".")[0][:5] or "0"
+        raise EditConflictError(
+            f"The list has changed since you opened this page, or your changes are saved already."
+            f" {number} matched before, {len(selection.rows):,} now. Nothing was changed by this attempt."
+            " Check the list below before you confirm again."
+        )
+    return selection
+
+
+def selection_url(path: str, query: ListPageQuery) -> str:
+    """The page of an action for all rows that match a list."""
+    return f"{path}?{urlencode({'all': '1', 'list': query.first_page().text})}"
+
+
+def parse_matching(definition: ListDefinition, form: Form) -> ListPageQuery:
+    """The list of a form or a query for all rows. Raises ValidationError instead of taking another list."""
+    texts = form.getlist("list")
+    if len(texts) != 1:
+        raise ValidationError(form="must name one list")
+    return parse_list_query(definition, parse_form(texts[0].encode())).first_page()
+
+
+async def _find_rows(request: PageRequest, definition: ListDefinition, form: Form, describe: Describe) -> Selection:
+    if form.text("all"):
+        return await _find_matching(request, parse_matching(definition, form), describe)
     ids = list(dict.fromkeys(filter(None, map(parse_uuid, form.getlist("id")))))
     if len(ids) > MAX_SELECTED:
         raise ValidationError(form=f"You can select at most {MAX_SELECTED} {definition.many} at once.")
     rows = await definition.get_rows(request.db, request.plan_manager_id, ids) if ids else ()
     found = in_order(ids, rows)
-    request.record_disclosed(definition.disclosed(found), {"selected": str(len(found))}, action)
-    names = await definition.load_names(request, found)
     query = parse_query_text(definition, form.raw("list"), keep_page=True).text
-    return Selection(definition, found, names, query, len(ids) - len(found))
+    return Selection(definition, found, query, len(ids) - len(found))
+
+
+async def _find_matching(request: PageRequest, query: ListPageQuery, describe: Describe) -> Selection:
+    """All rows that match a list. A form that searches takes a slot, as the endpoint does for a page."""
+    query, filters = await parse_filters(request, query)
+    if filters.errors:
+        raise ValidationError(**filters.errors)
+    db = request.tx if isinstance(request, FormRequest) else request.db
+    reader = ListReader(db, request.plan_manager_id, query, filters.values)
+    rows = list[Any]()
+    is_search = "q" in query.filters and not request.is_search
+    async with search_slot(request.plan_manager_id) if is_search else nullcontext():
+        async for batch in reader.read_batches():
+            rows += batch
+            if len(rows) > MAX_MATCHING:
+                raise ValidationError(form=limit_text(query.definition))
+    chips = [each.chip for each in filters.by_name.values() if each.chip]
+    matched = f"{len(rows)}.{_digest(f'{each.id}:{describe(each)}' for each in rows)}"
+    return Selection(query.definition, rows, query.text, filters=chips, matched=matched)
+
+
+def limit_text(definition: ListDefinition) -> str:
+    """What is said where more rows match than one action changes."""
+    return (
+        f"At most {definition.count_text(MAX_MATCHING)} can be changed at once, and more match."
+        " Filter the list, for example by state, and change one part after the other."
+    )
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+
+
+def _record_shown(request: PageRequest, selection: Selection, rows: Sequence[Any], action: AccessAction) -> None:
+    request.record_disclosed(selection.definition.disclosed(rows), {"selected": str(len(selection.rows))}, action)
 
 
 def seen_values(form: Form) -> dict[UUID, str]:
@@ -76,6 +167,10 @@ def seen_values(form: Form) -> dict[UUID, str]:
 
 def outcome_page(request: FormRequest, title: str, selection: Selection, outcomes: Sequence[Outcome]) -> HtmlPage:
     """What was changed and what wasn't, with a link that undoes all changes."""
+    rows: dict[bool, list[Any]] = {False: [], True: []}
+    for row, outcome in zip(selection.rows, outcomes, strict=True):
+        rows[outcome.is_changed].append(row)
+    _record_shown(request, selection, [row for each in rows.values() for row in each[:MAX_SHOWN]], "listed")
     context = {
         "section": selection.definition.kind,
         "back_url": selection.back_url,

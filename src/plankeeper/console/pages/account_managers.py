@@ -13,6 +13,9 @@ from plankeeper.account_managers.schemas import (
 )
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.lists.participants import PARTICIPANTS, SET_ACCOUNT_MANAGER
+from plankeeper.console.lists.query import parse_list_query
+from plankeeper.console.lists.selection import selection_url
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -42,6 +45,7 @@ async def list_(request: PageRequest) -> HtmlPage:
             "active": active,
             "email": email,
             "states": STATE_CHOICES,
+            "reassign_urls": {each.id: _reassign_url(each.id) for each in rows},
             **paginate_links(ACCOUNT_MANAGERS_URL, {"active": active, "email": email}, rows, after),
         },
     )
@@ -66,7 +70,11 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
     manager = or_404(await store.get_visible(request.db, request.plan_manager_id, account_manager_id, operator))
     return HtmlPage(
         "account_manager_edit.html",
-        {"manager": manager, **edit_context(request, AccountManagerCreate, form_from(AccountManagerCreate, manager))},
+        {
+            "manager": manager,
+            "reassign_url": _reassign_url(manager.id),
+            **edit_context(request, AccountManagerCreate, form_from(AccountManagerCreate, manager)),
+        },
     )
 
 
@@ -93,6 +101,12 @@ async def deactivate(request: FormRequest, account_manager_id: UUID) -> Redirect
 async def activate(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=True))
     return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} activated.")
+
+
+def _reassign_url(account_manager_id: UUID) -> str:
+    """The page that sets another account manager for all participants of one."""
+    query = parse_list_query(PARTICIPANTS, Form([("account_manager", str(account_manager_id))]))
+    return selection_url(SET_ACCOUNT_MANAGER, query)
 
 
 def _form_values(form: Form) -> dict[str, object]:

@@ -3,13 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from plankeeper.console.lists.download import download_selection
+from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.invoices import INVOICES, active_warnings, warning_titles
-from plankeeper.console.lists.selection import Outcome, outcome_page, read_selection
+from plankeeper.console.lists.selection import Outcome, confirm_selection, outcome_page, read_selection
 from plankeeper.console.pages.invoices import INVOICES_URL, MAX_REASON_LENGTH
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.invoices import ignored_warnings
+from plankeeper.invoices import store as invoice_store
 from plankeeper.invoices.schemas import Invoice
 from plankeeper.invoices.warnings import WARNINGS
 
@@ -18,13 +19,13 @@ pages = Pages()
 
 @pages.get("/invoices/selected.csv", role="viewer")
 async def download(request: PageRequest) -> Download:
-    return await download_selection(request, await read_selection(request, INVOICES, request.query, "exported"))
+    return await download_selected(request, INVOICES)
 
 
 @pages.get("/invoices/selected/ignore-warning", role="manager")
 async def ignore_form(request: PageRequest) -> HtmlPage:
     """The selected invoices with their warnings, of which one is chosen."""
-    selection = await read_selection(request, INVOICES, request.form or request.query)
+    selection = await read_selection(request, INVOICES, request.form or request.query, _describe)
     counts = Counter(code for each in selection.rows for code in active_warnings(each) if code in WARNINGS)
     choices = {
         code: f"{WARNINGS[code].title} ({selection.definition.count_text(n)})" for code, n in counts.most_common()
@@ -32,7 +33,7 @@ async def ignore_form(request: PageRequest) -> HtmlPage:
     chosen = request.form.text("code") or (next(iter(choices)) if len(choices) == 1 else "")
     context: dict[str, Any] = {
         "selection": selection,
-        "rows": [(each, selection.names, warning_titles(each)) for each in selection.rows],
+        "rows": [(each, selection.names, warning_titles(each)) for each in selection.shown],
         "choices": choices if len(choices) == 1 else {"": "Choose", **choices},
         "has_warnings": bool(choices),
         "chosen": chosen,
@@ -50,9 +51,15 @@ async def ignore(request: FormRequest) -> HtmlPage:
         raise ValidationError(code="must be one of the choices")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    selection = await read_selection(request, INVOICES, request.form)
+    selection = await confirm_selection(request, INVOICES, _describe)
+    await invoice_store.select_for_update(request.tx, request.plan_manager_id, [each.id for each in selection.rows])
     outcomes = [await _ignore_one(request, each, code, reason) for each in selection.rows]
     return outcome_page(request, f"“{WARNINGS[code].title}” ignored", selection, outcomes)
+
+
+def _describe(invoice: Invoice) -> str:
+    """The warnings, which the page counts."""
+    return ",".join(active_warnings(invoice))
 
 
 async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason: str) -> Outcome:

@@ -3,14 +3,20 @@
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.lists.download import download_selection
+from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.participants import PARTICIPANTS
-from plankeeper.console.lists.selection import Outcome, outcome_page, read_selection, seen_values
+from plankeeper.console.lists.selection import (
+    Outcome,
+    confirm_selection,
+    outcome_page,
+    read_selection,
+    seen_values,
+)
 from plankeeper.console.names import display_name
 from plankeeper.console.record_picker import pick_record
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.participants import service
+from plankeeper.participants import service, store
 from plankeeper.participants.schemas import Participant, ParticipantUpdate
 
 pages = Pages()
@@ -22,16 +28,16 @@ CONTRADICTION = "can’t be a name while “No account manager” is ticked"
 
 @pages.get("/participants/selected.csv", role="viewer")
 async def download(request: PageRequest) -> Download:
-    return await download_selection(request, await read_selection(request, PARTICIPANTS, request.query, "exported"))
+    return await download_selected(request, PARTICIPANTS)
 
 
 @pages.get("/participants/selected/account-manager", role="manager")
 async def account_manager_form(request: PageRequest) -> HtmlPage:
     """The selected participants with their account managers, and the choice of another one."""
-    selection = await read_selection(request, PARTICIPANTS, request.form or request.query)
+    selection = await read_selection(request, PARTICIPANTS, request.form or request.query, _manager)
     context: dict[str, Any] = {
         "selection": selection,
-        "rows": [(each, display_name(each), _seen(each)) for each in selection.rows],
+        "rows": [(each, display_name(each), f"{each.id}:{_manager(each)}") for each in selection.shown],
         "picker": await pick_record(request, "active_account_manager", FIELD, request.form),
         "has_no_manager": bool(request.form.text(NO_MANAGER)),
     }
@@ -42,9 +48,11 @@ async def account_manager_form(request: PageRequest) -> HtmlPage:
 async def set_account_manager(request: FormRequest) -> HtmlPage:
     """Each change is an event of its own. Participants whose account manager has changed since the form are skipped."""
     manager_id = await _read_manager(request)
-    selection = await read_selection(request, PARTICIPANTS, request.form)
-    seen = seen_values(request.form)
-    outcomes = [await _set_one(request, each, manager_id, seen) for each in selection.rows]
+    selection = await confirm_selection(request, PARTICIPANTS, _manager)
+    seen = {each.id: _manager(each) for each in selection.rows} | seen_values(request.form)
+    locked = await store.select_for_update(request.tx, request.plan_manager_id, [each.id for each in selection.rows])
+    now = {each.id: str(each.account_manager_id or "") for each in locked}
+    outcomes = [await _set_one(request, each, manager_id, now.get(each.id), seen) for each in selection.rows]
     return outcome_page(request, "Account manager set", selection, outcomes)
 
 
@@ -61,20 +69,17 @@ async def _read_manager(request: FormRequest) -> str | None:
 
 
 async def _set_one(
-    request: FormRequest, participant: Participant, manager_id: str | None, seen: dict[UUID, str]
+    request: FormRequest, participant: Participant, manager_id: str | None, current: str | None, seen: dict[UUID, str]
 ) -> Outcome:
     name, url = display_name(participant), f"{PREFIX}/participants/{participant.id}"
-    context = request.write_context
+    if current is None:
+        return Outcome(name, url, "deleted meanwhile", is_changed=False)
+    if seen[participant.id] != current:
+        return Outcome(name, url, "changed by someone else", is_changed=False)
+    count, change = len(request.recorded), ParticipantUpdate(account_manager_id=manager_id)
     try:
         async with request.tx.savepoint():
-            before = await service.select_for_update(context, participant.id)
-            current = str(before.account_manager_id or "") if before else None
-            if current is None:
-                return Outcome(name, url, "deleted meanwhile", is_changed=False)
-            if seen.get(participant.id, current) != current:
-                return Outcome(name, url, "changed by someone else", is_changed=False)
-            count = len(request.recorded)
-            after = await service.update(context, participant.id, ParticipantUpdate(account_manager_id=manager_id))
+            after = await service.update(request.write_context, participant.id, change)
     except ApiError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     before_name = participant.account_manager.name or "none"
@@ -84,5 +89,6 @@ async def _set_one(
     return Outcome(name, url, text, is_changed=True, undo_path=f"{PREFIX}/activity/{request.recorded[-1]}/undo")
 
 
-def _seen(participant: Participant) -> str:
-    return f"{participant.id}:{participant.account_manager.id or ''}"
+def _manager(participant: Participant) -> str:
+    """The id of the account manager, which the page names."""
+    return str(participant.account_manager.id or "")
