@@ -27,6 +27,39 @@ def test_an_address_is_changed_in_two_pages(visitor: Any, client: Client) -> Non
     assert (stored["city"], stored["postcode"]) == ("Burnie", "7320")
 
 
+def test_specific_exit_reasons_are_those_of_the_exit_reason(
+    visitor: Any, client: Client, has_script: bool, import_rows: Callable[..., Any]
+) -> None:
+    parents = {"Dissatisfied": None, "Died": None, "Fees": "Dissatisfied", "Slow": "Dissatisfied", "Deceased": "Died"}
+    ids = {name: str(uuid7()) for name in parents}
+    rows = [{"id": ids[name], "name": name, "parent_id": ids.get(parent or "")} for name, parent in parents.items()]
+    assert not import_rows(client, "exit-reasons", rows).errors
+    reasons = {"exit_reason_category_id": ids["Dissatisfied"], "exit_reason_subcategory_id": ids["Deceased"]}
+    made = client.create("/participants", {"first_name": "Ann", **reasons})["id"]
+    visitor.goto(f"/console/participants/{made}")
+    click(visitor, "link", "Change status and leaving")
+    specific = visitor.get_by_label("Specific exit reason")
+
+    def offered() -> set[str]:
+        return set(specific.locator("option").all_text_contents())
+
+    everything = {"Not set", "Fees", "Slow", "Deceased"}
+    assert (offered(), specific.input_value()) == (everything, ids["Deceased"])  # also what contradicts, if it is set
+    visitor.get_by_label("Exit reason", exact=True).select_option("Died")
+    assert offered() == ({"Not set", "Deceased"} if has_script else everything)
+    visitor.get_by_label("Exit reason", exact=True).select_option("Dissatisfied")
+    assert offered() == ({"Not set", "Fees", "Slow"} if has_script else everything)
+    assert specific.input_value() == ("" if has_script else ids["Deceased"])
+    specific.select_option("Slow")
+    if not has_script:
+        visitor.get_by_label("Exit reason", exact=True).select_option("Died")
+        click(visitor, "button", "Save changes")
+        visitor.get_by_role("heading", name="Check these values").wait_for()
+        visitor.get_by_label("Exit reason", exact=True).select_option("Dissatisfied")
+    click(visitor, "button", "Save changes")
+    assert client.get(f"/participants/{made}?view=full").json()["exit_reason_subcategory"]["name"] == "Slow"
+
+
 def test_a_nominee_becomes_the_primary_contact_in_two_pages(visitor: Any, client: Client) -> None:
     made = client.create("/participants", {"first_name": "Ann", "approval_required": True})["id"]
     team = f"/participants/{made}/team-members"

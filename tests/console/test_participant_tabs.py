@@ -63,11 +63,11 @@ def test_the_overview_shows_what_is_set_and_offers_the_rest(owner: Browser, clie
     assert "Contact Change Receives statements No Statements by post No Add phone, email" in shown
     assert "Account manager Change Assign account manager" in shown
     assert "not set" not in shown
-    assert "Exit" not in shown
+    assert "Status and leaving Change Status Active Invoices" in shown
     client.put(f"/participants/{person}", {"status": "Inactive", "date_ceased": "2026-01-05"})
     shown = main_text(owner.get(f"{PAGE}/{person}").text)
     assert "Ann Inactive" in shown
-    assert "Exit Change Exit date 5 Jan 2026 Add exit reason, specific exit reason, reason details" in shown
+    assert "Status and leaving Change Status Inactive Exit date 5 Jan 2026 Add exit reason" in shown
 
 
 def test_the_overview_shows_the_latest_invoices_and_changes(

@@ -4,13 +4,16 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from plankeeper.console.formatting import format_money
+from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.place import ListPlace, list_place
 from plankeeper.console.names import display_name
-from plankeeper.console.plan_dates import PlanProgress, age_on, plan_progress
+from plankeeper.console.plan_dates import PlanProgress, age_on, describe_exit, plan_progress
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.console.team_forms import member_name
 from plankeeper.http.context import or_404
-from plankeeper.invoices import summary_store
+from plankeeper.http.pagination import SortableQuery
+from plankeeper.invoices import queries, summary_store
 from plankeeper.invoices.summary_store import ParticipantNumbers
 from plankeeper.participants import store
 from plankeeper.participants.rules import is_scheme_number
@@ -20,7 +23,7 @@ from plankeeper.team_members.schemas import TeamMember
 
 
 class ParticipantHeader(NamedTuple):
-    """What the header of a participant's pages shows. `age` is in years."""
+    """What the header of a participant's pages shows. `age` is in years; `exit_text` is null unless they left."""
 
     participant: Participant
     name: str
@@ -28,6 +31,7 @@ class ParticipantHeader(NamedTuple):
     has_scheme_number: bool
     age: int | None
     progress: PlanProgress
+    exit_text: str | None
     contact: TeamMember | None
     contact_name: str | None
     numbers: ParticipantNumbers
@@ -59,13 +63,15 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
     plan = (participant.plan_start_date, participant.plan_end_date)
     contact = await team_store.get_primary_contact(db, plan_manager_id, participant_id)
     today = today_in(request)
+    has_left, exit_date = participant.status == "Inactive", participant.date_ceased
     header = ParticipantHeader(
         participant,
         display_name(participant),
         f"{PREFIX}/participants/{participant_id}",
         is_scheme_number(participant.participant_number or ""),
         age_on(participant.date_of_birth, today) if participant.date_of_birth else None,
-        plan_progress(*plan, today),
+        plan_progress(*plan, min(today, exit_date) if has_left and exit_date else today),
+        describe_exit(exit_date, today) if has_left else None,
         contact,
         member_name(contact) if contact else None,
         await summary_store.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
@@ -73,6 +79,16 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
     return context | {"tab_url": header.page_url + tab, "today": today}
+
+
+async def describe_open_invoices(request: PageRequest, participant_id: UUID) -> str:
+    """Such as `2 open invoices, $1,164.95`, of the list's filter "All unpaid"; empty without any."""
+    place, filters = (request.db, request.plan_manager_id), {"participant_id": participant_id, "unpaid": True}
+    found = await queries.LIST.summary(*place, SortableQuery(), MAX_COUNTED + 1, **filters)
+    if found.count > MAX_COUNTED:
+        return f"More than {MAX_COUNTED:,} open invoices"
+    text = f"{found.count:,} open {'invoice' if found.count == 1 else 'invoices'}, {format_money(found.total or 0)}"
+    return text if found.count else ""
 
 
 def today_in(request: PageRequest) -> date:

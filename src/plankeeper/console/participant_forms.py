@@ -11,10 +11,18 @@ from plankeeper.console.edit_forms import form_from
 from plankeeper.console.formatting import format_ndis_number
 from plankeeper.console.forms import Form
 from plankeeper.console.names import display_name
+from plankeeper.console.participant_choices import MAX_CHOICES
 from plankeeper.console.routing import FormRequest
+from plankeeper.exit_reasons import store as exit_reasons
+from plankeeper.exit_reasons.schemas import ExitReason
 from plankeeper.http.errors import FieldError
 from plankeeper.participants import queries
-from plankeeper.participants.plausibility import find_implausible, has_name
+from plankeeper.participants.plausibility import (
+    find_contradictory_reason,
+    find_implausible,
+    find_incomplete_exit,
+    has_name,
+)
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.schemas import Participant, ParticipantListQuery, ParticipantUpdate
 from plankeeper.plausibility import Implausible
@@ -46,14 +54,17 @@ SECTIONS = {
         "Address", ("address_line_1", "address_line_2", "city", "state", "postcode", "service_region_id")
     ),
     "plan": FormSection(
-        "Plan", ("status", "plan_start_date", "plan_end_date", "is_pace_plan", "approval_required", "onboard_date")
+        "Plan", ("plan_start_date", "plan_end_date", "is_pace_plan", "approval_required", "onboard_date")
     ),
     "manager": FormSection("Account manager", ("account_manager_id",)),
     "exit": FormSection(
-        "Exit",
+        "Status and leaving",
         ("status", "date_ceased", "exit_reason_category_id", "exit_reason_subcategory_id", "reason_for_leaving"),
     ),
 }
+
+STATEMENT_FIELDS = ("participant_receives_statements", "postal_statement")
+STOP_STATEMENTS = "stop_statements"  # the box of the exit's form that clears them
 
 
 def empty_row() -> ParticipantRow:
@@ -77,6 +88,12 @@ def participant_form(participant: Participant) -> Form:
     )
 
 
+def fields_to_save(section: str, form: Form) -> tuple[str, ...]:
+    """The fields that saving a section sets. With "Stop statements", the exit clears boxes that its form lacks."""
+    fields = SECTIONS[section].fields
+    return (*fields, *STATEMENT_FIELDS) if section == "exit" and form.text(STOP_STATEMENTS) else fields
+
+
 def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
     """The error of a participant whom nobody could find again."""
     if has_name(participant) or participant.participant_number:
@@ -87,10 +104,12 @@ def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
 async def find_implausible_changes(
     request: FormRequest, before: ParticipantRow | None, after: ParticipantRow
 ) -> list[Implausible]:
-    """The values that a change makes implausible, also because of other participants."""
+    """The values that a change makes implausible, also because of other records."""
     today = datetime.now(request.settings.time_zone).date()
-    old = find_implausible(before, today) if before else []
-    found = new_implausible(old, find_implausible(after, today))
+    old = [*find_implausible(before, today), *find_incomplete_exit(before)] if before else []
+    found = new_implausible(old, [*find_implausible(after, today), *find_incomplete_exit(after)])
+    if before is None or _exit_reason_ids(before) != _exit_reason_ids(after):
+        found += find_contradictory_reason(after, await _load_exit_reasons(request, after))
     number = after.participant_number
     if number and (before is None or number != before.participant_number):
         found += await _find_number_holders(request, number, after.id)
@@ -106,3 +125,16 @@ async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) 
                 message = f"is already the number of {display_name(other)}"
                 return [Implausible("participant_number", message, other.id)]
     return []
+
+
+def _exit_reason_ids(participant: ParticipantRow) -> list[UUID | None]:
+    return [participant.exit_reason_category_id, participant.exit_reason_subcategory_id]
+
+
+async def _load_exit_reasons(request: FormRequest, participant: ParticipantRow) -> dict[UUID, ExitReason]:
+    """The exit reasons that the form offers, and the participant's."""
+    if participant.exit_reason_subcategory_id is None:
+        return {}
+    place, ids = (request.tx, request.plan_manager_id), [each for each in _exit_reason_ids(participant) if each]
+    reasons = [*await exit_reasons.list_all(*place, MAX_CHOICES), *await exit_reasons.get_many(*place, ids)]
+    return {each.id: each for each in reasons}

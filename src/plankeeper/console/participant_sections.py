@@ -5,6 +5,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from plankeeper.console.labels import field_label
+from plankeeper.console.participant_forms import SECTIONS
 from plankeeper.participants.schemas import Participant
 
 REGION_NAMES = {"remote": "Remote", "very_remote": "Very remote"}
@@ -28,7 +29,7 @@ class Section(NamedTuple):
 
 
 def participant_sections(participant: Participant) -> list[Section]:
-    """The sections in the order of the page. The exit has a section only once the participant has left."""
+    """The sections in the order of the page. What is missing on the exit matters only once the participant has left."""
     sections = [
         _section("person", "Person", _person(participant)),
         _section("contact", "Contact", _contact(participant)),
@@ -36,8 +37,10 @@ def participant_sections(participant: Participant) -> list[Section]:
         _section("plan", "Plan", _plan(participant)),
         _section("manager", "Account manager", [("account_manager_id", "text", participant.account_manager.name)]),
     ]
-    exit_section = _section("exit", "Exit", _exit(participant))
-    return [*sections, exit_section] if participant.status == "Inactive" or exit_section.values else sections
+    status = _section("exit", SECTIONS["exit"].title, _exit(participant))
+    if participant.status != "Inactive" and len(status.values) == 1:
+        status.missing.clear()
+    return [*sections, status]
 
 
 Field = tuple[str, str, object]
@@ -102,6 +105,7 @@ def _plan(participant: Participant) -> list[Field]:
 def _exit(participant: Participant) -> list[Field]:
     category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
     return [
+        ("status", "text", participant.status),
         ("date_ceased", "date", participant.date_ceased),
         ("exit_reason_category_id", "text", None if category is UNSET else category.name),
         ("exit_reason_subcategory_id", "text", None if subcategory is UNSET else subcategory.name),

@@ -3,6 +3,8 @@
 from datetime import date
 from typing import Literal, NamedTuple
 
+from plankeeper.console.formatting import format_date
+
 PlanState = Literal["not_started", "running", "ended", "undated"]
 
 # The strip of an invoice's date: the plan is in its middle, with a margin at each side for dates outside the plan.
@@ -31,6 +33,13 @@ def plan_progress(start: date | None, end: date | None, today: date) -> PlanProg
         return PlanProgress("running" if start else "undated", None, None)
     percent = round(100 * (today - start).days / ((end - start).days + 1)) if start else None
     return PlanProgress("running", percent, (end - today).days)
+
+
+def describe_exit(exit_date: date | None, today: date) -> str:
+    """When an inactive participant left, such as `Left 5 Jan 2026`."""
+    if exit_date is None:
+        return "Left, no exit date"
+    return f"{'Left' if exit_date <= today else 'Leaves'} {format_date(exit_date)}"
 
 
 def age_on(birth: date, today: date) -> int | None:

@@ -1,14 +1,18 @@
 """Values of a participant that are accepted but probably wrong. The console and imports show them before saving."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Protocol
+from uuid import UUID
 
+from plankeeper.exit_reasons.schemas import ExitReason
+from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
 
 NUMBER_START = "43"  # of the NDIS numbers of participants
 FIRST_BIRTH_YEAR = 1900
+MAX_NAMED_REASONS = 5  # in the message about an exit reason
 
 
 class PlausibleFields(Protocol):
@@ -77,3 +81,31 @@ def _find_implausible_plan(participant: PlausibleFields) -> Iterator[Implausible
     if participant.date_ceased and participant.status != "Inactive":
         message = f"is {participant.status}, although the participant has an exit date"
         yield Implausible("status", message)
+
+
+def find_incomplete_exit(participant: ParticipantRow) -> Iterator[Implausible]:
+    """What is missing on a participant who has left. Imports accept it: other systems seldom know it."""
+    if participant.status != "Inactive":
+        return
+    if participant.date_ceased is None:
+        yield Implausible("date_ceased", "is missing, although the participant is Inactive")
+    if participant.exit_reason_category_id is None and not (participant.reason_for_leaving or "").strip():
+        yield Implausible("exit_reason_category_id", "is missing, although the participant is Inactive")
+
+
+def find_contradictory_reason(participant: ParticipantRow, reasons: Mapping[UUID, ExitReason]) -> Iterator[Implausible]:
+    """A specific exit reason that belongs to another exit reason than the participant's. The message says what fits."""
+    category_id = participant.exit_reason_category_id
+    specific = reasons.get(participant.exit_reason_subcategory_id or UUID(int=0))
+    if specific is None or (specific.parent_id == category_id and category_id is not None):
+        return
+    parent, category = (reasons.get(each) if each else None for each in (specific.parent_id, category_id))
+    message = f"“{specific.name}” belongs to “{parent.name}”" if parent else f"“{specific.name}” belongs elsewhere"
+    if category:
+        names = [f"“{each.name}”" for each in reasons.values() if each.parent_id == category.id]
+        shown = ", ".join(names[:MAX_NAMED_REASONS]) + (" or another one" if len(names) > MAX_NAMED_REASONS else "")
+        advice = f"choose {shown}, or leave it empty" if names else "leave it empty"
+        message += f", not to “{category.name}”. For “{category.name}”, {advice}"
+    else:
+        message += ", but no exit reason is chosen"
+    yield Implausible("exit_reason_subcategory_id", message)

@@ -47,8 +47,8 @@ PARTICIPANT = {
 NUMBERS = {"invoices": 1, "open_warnings": 1, "plan_invoices": 1, "plan_total": 1, "team_members": 1}
 PARTICIPANT_HEADER = {
     "participant": PARTICIPANT, "name": TEXT, "page_url": "/console", "has_scheme_number": False, "age": 1,
-    "progress": {"state": "undated", "percent": None, "days": None}, "contact": None, "contact_name": None,
-    "numbers": NUMBERS,
+    "progress": {"state": "undated", "percent": None, "days": None}, "exit_text": None, "contact": None,
+    "contact_name": None, "numbers": NUMBERS,
 }  # fmt: skip
 LISTED_INVOICE = {
     "id": "1", "pm_provider_id": "2", "participant_id": None, "is_deleted": True, "total": None,

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from plankeeper.console.plan_dates import PlanProgress, age_on, plan_progress, strip_position
+from plankeeper.console.plan_dates import PlanProgress, age_on, describe_exit, plan_progress, strip_position
 
 START, END = date(2026, 7, 1), date(2027, 6, 30)
 
@@ -27,6 +27,18 @@ START, END = date(2026, 7, 1), date(2027, 6, 30)
 )
 def test_the_progress_of_a_plan(start: date | None, end: date | None, today: date, expected: PlanProgress) -> None:
     assert plan_progress(start, end, today) == expected
+
+
+@pytest.mark.parametrize(
+    "exit_date,text",
+    [
+        (START, "Left 1 Jul 2026"),
+        (START + timedelta(days=1), "Leaves 2 Jul 2026"),
+        (None, "Left, no exit date"),
+    ],
+)
+def test_an_exit_is_described_by_its_date(exit_date: date | None, text: str) -> None:
+    assert describe_exit(exit_date, START) == text
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ from plankeeper.console.forms import without_spaces
 from plankeeper.console.names import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL, get_or_404
 from plankeeper.console.participant_choices import form_choices
+from plankeeper.console.participant_context import describe_open_invoices
 from plankeeper.console.participant_forms import (
     SECTIONS,
     empty_form,
     empty_row,
+    fields_to_save,
     find_implausible_changes,
     find_missing_identity,
     participant_form,
@@ -85,6 +87,8 @@ def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]
             "tabs": [(f"{page_url}/edit/{each}", section.title, None) for each, section in SECTIONS.items()],
             **edit_context(request, ParticipantUpdate, current),
         }
+        if name == "exit":
+            context["open_invoices"] = await describe_open_invoices(request, participant_id)
         return HtmlPage("participant_edit.html", {**context, **await form_choices(request, participant)})
 
     return edit
@@ -96,12 +100,11 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
     async def update(request: FormRequest, participant_id: UUID) -> Redirect:
         [before] = await store.select_for_update(request.tx, request.plan_manager_id, [participant_id]) or [None]
         participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
-        section = SECTIONS[name]
         current = participant_form(participant)
-        require_unchanged(request, select_fields(current, section.fields))
+        require_unchanged(request, select_fields(current, SECTIONS[name].fields))
         form, manager_errors = await read_account_manager(request, participant)
         form = without_spaces(form, "participant_number", current, is_scheme_number)
-        change, errors = find_changes(ParticipantUpdate, form, current, section.fields)
+        change, errors = find_changes(ParticipantUpdate, form, current, fields_to_save(name, form))
         errors += manager_errors
         after = apply_patch(change, or_404(before))
         if name == "person":

@@ -1,5 +1,6 @@
 // Forms: the focus goes to the error summary where the browser ignores autofocus, leaving a page with changes that are
-// not saved asks first, and permissions fit the choice of access. Forms work without this.
+// not saved asks first, permissions fit the choice of access, and the specific exit reasons are those of the exit
+// reason. Forms work without this.
 const summary = document.querySelector(".summary[autofocus]");
 if (summary) summary.focus();
 
@@ -14,4 +15,16 @@ for (const choice of document.querySelectorAll("input[type=radio][name=access]")
   const boxes = [...choice.form.querySelectorAll("input[name=permissions]")];
   choice.addEventListener("change", () => { if (choice.value === "none") for (const box of boxes) box.checked = false; });
   if (choice.value === "some") for (const box of boxes) box.addEventListener("change", () => { if (box.checked) choice.checked = true; });
+}
+
+const reason = document.querySelector("select[name=exit_reason_category_id]");
+if (reason) {
+  const specific = reason.form.elements.exit_reason_subcategory_id, [unset, ...groups] = specific.children;
+  const offer = () => {
+    const { value } = specific;
+    specific.replaceChildren(unset, ...groups.filter((each) => each.label === reason.selectedOptions[0].textContent || value && each.querySelector(":checked")));
+    specific.value = value;
+  };
+  reason.addEventListener("change", () => { specific.value = ""; offer(); });
+  offer();
 }
