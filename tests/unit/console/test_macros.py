@@ -222,7 +222,6 @@ CALLS: dict[str, dict[str, Any]] = {
         "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],
         "invitations": [{"email": TEXT, "role": TEXT}],
     },
-    "macros/participant.html email_link": {"email": TEXT},
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
