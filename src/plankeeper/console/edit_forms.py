@@ -4,16 +4,19 @@ import hashlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 from msgspec import UNSET, Struct
 
 from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
+from plankeeper.console.event_changes import members_of
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.errors import constraint_violation
+from plankeeper.events import history_store
+from plankeeper.events.schemas import HistoryEvent
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.parsing import unwrap_type
@@ -23,6 +26,8 @@ from plankeeper.http.validation import known_fields, validate
 S = TypeVar("S", bound=Struct)
 
 VERSION_FIELD = "was"  # the hidden field with the version of the record that the form was filled with
+
+MAX_EVENTS = 50  # of the record, in which the changes of a conflict are looked up
 
 
 class EditConflictError(ApiError):
@@ -140,19 +145,39 @@ def _convert_text(kind: type[Any], text: str) -> object:
     return int(text) if kind is int and text.isdecimal() and len(text) < 10 else text or None
 
 
-def edit_context(request: PageRequest, struct_type: type[Struct], current: Form) -> dict[str, Any]:
+class Conflict(NamedTuple):
+    """The saved value of a field that the submitted form has another value of, and the event that saved it."""
+
+    value: str
+    event: HistoryEvent | None
+
+
+async def edit_context(
+    request: PageRequest, struct_type: type[Struct], current: Form, resource: tuple[str, object]
+) -> dict[str, Any]:
     """The context of an edit page: the submitted form or else the record, its version, and what changed in between.
 
-    `current` has the fields of the form: all of the record, or a part of them.
+    `current` has the fields of the form: all of the record, or a part of them. `resource` is the record's kind and id.
     """
     form, version = request.form or current, version_of(current)
     is_outdated = bool(request.form) and request.form.text(VERSION_FIELD) != version
-    conflicts = {
+    values = {
         name: ", ".join(date_input(each) if kind is date else each for each in current.getlist(name))
         for name, kind in _kinds(struct_type).items()
         if is_outdated and _differs(form, current, name, kind)
     }
+    events = await _latest_updates(request, *resource) if values else {}
+    # Events name the record that a form has the id of.
+    conflicts = {name: Conflict(value, events.get(name.removesuffix("_id"))) for name, value in values.items()}
     return {"form": form, "version": version, "conflicts": conflicts}
+
+
+async def _latest_updates(request: PageRequest, kind: str, id_: object) -> dict[str, HistoryEvent]:
+    """The latest event that changed a field, by the field, among the latest events of a record."""
+    events = await history_store.list_of_resources(
+        request.db, request.plan_manager_id, [str(id_)], None, kind, MAX_EVENTS
+    )
+    return {name: event for event in reversed(events) for name in members_of(event.previous)}
 
 
 def _kinds(struct_type: type[Struct]) -> dict[str, type[Any]]:

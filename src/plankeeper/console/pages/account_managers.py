@@ -68,14 +68,10 @@ async def create(request: FormRequest) -> Redirect:
 async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
     operator = request.settings.operator_name
     manager = or_404(await store.get_visible(request.db, request.plan_manager_id, account_manager_id, operator))
-    return HtmlPage(
-        "account_manager_edit.html",
-        {
-            "manager": manager,
-            "reassign_url": _reassign_url(manager.id),
-            **edit_context(request, AccountManagerCreate, form_from(AccountManagerCreate, manager)),
-        },
-    )
+    current = form_from(AccountManagerCreate, manager)
+    context = await edit_context(request, AccountManagerCreate, current, ("account_manager", account_manager_id))
+    context |= {"manager": manager, "reassign_url": _reassign_url(manager.id)}
+    return HtmlPage("account_manager_edit.html", context)
 
 
 @pages.post("/account-managers/{account_manager_id}/edit", role="manager", on_error=edit)

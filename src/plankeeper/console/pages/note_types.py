@@ -39,10 +39,9 @@ async def create(request: FormRequest) -> Redirect:
 @pages.get("/note-types/{note_type_id}/edit", role="manager")
 async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
     note_type = await get_or_404(request, note_type_id)
-    return HtmlPage(
-        "note_type_edit.html",
-        {"note_type": note_type, **edit_context(request, NoteTypeUpdate, form_from(NoteTypeUpdate, note_type))},
-    )
+    current = form_from(NoteTypeUpdate, note_type)
+    context = await edit_context(request, NoteTypeUpdate, current, ("note_type", note_type.id))
+    return HtmlPage("note_type_edit.html", {"note_type": note_type, **context})
 
 
 @pages.post("/note-types/{note_type_id}/edit", role="manager", on_error=edit)

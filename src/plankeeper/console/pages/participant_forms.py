@@ -85,7 +85,7 @@ def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]
             "parts": [name],
             "title": SECTIONS[name].title,
             "tabs": [(f"{page_url}/edit/{each}", section.title, None) for each, section in SECTIONS.items()],
-            **edit_context(request, ParticipantUpdate, current),
+            **await edit_context(request, ParticipantUpdate, current, ("participant", participant_id)),
         }
         if name == "exit":
             context["open_invoices"] = await describe_open_invoices(request, participant_id)

@@ -53,10 +53,8 @@ async def create(request: FormRequest) -> Redirect:
 @pages.get("/providers/{provider_id}/edit", role="manager")
 async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
     provider = await get_or_404(request, provider_id)
-    return HtmlPage(
-        "provider_edit.html",
-        {"provider": provider, **edit_context(request, ProviderUpdate, provider_form(provider)), **CHOICES},
-    )
+    context = await edit_context(request, ProviderUpdate, provider_form(provider), ("provider", provider_id))
+    return HtmlPage("provider_edit.html", {"provider": provider, **context, **CHOICES})
 
 
 @pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)

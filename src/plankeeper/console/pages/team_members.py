@@ -65,7 +65,9 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
     context = await member_context(request, participant_id, team_member_id)
     member: TeamMember = context["member"]
     context |= await form_context(request, participant_id, member)
-    return HtmlPage("team_member_edit.html", context | edit_context(request, TeamMemberUpdate, member_form(member)))
+    resource = ("team_member", team_member_id)
+    context |= await edit_context(request, TeamMemberUpdate, member_form(member), resource)
+    return HtmlPage("team_member_edit.html", context)
 
 
 @pages.post(TEAM_PATH + "/{team_member_id}/edit", role="manager", on_error=edit)

@@ -1,0 +1,59 @@
+"""Forms of records that someone else has changed say who changed what, and when."""
+
+import re
+from html import escape
+from itertools import count
+
+from support.client import Client
+from support.console import Browser, main_text
+from support.factories import PAGES, route_name, seed_plan_manager
+from support.form_helpers import form_fields
+from support.server import RunningServer
+
+# A page changes the first of these that it has.
+CHANGES = {
+    "first_name": "Changed",
+    "entity_name": "Changed",
+    "note_type": "Changed",
+    "phone_number": "0491 571 266",
+    "city": "Changed",
+    "plan_end_date": "31/12/2031",
+    "account_manager_id": "",
+    "reason_for_leaving": "Changed",
+}
+
+
+def test_every_edit_form_says_who_saved_another_value_and_when(server: RunningServer) -> None:
+    numbers = count()
+    seeded = seed_plan_manager(server, lambda name: f"{name} {next(numbers)}")
+    owner = escape(re.escape(seeded.texts["account.owner_name"]))
+    browser, found = seeded.browser(), dict[str, list[bool]]()
+    for each in PAGES:
+        path = seeded.path(each)
+        if each.method != "GET" or 'name="was"' not in (browser.get(path).text if "/edit" in path else ""):
+            continue
+        before = form_fields(browser, path)
+        name, value = next((name, value) for name, value in CHANGES.items() if name in before)
+        saved = browser.submit(path, before | {name: value})
+        assert saved.status_code == 303, (path, main_text(saved.text))
+        late = browser.submit(path, before)
+        assert late.status_code == 409, path
+        conflicts = re.findall(r"<li>(?:(?!</li>).)*</li>", late.text.partition("Saved by someone else")[2])
+        found[route_name(each)] = [bool(re.search(rf"\(changed by {owner} <time ", conflict)) for conflict in conflicts]
+    browser.http.close()
+    seeded.client.http.close()
+    assert len(found) >= 10
+    assert found == {name: [True] for name in found}
+
+
+def test_a_conflict_names_the_latest_change_of_each_field(owner: Browser, client: Client) -> None:
+    provider = client.create("/providers", {"entity_name": "Bright Care"})["id"]
+    path = f"/console/providers/{provider}/edit"
+    form = form_fields(owner, path)
+    assert owner.submit(path, form | {"postcode": "7000"}).status_code == 303
+    assert owner.submit(path, form_fields(owner, path) | {"city": "Burnie"}).status_code == 303
+    client.put(f"/providers/{provider}", {"postcode": "7320"})
+    page = main_text(owner.submit(path, form | {"entity_name": "Brighter Care"}).text)
+    for conflict in ("Postcode: 7320 (changed by test ", "Suburb: Burnie (changed by Robin Hale "):
+        assert conflict in page
+    assert ("Name: Bright Care" in page, "Name: Bright Care (changed" in page) == (True, False)  # only here
