@@ -148,3 +148,25 @@ def test_a_text_that_is_cut_off_has_a_title(console: Any, server: RunningServer)
     console.evaluate("document.querySelector('.rows td.lead a').textContent = 'Banksia Support '.repeat(20)")
     console.locator(".rows td.lead").first.hover()
     assert console.locator(".rows td.lead").first.get_attribute("title") == ("Banksia Support " * 20).strip()
+
+
+@pytest.mark.parametrize("field", ["[data-search-field]", "#participant", ".palette input"])
+def test_the_number_of_suggestions_is_announced(console: Any, client: Client, field: str) -> None:
+    for name in ("Banksia", "Banksiadale"):
+        client.create("/participants", {"first_name": name})
+    console.goto("/console/activity")
+    if field == ".palette input":
+        console.keyboard.press("Control+k")
+    if field == "#participant":
+        console.locator("summary", has_text="Filter").click()
+    region = console.locator(f"{field} ~ [aria-live=polite]")
+    assert region.inner_text() == ""
+    count = 2 if field == "#participant" else 3  # and the provider
+    announcements = {"banksia": f"{count} results", "zzzz": "No results", "banksiadale": "1 result"}
+    for text, announced in announcements.items():
+        console.locator(field).fill(text)
+        region.filter(has_text=announced).wait_for()
+        assert region.inner_text() == announced
+    console.route("**/console/search/suggest*", lambda route: route.abort())
+    console.locator(field).fill("zzzz")
+    console.wait_for_function("each => each.textContent === ''", arg=region.element_handle())

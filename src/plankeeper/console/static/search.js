@@ -6,10 +6,15 @@ const PAGES = [
   ["Providers", "/console/providers"], ["Activity", "/console/activity"], ["Settings", "/console/settings"],
 ];
 
-// A combobox: `load` returns groups of options for a text, and `choose` is called with the one that is chosen.
+// A combobox: `load` returns groups of options for a text, nothing if they can't be loaded, and `choose` is called with the one
+// that is chosen.
 function combobox(input, list, load, choose) {
   let options = [], active = -1, timer, latest = 0;
+  const announced = document.createElement("p"); // screen readers read it whenever its text changes
 
+  announced.ariaLive = "polite";
+  announced.className = "unseen";
+  list.after(announced);
   list.role = "listbox";
   list.id = `${input.id}-suggestions`;
   list.className = "suggestions";
@@ -24,6 +29,7 @@ function combobox(input, list, load, choose) {
     active = -1;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
+    announced.textContent = "";
   }
 
   function activate(index) {
@@ -36,7 +42,7 @@ function combobox(input, list, load, choose) {
     input.setAttribute("aria-activedescendant", option.element.id);
   }
 
-  function show(groups) {
+  function show(groups = []) {
     options = [];
     list.replaceChildren(...groups.map(({ heading, results, all }) => {
       const group = document.createElement("div"), label = document.createElement("div");
@@ -67,9 +73,18 @@ function combobox(input, list, load, choose) {
     input.setAttribute("aria-expanded", String(!list.hidden));
   }
 
+  function announce(groups) {
+    const count = groups.reduce((sum, { results }) => sum + results.length, 0);
+    const more = groups.some(({ all }) => all) ? ", and more" : "";
+    announced.textContent = count ? `${count} result${count === 1 ? "" : "s"}${more}` : "No results";
+  }
+
   async function update() {
-    const number = ++latest, groups = await load(input.value.trim());
-    if (number === latest && document.activeElement === input) show(groups);
+    const number = ++latest, text = input.value.trim(), groups = await load(text);
+    if (number !== latest || document.activeElement !== input) return;
+    show(groups);
+    if (text && groups) announce(groups);
+    else announced.textContent = "";
   }
 
   input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(update, DELAY); });
@@ -104,7 +119,7 @@ async function request(parameters) {
   }
 }
 
-const loadRecords = async (text) => (text ? (await request({ q: text })).groups ?? [] : []);
+const loadRecords = async (text) => (text ? (await request({ q: text })).groups : []);
 const visit = ({ url }) => { location.href = url; };
 
 const field = document.querySelector("[data-search-field]");
@@ -117,8 +132,8 @@ if (field) {
 for (const picker of document.querySelectorAll("[data-picker]")) {
   const [input, id] = picker.querySelectorAll("input"), list = document.createElement("div");
   const load = async (text) => {
-    const { candidates = [] } = text ? await request({ q: text, kind: picker.dataset.picker }) : {};
-    return [{ heading: "", results: candidates.map((each) => ({ ...each, title: each.label })) }];
+    const { candidates } = text ? await request({ q: text, kind: picker.dataset.picker }) : { candidates: [] };
+    return candidates && [{ heading: "", results: candidates.map((each) => ({ ...each, title: each.label })) }];
   };
   input.after(list);
   input.addEventListener("input", () => { id.value = ""; });
@@ -146,7 +161,8 @@ function openPalette() {
   const load = async (text) => {
     const words = text.toLowerCase().split(/\s+/);
     const results = places.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)));
-    return [...(results.length ? [{ heading: "Go to", results }] : []), ...await loadRecords(text)];
+    const pages = results.length ? [{ heading: "Go to", results }] : [], records = await loadRecords(text);
+    return records || results.length ? [...pages, ...records ?? []] : undefined;
   };
   const update = combobox(input, list, load, visit);
   dialog.addEventListener("close", () => dialog.remove());
