@@ -5,15 +5,15 @@ if (bar) {
   const boxes = [...document.querySelectorAll("tbody input[name=id]")];
   const all = document.querySelector("[data-select-all]");
   const count = bar.querySelector("[data-count]");
-  const rest = bar.querySelector("[data-all-matching]"); // on the other pages: offered once this one is selected
-  const matching = bar.querySelector("[name=all]");
+  const matching = bar.querySelector("[name=all]"); // also on the other pages
+  const limit = bar.querySelector("[data-limit]"); // instead, where more match than can be changed at once
 
   const update = () => {
     const selected = boxes.filter((each) => each.checked);
     for (const each of boxes) each.closest("tr").setAttribute("aria-selected", each.checked);
     bar.hidden = selected.length === 0;
     all.checked = selected.length === boxes.length;
-    if (rest) rest.hidden = !all.checked;
+    if (limit) limit.hidden = !all.checked;
     if (matching) matching.checked &&= all.checked;
     count.textContent = matching?.checked ? `All ${matching.dataset.total} selected` : `${selected.length} selected`;
     all.indeterminate = selected.length > 0 && !all.checked;
@@ -25,7 +25,10 @@ if (bar) {
     update();
   });
   for (const each of boxes) each.addEventListener("change", update);
-  matching?.addEventListener("change", update);
+  matching?.addEventListener("change", () => {
+    if (matching.checked) for (const each of boxes) each.checked = true;
+    update();
+  });
   // The address of the next page then doesn't need the rows of this one.
   bar.closest("form").addEventListener("formdata", ({ formData }) => formData.has("all") && formData.delete("id"));
   bar.querySelector("[type=reset]").hidden = false;
