@@ -262,7 +262,11 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
     "macros/records.html abn": {"value": TEXT, "is_valid": False},
     "macros/records.html status_tag": {"value": TEXT},
-    "macros/records.html csrf_and_version": {"csrf": TEXT, "version": TEXT, "conflicts": {"first_name": TEXT}},
+    "macros/records.html csrf_and_version": {
+        "csrf": TEXT,
+        "version": TEXT,
+        "conflicts": {"first_name": {"value": TEXT, "event": EVENT}},
+    },
     "macros/imports.html outcome_filters": {
         "path": "/console/imports/1",
         "filters": {"created": [TEXT, 1]},
