@@ -2,14 +2,18 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from browser.screenshots import PICTURES
 from plankeeper.console import templating
+from plankeeper.console.labels import humanize
 from plankeeper.console.routing import PageRoute
+from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus
+from plankeeper.participants.schemas import Status
 from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
-from support.pages import PROJECT, heading_anchors, text_of
+from support.pages import PROJECT, heading_anchors, section, table_rows, text_of
 
 SCREENSHOTS = PROJECT / "docs/console"
 MAX_SCREENSHOTS, MAX_SCREENSHOT_BYTES = 24, 2_000_000  # together: each new version adds as much to the history
@@ -32,6 +36,22 @@ def test_help_leads_to_a_part_of_the_guide_for_every_section_of_the_console() ->
     assert {"participants", "settings", "account"} < sections
     assert set(templating.HELP_ANCHORS) == sections
     assert set(templating.HELP_ANCHORS.values()) <= heading_anchors("docs/console.md")
+
+
+def test_links_to_the_documentation_open_a_new_tab_and_say_so() -> None:
+    templates = Path(templating.__file__).with_name("templates").rglob("*.html")
+    links = [
+        link for each in templates for link in re.findall(r'<a [^>]*href="/docs.*?</a>', each.read_text(), re.DOTALL)
+    ]
+    assert len(links) >= 6
+    assert [each for each in links if 'target="_blank"' not in each or "(new tab)" not in each] == []
+
+
+def test_the_guide_explains_every_status() -> None:
+    known = {"claim": ClaimStatus, "approval": ApprovalStatus, "participant": Status}
+    expected = [(of, humanize(each)) for of, type_ in known.items() for each in get_args(get_args(type_)[0])]
+    rows = table_rows(section("docs/console.md", "Statuses"))
+    assert [(of, status) for of, status, _ in rows] == expected
 
 
 def test_the_guide_has_the_keys_of_the_console() -> None:
