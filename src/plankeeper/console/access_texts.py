@@ -94,7 +94,7 @@ class AccessNames:
         return ", ".join(self._name(each) for each in ids)
 
     def _name(self, id_: UUID) -> str:
-        return self.names.get(id_) or str(id_)
+        return self.names.get(id_) or "(deleted)"
 
 
 def is_whole_range(record: AccessRecord) -> bool:

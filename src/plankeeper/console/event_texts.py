@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.event_changes import FieldChange, field_changes, members_of, resource_name, without_technical
 from plankeeper.console.formatting import format_money
-from plankeeper.console.labels import humanize
+from plankeeper.console.labels import humanize, program_name
 from plankeeper.events.event_types import VERBS
 from plankeeper.events.schemas import Event
+from plankeeper.http.context import ActorKind
 from plankeeper.invoices.warnings import WARNINGS
 
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
@@ -52,6 +53,11 @@ def event_title(type_: str) -> str:
         return _TITLES[type_]
     kind, _, verb = type_.partition(".")
     return humanize(f"{kind} {verb if kind in _CREATED_BY_PEOPLE else _VERBS.get(verb, verb)}")
+
+
+def actor_name(name: str | None, kind: ActorKind) -> str:
+    """The name of who made a change."""
+    return program_name(name or "") if kind == "system" else name or humanize(kind)
 
 
 def type_groups() -> dict[str, dict[str, str]]:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.formatting import format_date, format_datetime, format_decimal, format_money
 from plankeeper.console.labels import humanize
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.invoices.schemas import Amount, InvoiceWithLines, LineItem
 
 NOTHING = "—"
@@ -62,7 +63,7 @@ def _values(invoice: InvoiceWithLines, names: Mapping[UUID, str | None], zone: Z
     participant = invoice.participant_id
     return {
         "Invoice date": format_date(invoice.invoice_date) if invoice.invoice_date else NOTHING,
-        "Participant": (names.get(participant) or str(participant)) if participant else NOTHING,
+        "Participant": (names.get(participant) or "No name") if participant else NOTHING,
         "Subtotal": _money(invoice.subtotal),
         "Tax": _money(invoice.tax),
         "Total": _money(invoice.total),
@@ -87,5 +88,7 @@ def _money(value: Amount) -> str:
 
 
 def file_name(key: str | None) -> str | None:
-    """The name of a document's file, the last part of its key; null without one."""
-    return (key or "").rstrip("/").rpartition("/")[2] or key or None
+    """The name of a document's file, the last part of its key, or its kind if the name is an ID; null without one."""
+    name = (key or "").rstrip("/").rpartition("/")[2] or key or None
+    stem, _, suffix = (name or "").partition(".")
+    return f"{suffix.upper()} file".lstrip() if parse_uuid(stem) else name

@@ -16,13 +16,14 @@ from plankeeper.console.formatting import (
     format_ndis_number,
     format_phone,
 )
-from plankeeper.console.labels import humanize
+from plankeeper.console.labels import humanize, program_name
 from plankeeper.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"
 # Ids and other members that only programs need: pages show them under "Technical details".
 TECHNICAL_MEMBERS = (
     *("id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id"),
+    *("plan_managers", "original_id", "created_by_account_id"),
     *("account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal"),
 )
 _DATE_MEMBERS = ("date_of_birth", "date_ceased")
@@ -33,6 +34,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 _PAYLOADS = {"thin": "Event and resource ID only", "full": "Full resource"}  # of webhooks
 _TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
+    "created_by": program_name,
     "payload": lambda text: _PAYLOADS.get(text, text),
     "participant_number": format_ndis_number,
     "abn": format_abn,

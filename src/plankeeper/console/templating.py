@@ -13,9 +13,9 @@ from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
 from plankeeper.console.dates import date_input
 from plankeeper.console.error_summary import has_id, sort_by_position
-from plankeeper.console.event_texts import event_title
+from plankeeper.console.event_texts import actor_name, event_title
 from plankeeper.console.formatting import formatting_filters
-from plankeeper.console.labels import error_sentence, field_label, humanize
+from plankeeper.console.labels import error_sentence, field_label, humanize, program_name
 from plankeeper.console.static_files import static_url
 from plankeeper.version import full_version
 
@@ -139,12 +139,16 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         extensions=[WithoutIndentation],
     )
 
-    env.filters |= formatting_filters(zone) | {
+    filters: dict[str, Any] = {
+        **formatting_filters(zone),
         "date_input": date_input,
         "humanize": humanize,
         "label": field_label,
+        "actor_name": actor_name,
         "event_title": event_title,
+        "program_name": program_name,
     }
+    env.filters.update(filters)
     names: dict[str, Any] = {
         "error_sentence": error_sentence,
         "has_id": has_id,

@@ -203,8 +203,8 @@ ACCESS_LOG = ListDefinition(
     sort="-at",
     empty="There are no entries yet. They appear about a second after somebody opens a participant or an invoice.",
     views=(
-        BuiltInView("By people", {"actor": "user"}),
-        BuiltInView("By API keys", {"actor": "api_key"}),
+        BuiltInView("Read by people", {"actor": "user"}),
+        BuiltInView("Read by the API", {"actor": "api_key"}),
         BuiltInView("Today", {"date": "today"}),
     ),
     load_names=load_names,

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from plankeeper.console.activity_events import ActivitySource, ShownGroup
 from plankeeper.console.event_changes import field_changes, resource_name, without_technical
-from plankeeper.console.event_texts import event_title, type_groups
+from plankeeper.console.event_texts import actor_name, event_title, type_groups
 from plankeeper.console.labels import humanize
 from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
@@ -49,7 +49,7 @@ def _changed_fields(event: HistoryEvent, names: Names) -> str | None:
 
 
 def _actor(event: HistoryEvent, _names: Names) -> str:
-    return event.actor.name or humanize(event.actor.kind)
+    return actor_name(event.actor.name, event.actor.kind)
 
 
 def _actor_kind(event: HistoryEvent, _names: Names) -> str:
