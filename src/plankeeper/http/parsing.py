@@ -186,14 +186,16 @@ class BodyParser(Generic[S]):
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
         _require_few_values(body)
+        has_nul = b"\\u0000" in body
         try:
-            if b"\\u0000" not in body:
+            if not has_nul:
                 return self._decoder.decode(body), {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation):
             pass
         document = parse_json_object(body)
         returned = take_returned_members(document, readable, known_fields(self._struct_type)) if readable else {}
-        parsed, errors = validate(self._struct_type, _with_whole_numbers(document), suggests=suggests)
+        document = _with_whole_numbers(document)
+        parsed, errors = validate(self._struct_type, document, suggests=suggests, has_nul=has_nul)
         if parsed is None:
             raise ValidationError(*(FieldError(each.field or BODY, each.message) for each in errors))
         return parsed, returned
@@ -203,6 +205,9 @@ def _require_few_values(body: bytes) -> None:
     """Raise ValidationError for a text that decoding would take long for."""
     if len(body) <= MAX_SEPARATORS or not _has_many_values(body):
         return
+    # A quote before a colon ends a name or begins a text, unless it is within a text.
+    if body.count(b'":') - body.count(rb"\":") > MAX_FIELDS:
+        raise _too_many_values()
     # What is within texts doesn't count. They stand between quotes that aren't escaped.
     body = body.replace(rb"\\", b"").replace(rb"\"", b"")
     if body.count(b'"') > 2 * MAX_SEPARATORS or _has_many_values(b'"'.join(body.split(b'"')[::2])):
@@ -252,7 +257,8 @@ def _decoding_error(error: Exception, body: bytes) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     # msgspec takes it for the end of the body. The search is slow, so it ends before the end of a long body.
-    if surrogate := _LONE_SURROGATE.search(body, 0, MAX_SEARCHED):
+    may_have_one = "truncated" in str(error) or "surrogate" in str(error)
+    if may_have_one and (surrogate := _LONE_SURROGATE.search(body, 0, MAX_SEARCHED)):
         return f"the escape {(surrogate[1] or surrogate[2]).decode()} is half of a surrogate pair"
     return str(error).lower()
 

@@ -38,14 +38,15 @@ _TYPE_NAMES = {
 
 
 def validate(
-    struct_type: type[S], values: Mapping[str, Any], *, suggests: bool = True
+    struct_type: type[S], values: Mapping[str, Any], *, suggests: bool = True, has_nul: bool = True
 ) -> tuple[S | None, list[FieldError]]:
     """`values` as a `struct_type`, or its errors, at most MAX_ERRORS.
 
     Validates single fields only if the whole conversion fails. An object with too many unknown fields has one error
-    without a field. With `suggests`, the errors of a few unknown fields name similar ones.
+    without a field. With `suggests`, the errors of a few unknown fields name similar ones. Without `has_nul`, no text
+    contains U+0000: to look for it in all values takes longest.
     """
-    parsed = _convert(struct_type, values)
+    parsed = _convert(struct_type, values, has_nul=has_nul)
     if parsed is not None:
         return parsed, []
     known = known_fields(struct_type)
@@ -58,7 +59,7 @@ def validate(
     errors = [_unknown_field_error(name, struct_type, suggests=suggests) for name in unknown[:MAX_ERRORS]]
     for name, field in known.items():
         if name in values:
-            errors += _field_errors(name, field.type, values[name])
+            errors += _field_errors(name, field.type, values[name], has_nul=has_nul)
         elif field.required:
             errors.append(FieldError(name, "is required"))
     if errors:
@@ -66,12 +67,14 @@ def validate(
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
 
 
-def _field_errors(name: str, kind: Any, value: Any) -> list[FieldError]:
+def _field_errors(name: str, kind: Any, value: Any, *, has_nul: bool) -> list[FieldError]:
     item_type = _item_struct(kind)
-    has_wrong_length = (validation_error(kind, value) or "").endswith("items long")
-    if item_type is None or not isinstance(value, list) or has_wrong_length:
-        return [FieldError(*_locate(name, message)) for message in validation_errors(kind, value)]
-    return list(islice(_item_errors(name, item_type, cast("list[Any]", value)), MAX_ERRORS))
+    if item_type and isinstance(value, list):
+        has_wrong_length = (validation_error(kind, value, has_nul=has_nul) or "").endswith("items long")
+        if not has_wrong_length:
+            errors = _item_errors(name, item_type, cast("list[Any]", value), has_nul=has_nul)
+            return list(islice(errors, MAX_ERRORS))
+    return [FieldError(*_locate(name, message)) for message in validation_errors(kind, value, has_nul=has_nul)]
 
 
 def _item_struct(kind: Any) -> type[Struct] | None:
@@ -82,22 +85,24 @@ def _item_struct(kind: Any) -> type[Struct] | None:
     return next((found for part in get_args(kind) if (found := _item_struct(part))), None)
 
 
-def _item_errors(name: str, item_type: type[Struct], items: list[Any]) -> Iterator[FieldError]:
+def _item_errors(name: str, item_type: type[Struct], items: list[Any], *, has_nul: bool) -> Iterator[FieldError]:
     """All errors of a list of objects, each with the index of its item."""
     count = 0
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             count += 1
-            yield FieldError(f"{name}[{index}]", validation_error(item_type, item) or "must be an object")
+            error = validation_error(item_type, item, has_nul=has_nul)
+            yield FieldError(f"{name}[{index}]", error or "must be an object")
             continue
-        _, errors = validate(item_type, cast("dict[str, Any]", item), suggests=count < MAX_SUGGESTIONS)
+        members = cast("dict[str, Any]", item)
+        _, errors = validate(item_type, members, suggests=count < MAX_SUGGESTIONS, has_nul=has_nul)
         count += len(errors)
         for error in errors:
             yield FieldError(f"{name}[{index}].{error.field}".rstrip("."), error.message)
 
 
-def _convert(struct_type: type[S], values: Mapping[str, Any]) -> S | None:
-    if _contains_nul(values):
+def _convert(struct_type: type[S], values: Mapping[str, Any], *, has_nul: bool) -> S | None:
+    if has_nul and _contains_nul(values):
         return None
     try:
         parsed = msgspec.convert(values, struct_type, dec_hook=decode_custom_type)
@@ -122,21 +127,21 @@ def known_fields(struct_type: type[Struct]) -> Mapping[str, FieldInfo]:
     return {field.encode_name: field for field in fields(struct_type)}
 
 
-def validation_errors(kind: Any, value: Any) -> list[str]:
+def validation_errors(kind: Any, value: Any, *, has_nul: bool = True) -> list[str]:
     """The error of a value, or the errors of a list's items (at most 100)."""
-    message = validation_error(kind, value)
+    message = validation_error(kind, value, has_nul=has_nul)
     if not message or " - at `$[" not in message:
         return [message] if message else []
-    item_messages = ((index, validation_error(kind, [item])) for index, item in enumerate(value))
+    item_messages = ((index, validation_error(kind, [item], has_nul=has_nul)) for index, item in enumerate(value))
     located = (
         item_message.replace("`$[0]", f"`$[{index}]", 1) for index, item_message in item_messages if item_message
     )
     return list(islice(located, MAX_ERRORS))
 
 
-def validation_error(kind: Any, value: Any) -> str | None:
+def validation_error(kind: Any, value: Any, *, has_nul: bool = True) -> str | None:
     """The error of a value, or None if it is valid."""
-    if _contains_nul(value):
+    if has_nul and _contains_nul(value):
         return "must not contain the character U+0000"
     try:
         converted = msgspec.convert(value, kind, dec_hook=decode_custom_type)
