@@ -73,7 +73,7 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
         assert text in page
     assert re.findall(r"<dt>([^<]+)</dt>", page.partition("<h2>Team")[0]) == [
         "First name", "Last name", "NDIS number", "Date of birth", "Receives statements", "Statements by post",
-        "Status", "PACE plan", "Invoices require approval", "Created at",
+        "PACE plan", "Invoices require approval", "Status", "Created at",
     ]  # fmt: skip
     nominee = page.partition('aria-label="Team member 1"')[2].partition("</section>")[0]
     assert re.findall(r"<dt>([^<]+)</dt>", nominee) == [
