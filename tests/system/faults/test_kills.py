@@ -54,7 +54,8 @@ class Service:
             for each in family if kind == "everything" else ():
                 if each.is_running():
                     each.kill()
-            _, alive = psutil.wait_procs(family, timeout=30)
+            # PostgreSQL writes a checkpoint before it ends: more than 20 seconds on a busy disk.
+            _, alive = psutil.wait_procs(family, timeout=120)
             assert not alive, alive
             self.serving.wait_for_exit()
             self.serving = ServeProcess(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
