@@ -1,4 +1,4 @@
-"""The configuration of docs/operations/clusters.md, changed for one machine: loopback addresses and free ports."""
+"""The configuration of docs/operations, changed for one machine: loopback addresses and free ports."""
 
 import re
 import socket
@@ -11,10 +11,9 @@ PORTS = (2379, 2380, 5000, 5432, 8008)  # the documented ones: two of etcd, HAPr
 
 
 def documented_file(language: str, text: str) -> str:
-    """The block of docs/operations/clusters.md that contains a text."""
-    [found] = [
-        each.text for each in blocks("docs/operations/clusters.md") if each.language == language and text in each.text
-    ]
+    """The block of the pages about installation and clusters that contains a text."""
+    pages = ("docs/operations/install.md", "docs/operations/clusters.md")
+    [found] = [each.text for page in pages for each in blocks(page) if each.language == language and text in each.text]
     return found + "\n"
 
 
