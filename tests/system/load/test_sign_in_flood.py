@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
+from plankeeper.console.csrf import mask_token
 from support.console import Browser
 from support.folder import temporary_folder
 from support.program import ServeProcess
@@ -21,6 +22,8 @@ API_PAUSE = 0.02  # seconds between two requests of an API client
 # On quiet processors it is below 2. Other work on the machine, and a short run, need the margin.
 MAX_RATIO = 6.0
 EMAIL = "demo@plankeeper.example"
+TOKEN = "x" * 43
+FORM_TOKEN = mask_token(TOKEN)
 
 
 @dataclass
@@ -39,11 +42,11 @@ def serving() -> Iterator[ServeProcess]:
 
 
 def sign_in_request(number: int) -> bytes:
-    """A sign-in from a network of its own, as a proxy passes it on. The form's token is the cookie's, as always."""
-    body = urlencode({"csrf": "x" * 43, "email": f"nobody{number}@example.com", "password": "wrong-wrong-wrong"})
+    """A sign-in from a network of its own, as a proxy passes it on. The form has a mask of the cookie's token."""
+    body = urlencode({"csrf": FORM_TOKEN, "email": f"nobody{number}@example.com", "password": "wrong-wrong-wrong"})
     lines = (
         "POST /console/sign-in HTTP/1.1", "Host: localhost", "Origin: http://localhost",
-        f"Cookie: plankeeper-form={'x' * 43}", f"X-Forwarded-For: 10.{number // 256}.{number % 256}.9",
+        f"Cookie: plankeeper-form={TOKEN}", f"X-Forwarded-For: 10.{number // 256}.{number % 256}.9",
         "Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}", "", body,
     )  # fmt: skip
     return "\r\n".join(lines).encode()
