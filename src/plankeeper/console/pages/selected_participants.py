@@ -73,7 +73,7 @@ async def _set_one(
 ) -> Outcome:
     name, url = display_name(participant), f"{PREFIX}/participants/{participant.id}"
     if current is None:
-        return Outcome(name, url, "deleted meanwhile", is_changed=False)
+        return Outcome(name, url, "deleted in the meantime", is_changed=False)
     if seen[participant.id] != current:
         return Outcome(name, url, "changed by someone else", is_changed=False)
     count, change = len(request.recorded), ParticipantUpdate(account_manager_id=manager_id)
