@@ -8,7 +8,7 @@ Also participants by date of birth and by address, and invoices by total.
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import LiteralString, TypeVar
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
@@ -30,8 +30,6 @@ from plankeeper.search.schemas import (
     ProviderMatch,
     TeamMemberMatch,
 )
-
-T = TypeVar("T")
 
 ANYTHING = "%"  # a pattern that costs nothing beside another one
 
@@ -146,25 +144,13 @@ async def fold(db: Executor, text: str) -> str:
     return await db.one(str, FOLD, " ".join(text.split()))
 
 
-async def _match_all(
-    db: Executor,
-    match_type: type[T],
-    statement: LiteralString,
-    plan_manager_id: UUID,
-    patterns: Sequence[str],
-    limit: int,
-) -> list[T]:
-    """The rows of a statement of `by_words`, which takes the first two patterns apart from the others."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(match_type, statement, plan_manager_id, first, second, others, limit)
-
-
 async def participants_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ParticipantMatch]:
     """Participants whose names and numbers match all patterns of LIKE."""
-    return await _match_all(db, ParticipantMatch, PARTICIPANTS_BY_WORDS, plan_manager_id, patterns, limit)
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_WORDS, plan_manager_id, first, second, others, limit)
 
 
 async def participants_by_key(
@@ -193,14 +179,18 @@ async def participants_by_address(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ParticipantDetailMatch]:
     """Participants whose addresses match all patterns of LIKE."""
-    return await _match_all(db, ParticipantDetailMatch, PARTICIPANTS_BY_ADDRESS, plan_manager_id, patterns, limit)
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ParticipantDetailMatch, PARTICIPANTS_BY_ADDRESS, plan_manager_id, first, second, others, limit)
 
 
 async def members_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[TeamMemberMatch]:
     """Team members whose names and numbers match all patterns of LIKE."""
-    return await _match_all(db, TeamMemberMatch, MEMBERS_BY_WORDS, plan_manager_id, patterns, limit)
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_WORDS, plan_manager_id, first, second, others, limit)
 
 
 async def members_by_key(
@@ -227,7 +217,9 @@ async def providers_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ProviderMatch]:
     """Providers whose names and numbers match all patterns of LIKE."""
-    return await _match_all(db, ProviderMatch, PROVIDERS_BY_WORDS, plan_manager_id, patterns, limit)
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ProviderMatch, PROVIDERS_BY_WORDS, plan_manager_id, first, second, others, limit)
 
 
 async def providers_by_key(
