@@ -126,7 +126,8 @@ def is_email(value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_email_domain(domain: str) -> bool:
-    return _is_valid_email(f"name@{domain}")
+    # The shortest local part: the library also limits the length of the whole address.
+    return _is_valid_email(f"a@{domain}")
 
 
 def _is_valid_email(value: str) -> bool:
