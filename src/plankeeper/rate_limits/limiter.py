@@ -68,9 +68,10 @@ class _LeaseState:
         if lease.minute < self.minute and requested_at < self.requested_at:
             return
         if lease.minute != self.minute:
-            self.remaining = self.unreported = 0
+            self.remaining = self.unreported = self.used = 0
             self.expires_at, self.resets_at = 0, math.inf
-        self.minute, self.used = lease.minute, lease.used
+        # A lease can overtake another one, and doesn't count what that one reports.
+        self.minute, self.used = lease.minute, max(self.used, lease.used)
         self.remaining += lease.lease
         self.requested_at = requested_at
         # Each query bounds the end of the minute from both sides, and the fastest one best.

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Executor
 from plankeeper.http.rate_limit import RateLimitStatus
 from plankeeper.rate_limits import limiter as limits
 from plankeeper.rate_limits import store
@@ -94,6 +94,28 @@ async def test_a_report_does_not_return_a_lease_that_a_request_waits_for(
     monkeypatch.setattr(worker, "_renew_lease", renew_and_report)
     standings = await asyncio.wait_for(hit_times(worker, name, 2, 3), 30)
     assert [each.exceeded for each in standings] == [False, False, True]
+
+
+async def test_an_overtaken_report_forgets_no_requests(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, name = LeasedRateLimiter(db), await new_subject(db)
+    exchange, is_reported, is_overtaken = store.lease, asyncio.Event(), asyncio.Event()
+
+    async def delay_reports(db: Executor, reports: Sequence[UsageReport]) -> list[Lease]:
+        leases = await exchange(db, reports)
+        if not reports[0].requested:
+            is_reported.set()
+            await is_overtaken.wait()
+        return leases
+
+    monkeypatch.setattr(store, "lease", delay_reports)
+    standings = await hit_times(worker, name, 600, 1)
+    report = asyncio.create_task(report_usage(worker, db=db))
+    await is_reported.wait()
+    standings += await hit_times(worker, name, 600, 51)  # with new leases
+    is_overtaken.set()
+    await report
+    standings += await hit_times(worker, name, 600, 1)
+    assert [each.remaining for each in standings] == list(range(599, 546, -1))
 
 
 async def test_every_worker_knows_the_total_usage(db: Database) -> None:
