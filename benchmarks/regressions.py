@@ -1,14 +1,15 @@
 """Compares the processor time of Plankeeper's requests with the bare handler's, and the ratios with recorded ones.
 
-Both are measured in turns on one machine, so a ratio depends little on the machine's speed and on its other work.
+Both are measured in turns on one core, so a ratio depends little on the machine's speed and on its other work.
 """
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -36,15 +37,23 @@ _IDLE_SECONDS = 5
 
 @dataclass(frozen=True)
 class Comparison:
-    """Microseconds of processor time for each request: the medians of all rounds."""
+    """Microseconds of processor time for each request in each round: Plankeeper's and the bare handler's."""
 
     scenario: Scenario
-    plankeeper: float
-    bare: float
+    rounds: list[tuple[float, float]]
+
+    @property
+    def plankeeper(self) -> float:
+        return median(own for own, _ in self.rounds)
+
+    @property
+    def bare(self) -> float:
+        return median(bare for _, bare in self.rounds)
 
     @property
     def ratio(self) -> float:
-        return self.plankeeper / self.bare
+        """The median of the rounds' ratios: in one round, the core is equally fast for both."""
+        return median(own / bare for own, bare in self.rounds)
 
 
 class Systems:
@@ -58,12 +67,28 @@ class Systems:
 
     def compare(self, scenario: Scenario) -> Comparison:
         """Send both the same requests in turns. The first round only warms them up."""
-        times: dict[HttpPeer, list[float]] = {self.plankeeper: [], self.bare: []}
-        for number in range(ROUNDS + 1):
-            for peer in (self.plankeeper, self.bare) if number % 2 else (self.bare, self.plankeeper):
-                times[peer].append(self._measure(peer, scenario))
-            self._sent += REQUESTS[scenario]
-        return Comparison(scenario, *(median(times[peer][1:]) for peer in (self.plankeeper, self.bare)))
+        rounds: list[tuple[float, float]] = []
+        with self._one_core():
+            for number in range(ROUNDS + 1):
+                peers = (self.plankeeper, self.bare) if number % 2 else (self.bare, self.plankeeper)
+                times = {peer: self._measure(peer, scenario) for peer in peers}
+                rounds.append((times[self.plankeeper], times[self.bare]))
+                self._sent += REQUESTS[scenario]
+        return Comparison(scenario, rounds[1:])
+
+    @contextmanager
+    def _one_core(self) -> Generator[None]:
+        """Both systems run on one core and the client on another: a busy core costs both the same."""
+        cores = sorted(os.sched_getaffinity(0))
+        for pid in self.plankeeper.pids() | self.bare.pids():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for thread in Path(f"/proc/{pid}/task").iterdir():
+                    os.sched_setaffinity(int(thread.name), cores[-1:])
+        os.sched_setaffinity(0, cores[:1])
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, cores)
 
     def _measure(self, peer: HttpPeer, scenario: Scenario) -> float:
         rows, request, count = peer.sample_rows(scenario), peer.request(scenario), REQUESTS[scenario]

@@ -1,19 +1,23 @@
 """The processor time of a request grows by no more than 15 %, compared with the bare handler of the benchmarks."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 from benchmarks.plankeeper import Plankeeper
 from benchmarks.regressions import (
+    ATTEMPTS,
     MAX_GROWTH,
     REQUESTS,
+    Comparison,
     Systems,
     find_regressions,
     read_baseline,
     running_systems,
 )
-from benchmarks.scenarios import GET
+from benchmarks.scenarios import GET, Scenario
 
 from support.folder import temporary_folder
 
@@ -21,14 +25,14 @@ SLOWDOWN = Path(__file__).parent / "slowdown"
 
 
 class SlowPlankeeper(Plankeeper):
-    """Plankeeper with `delay` microseconds more of processor time for each request."""
+    """Plankeeper that also runs `loops` empty loops for each request."""
 
-    delay = 0.0
+    loops = 0
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         command, env = super().command()
-        slowdown = {"PYTHONPATH": str(SLOWDOWN), "SLOWDOWN_MICROSECONDS": str(self.delay)}
-        return command, env | (slowdown if self.delay else {})
+        slowdown = {"PYTHONPATH": str(SLOWDOWN), "SLOWDOWN_LOOPS": str(self.loops)}
+        return command, env | (slowdown if self.loops else {})
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +41,27 @@ def systems() -> Iterator[Systems]:
         yield running
 
 
-def restart(systems: Systems, delay: float) -> None:
+def restart(systems: Systems, loops: int) -> None:
     plankeeper = systems.plankeeper
     assert isinstance(plankeeper, SlowPlankeeper)
     plankeeper.stop()
-    plankeeper.delay = delay
+    plankeeper.loops = loops
     plankeeper.start()
+
+
+def median_comparison(systems: Systems, scenario: Scenario) -> Comparison:
+    comparisons = [systems.compare(scenario) for _ in range(ATTEMPTS)]
+    return sorted(comparisons, key=lambda each: each.ratio)[ATTEMPTS // 2]
+
+
+def microseconds_of_a_loop() -> float:
+    times: list[float] = []
+    for _ in range(50):
+        before = time.thread_time_ns()
+        for _ in range(100_000):
+            pass
+        times.append(time.thread_time_ns() - before)
+    return median(times) / 100_000 / 1_000
 
 
 def test_every_scenario_has_a_recorded_ratio() -> None:
@@ -56,11 +75,11 @@ def test_the_processor_time_of_requests_has_not_grown(systems: Systems) -> None:
 
 def test_requests_that_take_30_percent_more_processor_time_are_found(systems: Systems, is_full_run: bool) -> None:
     for scenario in REQUESTS if is_full_run else (GET,):
-        usual = systems.compare(scenario)
-        restart(systems, delay=0.3 * usual.plankeeper)
+        usual = median_comparison(systems, scenario)
+        restart(systems, loops=round(0.3 * usual.plankeeper / microseconds_of_a_loop()))
         try:
             [found] = find_regressions(systems, {scenario.name: usual.ratio}, [scenario])
         finally:
-            restart(systems, delay=0)
+            restart(systems, loops=0)
         assert found.scenario is scenario
         assert found.ratio > usual.ratio * (1 + MAX_GROWTH)
