@@ -42,7 +42,7 @@ class StructCache:
 
 
 class App:
-    """`/participants/<id>`, with `?view=full` for all members, and `/participants?limit=<n>&after=<id>`.
+    """`/participants/<id>`, with `` for all members, and `/participants?limit=<n>&after=<id>`.
 
     `POST /participants` inserts a row and its event in one transaction.
     """

@@ -41,7 +41,7 @@ class BareHandler(PostgresPeer):
         if scenario is GET:
             return Request("GET", "/participants/{id}")
         if scenario is FULL:
-            return Request("GET", "/participants/{id}?view=full")
+            return Request("GET", "/participants/{id}")
         if scenario is CREATE:
             return Request("POST", "/participants", body=CREATE_BODY)
         return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}")

@@ -54,7 +54,7 @@ class FastApi(PostgresPeer):
             return Request("PUT", "/participants/{id}", headers, UPDATE_BODY)
         paths = {
             GET: "/{id}",
-            FULL: "/{id}?view=full",
+            FULL: "/{id}",
             TOTAL: f"?limit={scenario.limit}",
             FILTERED: f"?status={STATUS}&state={STATE}&limit={scenario.limit}",
             OFFSET: f"?limit={scenario.limit}&offset={self.data.offset}",

@@ -134,7 +134,7 @@ class Plankeeper(PostgresPeer):
             return Request("PUT", f"{_PATH}/{{id}}", headers, UPDATE_BODY)
         paths = {
             GET: "/{id}",
-            FULL: "/{id}?view=full",
+            FULL: "/{id}",
             TOTAL: f"?limit={scenario.limit}",
             FILTERED: f"?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}",
             OFFSET: f"?limit={scenario.limit}&offset={self.offset}",

@@ -23,7 +23,7 @@ def test_an_address_is_changed_in_two_pages(visitor: Any, client: Client) -> Non
     click(visitor, "button", "Save changes")
     assert "Changes saved: Postcode, Suburb." in visitor.get_by_role("status").inner_text()
     assert loads.count == 2
-    stored = client.get(f"/participants/{made['id']}?view=full").json()
+    stored = client.get(f"/participants/{made['id']}").json()
     assert (stored["city"], stored["postcode"]) == ("Burnie", "7320")
 
 
@@ -57,7 +57,7 @@ def test_specific_exit_reasons_are_those_of_the_exit_reason(
         visitor.get_by_role("heading", name="Check these values").wait_for()
         visitor.get_by_label("Exit reason", exact=True).select_option("Dissatisfied")
     click(visitor, "button", "Save changes")
-    assert client.get(f"/participants/{made}?view=full").json()["exit_reason_subcategory"]["name"] == "Slow"
+    assert client.get(f"/participants/{made}").json()["exit_reason_subcategory"]["name"] == "Slow"
 
 
 def test_a_nominee_becomes_the_primary_contact_in_two_pages(visitor: Any, client: Client) -> None:
@@ -118,7 +118,7 @@ def test_one_of_many_account_managers_is_found_by_name(
     click(visitor, "button", "Save changes")
     assert "Changes saved: Account manager." in visitor.get_by_role("status").inner_text()
     assert loads.count <= 2
-    assert client.get(f"/participants/{made}?view=full").json()["account_manager"]["name"] == "Ama Mensah"
+    assert client.get(f"/participants/{made}").json()["account_manager"]["name"] == "Ama Mensah"
 
 
 def test_the_summary_has_the_focus_and_leads_to_the_fields(visitor: Any, client: Client) -> None:

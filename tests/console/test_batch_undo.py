@@ -36,7 +36,7 @@ def undo_path(owner: Browser, people: dict[str, str], manager_id: str) -> str:
 
 
 def managers(client: Client, people: dict[str, str]) -> dict[str, str | None]:
-    found = {name: client.get(f"/participants/{id_}?view=full") for name, id_ in people.items()}
+    found = {name: client.get(f"/participants/{id_}") for name, id_ in people.items()}
     return {name: each.json()["account_manager"]["name"] for name, each in found.items() if each.status_code == 200}
 
 
@@ -84,7 +84,7 @@ def test_records_that_have_changed_since_are_left_out(
     assert "Undone: 2 changes" in done
     assert result(done, "Not changed") == [("Cleo", "was deleted"), ("Ada", "is as it was before")]
     assert managers(client, people) == {"Ada": None, "Bea": None, "Dee": None}
-    assert client.get(f"/participants/{people['Bea']}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/participants/{people['Bea']}").json()["city"] == "Hobart"
 
 
 def test_a_conflict_is_named_with_the_value(
@@ -126,7 +126,7 @@ def test_a_bulk_request_of_the_api_is_undone_from_activity(
     assert client.post("/participants/bulk", {"items": items}).status_code == 200
     path = batch_in_activity(owner, "participant.updated", 4)
     assert "Undone: 4 changes" in owner.submit(path).text
-    assert {client.get(f"/participants/{id_}?view=full").json()["city"] for id_ in people.values()} == {None}
+    assert {client.get(f"/participants/{id_}").json()["city"] for id_ in people.values()} == {None}
 
 
 def test_an_entry_of_activity_leads_to_all_its_records(

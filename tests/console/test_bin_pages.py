@@ -52,7 +52,7 @@ def restore(browser: Browser, entry: str) -> str:
 
 
 def team(client: Client, participant_id: str) -> list[dict[str, Any]]:
-    return client.get(f"/participants/{participant_id}/team-members", after="0", view="full").json()["data"]
+    return client.get(f"/participants/{participant_id}/team-members", after="0").json()["data"]
 
 
 def without_updated_at(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def without_updated_at(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browser, client: Client, person: str) -> None:
-    before = client.get(f"/participants/{person}?view=full").json()
+    before = client.get(f"/participants/{person}").json()
     team_before = team(client, person)
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
     assert client.get(f"/participants/{person}").status_code == 404
@@ -80,7 +80,7 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
         "First name", "Role", "Contact priority", "Permissions", "Email",
     ]  # fmt: skip
     assert "Ann Lee restored." in restore(owner, entry)
-    after = client.get(f"/participants/{person}?view=full").json()
+    after = client.get(f"/participants/{person}").json()
     assert without_updated_at([after]) == without_updated_at([before])
     assert without_updated_at(team(client, person)) == without_updated_at(team_before)
     assert event_summaries(server, person)[-2:] == [
@@ -158,7 +158,7 @@ def test_what_does_not_fit_any_more_is_left_out_and_named(
     assert "Deirdre has another id: the email deirdre@example.com belongs to another user now." in page
     [restored] = team(client, person)
     assert (restored["id"], restored["contact_priority"]) == (holder["id"], 1)
-    assert client.get(f"/participants/{person}?view=full").json()["account_manager"] == {"id": None, "name": None}
+    assert client.get(f"/participants/{person}").json()["account_manager"] == {"id": None, "name": None}
 
 
 def test_a_user_who_was_deleted_since_is_created_again(

@@ -51,13 +51,13 @@ def test_leaving_is_one_form_and_one_change_that_is_undone_together(
     server: RunningServer, owner: Browser, client: Client, person: str
 ) -> None:
     path = f"{PEOPLE}/{person}/edit/exit"
-    before = client.get(f"/participants/{person}?view=full").json()
+    before = client.get(f"/participants/{person}").json()
     form = form_fields(owner, path) | reason_ids("Died", "Deceased")
     form |= {"status": "Inactive", "date_ceased": "5/1/2026", "stop_statements": "true"}
     assert owner.submit(path, form).status_code == 303
     page = owner.get(f"{PEOPLE}/{person}").text
     assert "Changes saved: Status, Exit date, Exit reason, Specific exit reason," in unescape(page)
-    after = client.get(f"/participants/{person}?view=full").json()
+    after = client.get(f"/participants/{person}").json()
     assert {name for name in after if before.get(name) != after[name]} == {
         "status", "date_ceased", "exit_reason_category", "exit_reason_subcategory",
         "participant_receives_statements", "postal_statement", "updated_at",
@@ -66,7 +66,7 @@ def test_leaving_is_one_form_and_one_change_that_is_undone_together(
     assert event_summaries(server, person)[1:] == ["participant.updated by user Robin Hale"]
     [undo] = [each for each in page.split('"') if each.endswith("/undo")]
     assert owner.submit(undo, form_fields(owner, undo)).status_code == 303
-    restored = client.get(f"/participants/{person}?view=full").json()
+    restored = client.get(f"/participants/{person}").json()
     assert restored == before | {"updated_at": restored["updated_at"]}
 
 
@@ -77,7 +77,7 @@ def test_only_one_form_changes_the_status(owner: Browser, client: Client, person
     assert "status" in form_fields(owner, f"{PEOPLE}/new")
     path = f"{PEOPLE}/{person}/edit/plan"
     assert owner.submit(path, forms["plan"] | {"status": "Inactive", "stop_statements": "true"}).status_code == 303
-    stored = client.get(f"/participants/{person}?view=full").json()
+    stored = client.get(f"/participants/{person}").json()
     assert (stored["status"], stored["postal_statement"]) == ("Active", True)
 
 
@@ -88,7 +88,7 @@ def test_statements_continue_unless_they_are_stopped(owner: Browser, client: Cli
     assert 'name="stop_statements" value="true" checked' in rejected  # the choice is kept while values are checked
     del form["stop_statements"]
     assert save_anyway(owner, path, form).status_code == 303
-    assert client.get(f"/participants/{person}?view=full").json()["postal_statement"] is True
+    assert client.get(f"/participants/{person}").json()["postal_statement"] is True
     client.put(f"/participants/{person}", {"postal_statement": False, "participant_receives_statements": False})
     assert "stop_statements" not in owner.get(path).text
 
@@ -124,7 +124,7 @@ def test_statements_continue_unless_they_are_stopped(owner: Browser, client: Cli
 def test_an_incomplete_or_contradictory_exit_is_shown_before_it_is_saved(
     owner: Browser, client: Client, person: str, values: dict[str, str], messages: list[str]
 ) -> None:
-    before = client.get("/participants?view=full").json()["data"]
+    before = client.get("/participants").json()["data"]
     path = f"{PEOPLE}/{person}/edit/exit"
     for action, page in ((path, path), (PEOPLE, f"{PEOPLE}/new")):
         form = form_fields(owner, page) | ({"first_name": "Bo"} if action == PEOPLE else {}) | values
@@ -134,11 +134,11 @@ def test_an_incomplete_or_contradictory_exit_is_shown_before_it_is_saved(
             continue
         assert (response.status_code, response.text.count("field-warning")) == (422, len(messages))
         assert [response.text.count(each) for each in messages] == [2] * len(messages)  # also in the summary
-        assert client.get("/participants?view=full").json()["data"] == before
+        assert client.get("/participants").json()["data"] == before
     if messages:
         form = form_fields(owner, path) | values
         assert save_anyway(owner, path, form).status_code == 303
-        assert client.get("/participants?view=full").json()["data"] != before
+        assert client.get("/participants").json()["data"] != before
 
 
 @pytest.mark.usefixtures("reasons")
@@ -148,7 +148,7 @@ def test_an_exit_that_was_incomplete_before_is_not_asked_again(owner: Browser, c
     for section, values in {"exit": {"reason_for_leaving": "See mail"}, "address": {"city": "Hobart"}}.items():
         path = f"{PEOPLE}/{person}/edit/{section}"
         assert owner.submit(path, form_fields(owner, path) | values).status_code == 303
-    stored = client.get(f"/participants/{person}?view=full").json()
+    stored = client.get(f"/participants/{person}").json()
     assert (stored["city"], stored["reason_for_leaving"], stored["date_ceased"]) == ("Hobart", "See mail", None)
 
 

@@ -50,7 +50,7 @@ def test_a_participant_is_added_with_every_field(server: RunningServer, owner: B
     response = owner.submit(PAGE, form | sent)
     assert response.status_code == 303
     new_id = response.headers["location"].removeprefix(f"{PAGE}/")
-    stored = client.get(f"/participants/{new_id}?view=full").json()
+    stored = client.get(f"/participants/{new_id}").json()
     assert {name: stored[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT
     page = owner.get(response.headers["location"]).text
     assert "Ann Lee added." in page
@@ -70,7 +70,7 @@ def test_a_form_with_only_a_name_sets_nothing_else(owner: Browser, client: Clien
     page = owner.get(response.headers["location"]).text
     assert (response.status_code, "Bo added." in page) == (303, True)
     assert "Add middle name, last name, preferred name, NDIS number, date of birth, gender" in page
-    stored = client.get(f"/participants/{response.headers['location'].rpartition('/')[2]}?view=full").json()
+    stored = client.get(f"/participants/{response.headers['location'].rpartition('/')[2]}").json()
     assert (stored["status"], stored["last_name"], stored["postal_statement"]) == ("Active", None, False)
 
 
@@ -98,7 +98,7 @@ def test_an_invalid_field_shows_the_form_again(
         if action == PAGE or kept:
             assert 'name="city" type="text" value="Devonport"' in response.text
     assert client.get("/participants").json()["pagination"]["total"] == 1
-    assert client.get(f"/participants/{participant_id}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/participants/{participant_id}").json()["city"] == "Hobart"
 
 
 def test_the_first_section_is_the_way_to_all(owner: Browser, participant_id: str) -> None:
@@ -134,7 +134,7 @@ def test_only_the_changed_fields_of_a_section_are_saved(
         form = form_fields(owner, path) | changed
         form.pop("postal_statement", None)
         assert owner.submit(path, form).status_code == 303
-    after = client.get(f"/participants/{participant_id}?view=full").json()
+    after = client.get(f"/participants/{participant_id}").json()
     stored = {
         "city": "Launceston", "gender": None, "date_of_birth": "1990-03-04", "participant_number": "430123457",
         "plan_end_date": "2027-07-01", "postal_statement": False,
@@ -154,7 +154,7 @@ def test_values_that_are_no_longer_valid_are_kept_when_unchanged(
     del form["postal_statement"]
     assert owner.submit(path, form).status_code == 303
     # Not checked against the OpenAPI document, which promises an email address.
-    after = client.http.get(f"{PREFIX}/participants/{participant_id}?view=full", headers=client.headers()).json()
+    after = client.http.get(f"{PREFIX}/participants/{participant_id}", headers=client.headers()).json()
     assert (after["email"], after["phone_number"], after["postal_statement"]) == ("not an email", "abc", False)
 
 
@@ -171,12 +171,12 @@ def test_a_concurrent_change_of_the_section_is_not_overwritten(
         "Date of birth: 4 Feb 1990" in rejected.text,
         'name="gender" type="text" value="woman"' in rejected.text,
     ] == [True] * 3
-    assert client.get(f"/participants/{participant_id}?view=full").json()["gender"] == "female"
+    assert client.get(f"/participants/{participant_id}").json()["gender"] == "female"
     # Whoever has seen it may save all the same.
     mark = re.search(r'name="was" value="([^"]+)"', rejected.text)
     assert mark
     assert owner.submit(path, form | {"gender": "woman", "was": mark[1]}).status_code == 303
-    after = client.get(f"/participants/{participant_id}?view=full").json()
+    after = client.get(f"/participants/{participant_id}").json()
     assert (after["preferred_name"], after["gender"]) == ("Annie", "woman")
     assert owner.submit(path, form | {"was": ""}).status_code == 409
 
@@ -188,7 +188,7 @@ def test_a_concurrent_change_of_another_section_is_no_conflict(
     form = form_fields(owner, path)
     client.put(f"/participants/{participant_id}", {"city": "Queenstown"})
     assert owner.submit(path, form | {"gender": "woman"}).status_code == 303
-    after = client.get(f"/participants/{participant_id}?view=full").json()
+    after = client.get(f"/participants/{participant_id}").json()
     assert (after["city"], after["gender"]) == ("Queenstown", "woman")
 
 
@@ -376,7 +376,7 @@ def test_a_viewer_cannot_change_participants(
         assert viewer.get(path).status_code == 403
     for path in (PAGE, *sections, f"{PAGE}/{participant_id}/delete"):
         assert viewer.submit(path, {"city": "x"}).status_code == 403
-    assert client.get(f"/participants/{participant_id}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/participants/{participant_id}").json()["city"] == "Hobart"
 
 
 def test_a_participant_of_another_plan_manager_is_not_found(
@@ -408,5 +408,5 @@ def test_texts_are_shown_verbatim(owner: Browser, client: Client) -> None:
         assert (SCRIPT in page, "&lt;script&gt;alert(1)&lt;/script&gt;" in page) == (False, True), path
     for path in sections:
         assert owner.submit(path, form_fields(owner, path)).status_code == 303
-    stored = client.get(f"/participants/{made}?view=full").json()
+    stored = client.get(f"/participants/{made}").json()
     assert {name: stored[name] for name in names} == body

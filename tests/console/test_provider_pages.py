@@ -39,7 +39,7 @@ def test_a_provider_is_added_with_every_field(server: RunningServer, owner: Brow
     del form["active"]
     response = owner.submit(PAGE, form | {name: text for name, text in FULL_PROVIDER.items() if name != "active"})
     new_id = response.headers["location"].removeprefix(f"{PAGE}/")
-    stored = client.get(f"/providers/{new_id}?view=full").json()
+    stored = client.get(f"/providers/{new_id}").json()
     assert {name: stored[name] for name in FULL_PROVIDER} == FULL_PROVIDER | {"abn": "51824753556"}
     page = owner.get(response.headers["location"]).text
     assert ("Bright Care added." in page, "Invalid ABN" in page, ">Inactive<" in page) == (True, False, True)
@@ -59,7 +59,7 @@ def test_an_invalid_field_shows_the_form_again(
         assert (response.status_code, message in response.text) == (422, True), response.text
         assert 'name="city" type="text" value="Burnie"' in response.text
     assert [each["entity_name"] for each in client.get("/providers").json()["data"]] == ["Bright Care"]
-    assert client.get(f"/providers/{provider_id}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/providers/{provider_id}").json()["city"] == "Hobart"
 
 
 def test_only_changed_fields_are_saved(server: RunningServer, owner: Browser, client: Client, provider_id: str) -> None:
@@ -67,7 +67,7 @@ def test_only_changed_fields_are_saved(server: RunningServer, owner: Browser, cl
     assert owner.submit(path, form_fields(owner, path)).headers["location"] == f"{PAGE}/{provider_id}"
     assert len(event_summaries(server, provider_id)) == 1
     assert owner.submit(path, form_fields(owner, path) | {"active": "true", "city": ""}).status_code == 303
-    stored = client.get(f"/providers/{provider_id}?view=full").json()
+    stored = client.get(f"/providers/{provider_id}").json()
     assert {name: stored[name] for name in FULL_PROVIDER} == FULL_PROVIDER | {"active": True, "city": None}
     assert event_summaries(server, provider_id)[1:] == ["provider.updated by user Robin Hale"]
 
@@ -79,7 +79,7 @@ def test_a_concurrent_change_is_not_overwritten(owner: Browser, client: Client, 
     response = owner.submit(path, form | {"city": "Burnie"})
     assert (response.status_code, "Someone else changed this" in response.text) == (409, True)
     assert ("Postcode: 7001" in response.text, 'value="Burnie"' in response.text) == (True, True)
-    assert client.get(f"/providers/{provider_id}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/providers/{provider_id}").json()["city"] == "Hobart"
 
 
 def test_the_search_matches_parts_of_names(owner: Browser, client: Client, provider_id: str) -> None:
@@ -164,7 +164,7 @@ def test_a_viewer_cannot_change_providers(
         assert viewer.get(path).status_code == 403
     for path in (PAGE, f"{PAGE}/{provider_id}/edit", f"{PAGE}/{provider_id}/delete"):
         assert viewer.submit(path, {"city": "x"}).status_code == 403
-    assert client.get(f"/providers/{provider_id}?view=full").json()["city"] == "Hobart"
+    assert client.get(f"/providers/{provider_id}").json()["city"] == "Hobart"
 
 
 def test_a_provider_of_another_plan_manager_is_not_found(

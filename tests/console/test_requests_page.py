@@ -98,7 +98,7 @@ def test_a_request_is_listed_shortly_after_its_response(
     assert "There are no recent API requests." in owner.get(PAGE).text
     secret = new_key(plan_manager_id)
     client = Client(server.url, secret, plan_manager_id)
-    response = client.get(f"/participants/{uuid7()}", view="full")
+    response = client.get(f"/participants/{uuid7()}")
     client.http.close()
     page = wait_until(lambda: (found := owner.get(PAGE).text).count("<tr>") > 1 and found)
     path = str(response.request.url.path)

@@ -250,4 +250,4 @@ def test_records_of_another_plan_manager_never_match(owner: Browser, other: Clie
     assert "No participants match." in owner.get(MATCHING).text
     form = {"all": "1", "list": "status=Active", "account_manager": manager_id}
     assert "Xanthippe" not in owner.submit(SET, form).text
-    assert other.get(f"/participants/{foreign}?view=full").json()["account_manager"]["name"] is None
+    assert other.get(f"/participants/{foreign}").json()["account_manager"]["name"] is None

@@ -30,7 +30,7 @@ def last_event(server: RunningServer, resource_id: str, type_: str) -> str:
 
 
 def get_person(client: Client, id_: str) -> dict[str, Any]:
-    return client.get(f"/participants/{id_}?view=full").json()
+    return client.get(f"/participants/{id_}").json()
 
 
 def undo(browser: Browser, path: str, **choices: str) -> Any:
@@ -113,7 +113,7 @@ def test_references_permissions_and_flags_are_undone(
     path = last_event(server, member["id"], "team_member.updated")
     assert "Approve invoices" in owner.get(path).text
     assert undo(owner, path).status_code == 303
-    [shown] = client.get(team, view="full").json()["data"]
+    [shown] = client.get(team).json()["data"]
     assert ([each["name"] for each in shown["permissions"]], shown["role"]) == (["view_budget"], None)
 
 
@@ -138,7 +138,7 @@ def test_small_records_are_undone(server: RunningServer, owner: Browser, client:
     client.put(f"/providers/{provider}", {"active": False, "abn": "26502811788"})
     response = undo(owner, last_event(server, provider, "provider.updated"))
     assert response.headers["location"] == f"/console/providers/{provider}"
-    after = client.get(f"/providers/{provider}?view=full").json()
+    after = client.get(f"/providers/{provider}").json()
     assert (after["active"], after["abn"]) == (True, None)
     owner.submit("/console/account-managers", {"first_name": "Mia"})
     [manager] = client.get("/account-managers").json()["data"]
@@ -184,7 +184,7 @@ def test_a_removed_team_member_is_added_again(
     assert response.status_code == 303
     shown = owner.get(response.headers["location"]).text
     assert "Pat is on the team again. Pat isn’t the primary contact: Kim is." in shown
-    after = {each["id"]: each for each in client.get(team, view="full").json()["data"]}
+    after = {each["id"]: each for each in client.get(team).json()["data"]}
     assert (after[other]["contact_priority"], after[member["id"]]["contact_priority"]) == (1, None)
     assert [each["name"] for each in after[member["id"]]["permissions"]] == ["view_budget"]
     again = owner.submit(path)

@@ -1,9 +1,9 @@
 """Account managers: list and get. They are read-only in the API; imports and the console write them."""
 
 from plankeeper.account_managers import store
-from plankeeper.account_managers.schemas import AccountManager, AccountManagerDetails, AccountManagerListQuery
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, Router
 
@@ -11,7 +11,7 @@ router = Router("account_managers")
 
 
 @router.get("/account-managers", scope=READ)
-async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[AccountManager] | Page[AccountManagerDetails]:
+async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[AccountManager]:
     """List account managers. Deleted and internal ones are never returned."""
     operator = ctx.settings.operator_name
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query, operator)
@@ -19,13 +19,8 @@ async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[Accoun
     return build_page(query, rows, total)
 
 
-@router.get("/account-managers/{account_manager_id}", scope=READ, etag=True, views=VIEWS)
-async def get(
-    ctx: ReadContext, account_manager_id: UuidOr404, query: ViewQuery
-) -> AccountManager | AccountManagerDetails:
+@router.get("/account-managers/{account_manager_id}", scope=READ, etag=True)
+async def get(ctx: ReadContext, account_manager_id: UuidOr404) -> AccountManager:
     """Get an account manager. Deleted and internal ones aren't found."""
     operator = ctx.settings.operator_name
-    manager = or_404(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))
-    if query.view == "full":
-        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, account_manager_id))
-    return manager
+    return or_404(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))

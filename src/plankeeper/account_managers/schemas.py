@@ -18,11 +18,6 @@ class AccountManager(Struct):
     name: Annotated[str | None, Meta(description="First and last name combined; null if both are null.")]
     email: Annotated[str | None, Meta(description="The email of the user, or null.")]
     active: Annotated[bool | None, Meta(description="Whether the account manager still looks after participants.")]
-
-
-class AccountManagerDetails(AccountManager):
-    """An account manager with all members."""
-
     updated_at: UpdatedAt
 
 

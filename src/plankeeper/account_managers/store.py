@@ -4,12 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.account_managers.schemas import (
-    AccountManager,
-    AccountManagerDetails,
-    AccountManagerListQuery,
-    AccountManagerRow,
-)
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
@@ -18,7 +13,8 @@ from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 
 COLUMNS: LiteralString = """
-        manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active"""
+        manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active,
+        manager.updated_at"""
 ROW_COLUMNS: LiteralString = """
         manager.id, manager.first_name, manager.last_name, users.email, manager.active, manager.is_internal,
         manager.deleted"""
@@ -68,8 +64,7 @@ async def list_page(
     if query.is_plain:
         position = (query.start, query.limit + 1, query.offset)
         return cut_page(await db.rows(AccountManager, PLAIN_PAGE, plan_manager_id, name, *position), query.limit)
-    fetch = get_many_details if query.view == "full" else get_many
-    return await fetch_page(db, plan_manager_id, query, LIST, fetch, operator=name)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, operator=name)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
@@ -86,20 +81,6 @@ GET_MANY: LiteralString = f"""
 async def get_many(db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]) -> list[AccountManager]:
     """The account managers that exist among the ids, hidden ones too."""
     return await db.rows(AccountManager, GET_MANY, plan_manager_id, account_manager_ids)
-
-
-GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, manager.updated_at
-    {FROM_MANAGERS}
-    {WITH_IDS}
-"""
-
-
-async def get_many_details(
-    db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]
-) -> list[AccountManagerDetails]:
-    """The same with all members."""
-    return await db.rows(AccountManagerDetails, GET_MANY_DETAILS, plan_manager_id, account_manager_ids)
 
 
 GET_VISIBLE: LiteralString = f"""

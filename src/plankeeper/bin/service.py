@@ -20,7 +20,7 @@ from plankeeper.participants import store as participant_store
 from plankeeper.participants.rows import ParticipantRow, reference_ids
 from plankeeper.providers import service as provider_service
 from plankeeper.providers import store as provider_store
-from plankeeper.providers.schemas import Provider
+from plankeeper.providers.schemas import ProviderRecord
 from plankeeper.team_members import restoration
 from plankeeper.team_members import store as team_store
 
@@ -117,12 +117,11 @@ async def _restore_participant(ctx: WriteContext, participant_id: UUID, snapshot
     await participant_store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     after = or_404(await participant_store.get(ctx.tx, ctx.plan_manager_id, participant_id))
     await record_event(ctx, "participant.restored", None, after)
-    summary = or_404(await participant_store.get_summary(ctx.tx, ctx.plan_manager_id, participant_id))
-    return changes + (await restoration.restore(ctx, summary, snapshot.team)).changes
+    return changes + (await restoration.restore(ctx, after, snapshot.team)).changes
 
 
 async def _restore_provider(ctx: WriteContext, provider_id: UUID, snapshot: Snapshot) -> list[str]:
-    record = _to_object(Provider(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
+    record = _to_object(ProviderRecord(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
     await provider_store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     after = or_404(await provider_store.get(ctx.tx, ctx.plan_manager_id, provider_id))
     await record_event(ctx, "provider.restored", None, after)

@@ -37,13 +37,10 @@ async def record_events(ctx: WriteContext, changes: Iterable[tuple[str, Struct |
 
 
 def is_changed(before: Struct | None, after: Struct | None) -> bool:
-    """Whether a write changes a resource. An update that changes nothing writes neither the row nor an event.
-
-    Equal JSON counts as equal: a patch holds an id as text where the row holds a UUID.
-    """
+    """Whether a write changes a resource. An update that changes nothing writes neither the row nor an event."""
     if before is None or after is None:
         return before is not after
-    return before != after and to_json(before) != to_json(after)
+    return before != after and bool(changed_fields(before, after))
 
 
 def build_event(
@@ -74,9 +71,20 @@ def build_event(
 
 
 def changed_fields(before: Struct, after: Struct) -> dict[str, Any]:
-    """The members of `before` that differ in `after`, with their earlier values."""
+    """The fields of `before` that differ in `after`, with their earlier values, without the time of the change.
+
+    Equal JSON counts as equal: a patch holds an id as text where the row holds a UUID.
+    """
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
-    return {name: None if old is UNSET else old for name, old, new in pairs if old != new}
+    return {
+        name: old
+        for name, old, new in ((name, _null_if_unset(old), _null_if_unset(new)) for name, old, new in pairs)
+        if name != "updated_at" and old != new and to_json(old) != to_json(new)
+    }
+
+
+def _null_if_unset(value: Any) -> Any:
+    return None if value is UNSET else value
 
 
 def _to_json_or_none(value: object) -> str | None:

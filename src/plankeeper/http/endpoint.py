@@ -20,16 +20,16 @@ from plankeeper.http.auth import Principal
 from plankeeper.http.compression import compress
 from plankeeper.http.context import AccessAction, KeyContext, ReadContext, WriteContext
 from plankeeper.http.errors import ApiError, NotFound
-from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
+from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
+from plankeeper.http.json import encode
 from plankeeper.http.pagination import ListQuery
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.returned_members import readable_members, require_unchanged
 from plankeeper.http.routing import Lock, Operation
-from plankeeper.http.schemas import Query
 from plankeeper.http.search_slots import search_slot
 from plankeeper.settings import Settings
 
@@ -132,14 +132,14 @@ class Endpoint:
                 response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=True)
             except asyncpg.SerializationError:  # a concurrent write has changed what this one has read
                 response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=False)
-        return _with_location(response, operation, values, scope["path"])
+        return _with_location(response, operation, scope["path"])
 
     async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
         principal = await self._deps.admission.admit_key(state, scope)
         ctx = KeyContext(self._deps.db, UUID(principal.actor.id), self._deps.settings)
         values = _handler_arguments(operation, scope)
         response = Response.from_object(operation.status, await operation.handler(ctx, **values))
-        return with_etag(response, Preconditions.from_headers(state.headers))
+        return with_etag(response, Preconditions.from_headers(state.headers), None)
 
     async def _handle_read(
         self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any], scope: Scope
@@ -154,7 +154,9 @@ class Endpoint:
         response = Response.from_object(operation.status, result, headers)
         if operation.discloses and scope["method"] != "HEAD":
             self._record_access(operation, state, values, scope, result)
-        return with_etag(response, Preconditions.from_headers(state.headers)) if operation.has_etag else response
+        if not operation.has_etag:
+            return response
+        return with_etag(response, Preconditions.from_headers(state.headers), getattr(result, "updated_at", None))
 
     def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
         """The header that tells a client what to send as its next `updated_since`."""
@@ -215,9 +217,10 @@ class Endpoint:
         ):
             return saved_response
         if operation.lock and (write.preconditions or write.returned):
-            views = await self._lock_and_read(operation.lock, ctx, write.values)
-            require_preconditions(write.preconditions, views)
-            require_unchanged(write.returned, views)
+            current = await self._lock_and_read(operation.lock, ctx, write.values)
+            body = encode(current)
+            require_preconditions(write.preconditions, etag(body, current.updated_at))
+            require_unchanged(write.returned, body)
         response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
         if idempotency_key:
             await self._deps.idempotency_store.save_response(
@@ -225,8 +228,8 @@ class Endpoint:
             )
         return response
 
-    async def _lock_and_read(self, lock: Lock, ctx: WriteContext, values: dict[str, Any]) -> list[bytes]:
-        """The bodies of all views of the resource that a path names; raises NotFound.
+    async def _lock_and_read(self, lock: Lock, ctx: WriteContext, values: dict[str, Any]) -> Any:
+        """The resource that a path names; raises NotFound.
 
         Locks the resource first, so that concurrent updates are seen.
         """
@@ -234,8 +237,7 @@ class Endpoint:
         ids = {name: values[name] for name in get.path_ids}
         await lock(ctx, **ids)
         read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
-        queries: list[dict[str, Query]] = [{get.query_name: view} for view in get.views] if get.query_name else [{}]
-        return [Response.from_object(200, await get.handler(read_ctx, **ids, **query)).body for query in queries]
+        return await get.handler(read_ctx, **ids)
 
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
@@ -255,13 +257,11 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     return arguments
 
 
-def _with_location(response: Response, operation: Operation, values: dict[str, Any], path: str) -> Response:
+def _with_location(response: Response, operation: Operation, path: str) -> Response:
     """The response of a PUT, or of a POST that creates a resource, with the headers that name the resource."""
     if not operation.creates and operation.method != "PUT":
         return response
-    query = values[operation.query_name] if operation.query_name else None
-    view = "?view=full" if getattr(query, "view", UNSET) == "full" else ""
-    return with_location(response, path, view, is_new=operation.creates, has_secret=operation.has_secret)
+    return with_location(response, path, is_new=operation.creates, has_secret=operation.has_secret)
 
 
 class NotFoundEndpoint:

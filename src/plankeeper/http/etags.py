@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Struct
 from plankeeper.http.errors import ApiError
 from plankeeper.http.responses import NOT_MODIFIED, Response
 
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
 
 
@@ -28,41 +30,60 @@ class Preconditions(NamedTuple):
         return self.if_match is not None or self.if_none_match is not None
 
 
-def etag(body: bytes) -> str:
-    """A strong entity tag: a hash of the body."""
-    return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+class Record(Struct):
+    """The fields of a response that name a record and its version."""
+
+    id: Any
+    updated_at: datetime | None = None
 
 
-def with_etag(response: Response, preconditions: Preconditions) -> Response:
+_decode_record = msgspec.json.Decoder(Record).decode
+
+
+def etag(body: bytes, updated_at: datetime | None) -> str:
+    """A strong entity tag: the version of the record, if it has one, and a hash of the body.
+
+    The version is the time of the last change in microseconds, so each change of a field increases it. A new name of a
+    reference changes only the hash.
+    """
+    version = f"{(updated_at - _EPOCH) // _MICROSECOND:x}-" if updated_at else ""
+    return f'"{version}{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+
+
+def with_etag(response: Response, preconditions: Preconditions, updated_at: datetime | None) -> Response:
     """The response to a read with its ETag header, or 304 if If-None-Match has the tag.
 
-    Raises ApiError `precondition_failed` if If-Match doesn't have it.
+    Raises ApiError `precondition_failed` if If-Match doesn't have its version.
     """
-    tag = etag(response.body)
+    tag = etag(response.body, updated_at)
     etag_header = {"etag": tag}
-    if preconditions.if_match is not None and not _has_strong_tag(preconditions.if_match, [tag]):
+    if preconditions.if_match is not None and not _has_version(preconditions.if_match, tag):
         raise ApiError("precondition_failed")
-    if preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, [tag]):
+    if preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag):
         return Response(NOT_MODIFIED, response.body, etag_header)
     return Response(response.status, response.body, etag_header)
 
 
-def require_preconditions(preconditions: Preconditions, bodies: Sequence[bytes]) -> None:
-    """Raise ApiError `precondition_failed` unless a write may change the resource, whose views have these bodies."""
-    tags = [etag(body) for body in bodies]
-    matches = preconditions.if_match is None or _has_strong_tag(preconditions.if_match, tags)
-    if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tags)):
+def require_preconditions(preconditions: Preconditions, tag: str) -> None:
+    """Raise ApiError `precondition_failed` unless a write may change the record with this tag."""
+    matches = preconditions.if_match is None or _has_version(preconditions.if_match, tag)
+    if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag)):
         raise ApiError("precondition_failed")
 
 
-def _has_strong_tag(header: bytes, tags: Sequence[str]) -> bool:
-    """Whether an If-Match header has one of the tags, or is `*`. A weak tag never matches."""
-    return any(star or (quoted in tags and not weak) for weak, quoted, star in _tags_in(header))
+def _has_version(header: bytes, tag: str) -> bool:
+    """Whether an If-Match header has a tag of the same version, or is `*`. A weak tag never matches."""
+    return any(star or (not weak and _version(quoted) == _version(tag)) for weak, quoted, star in _tags_in(header))
 
 
-def has_tag(header: bytes, tags: Sequence[str]) -> bool:
-    """Whether an If-None-Match header has one of the tags, weak or not, or is `*`."""
-    return any(star or quoted in tags for _, quoted, star in _tags_in(header))
+def _version(tag: str) -> str:
+    """The version of a tag, or the hash of one without a version."""
+    return tag[1:-1].partition("-")[0]
+
+
+def has_tag(header: bytes, tag: str) -> bool:
+    """Whether an If-None-Match header has the tag, weak or not, or is `*`."""
+    return any(star or quoted == tag for _, quoted, star in _tags_in(header))
 
 
 def _tags_in(header: bytes) -> list[tuple[str, str, str]]:
@@ -70,22 +91,16 @@ def _tags_in(header: bytes) -> list[tuple[str, str, str]]:
     return _TAG.findall(header.decode("latin-1").replace('-gzip"', '"'))
 
 
-class _Identified(Struct):
-    id: Any
-
-
-_decode_id = msgspec.json.Decoder(_Identified).decode
-
-
-def with_location(response: Response, path: str, query: str, *, is_new: bool, has_secret: bool) -> Response:
-    """The response to a write that returns the resource: with the path of a new one, and with the ETag of its view.
+def with_location(response: Response, path: str, *, is_new: bool, has_secret: bool) -> Response:
+    """The response to a write that returns the resource: with the path of a new one, and with its ETag.
 
     A GET of `Content-Location` returns the same body, unless this one contains a secret.
     """
-    location = f"{path}/{_decode_id(response.body).id}" if is_new else path
+    record = _decode_record(response.body)
+    location = f"{path}/{record.id}" if is_new else path
     headers = dict(response.headers or {})
     if is_new:
         headers["location"] = location
     if not has_secret:
-        headers |= {"content-location": location + query, "etag": etag(response.body)}
+        headers |= {"content-location": location, "etag": etag(response.body, record.updated_at)}
     return Response(response.status, response.body, headers)

@@ -3,10 +3,7 @@
 import inspect
 import json
 from collections.abc import Sequence
-from typing import Any, get_args, get_origin
-
-from msgspec import Struct
-from msgspec.structs import fields
+from typing import Any, get_origin
 
 from plankeeper import __version__
 from plankeeper.http.openapi_bodies import body_name, name_bodies
@@ -119,7 +116,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": {"application/json": {"schema": _response_schema(operation.response_type)}},
+        "content": {"application/json": {"schema": _schema(operation.response_type)}},
     }
     if links := build_links(operation, operations):
         success["links"] = links
@@ -134,36 +131,12 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
 
 
 def _success_description(operation: Operation) -> str:
-    struct_types = _struct_types(operation.response_type)
-    if EmptyResponse in struct_types:
+    response_type = operation.response_type
+    if response_type is EmptyResponse:
         return "The resource has been deleted. The body is an empty object."
-    if get_origin(struct_types[0]) is Page:
-        shape = ", in the full shape with `view=full`" if len(struct_types) > 1 else ""
-        return f"A page of the list{shape}."
-    if len(struct_types) > 1:
-        return "The resource in the basic shape, or in the full shape with `view=full`."
-    return inspect.getdoc(struct_types[0]) or ""
-
-
-def _struct_types(response_type: Any) -> list[Any]:
-    """The structs of a response: one, or each of a union."""
-    origin = get_origin(response_type)
-    if isinstance(response_type, type) and issubclass(response_type, Struct):
-        return [response_type]
-    return [response_type] if isinstance(origin, type) and issubclass(origin, Struct) else list(get_args(response_type))
-
-
-def _response_schema(response_type: Any) -> dict[str, Any]:
-    # The more detailed one first: clients take the first schema that fits, and a summary fits everything.
-    by_detail = sorted(_struct_types(response_type), key=_count_fields, reverse=True)
-    schemas = [_schema(member) for member in by_detail]
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-
-
-def _count_fields(struct_type: Any) -> int:
-    """The number of fields of a struct, or of the items of a page."""
-    [item] = get_args(struct_type) or [struct_type]
-    return len(fields(item))
+    if get_origin(response_type) is Page:
+        return "A page of the list."
+    return inspect.getdoc(response_type) or ""
 
 
 def _schema(struct_type: Any) -> dict[str, Any]:
@@ -174,7 +147,7 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     queries = [operation.query for operation in operations if operation.query]
     struct_types: list[Any] = list(queries)
     for operation in operations:
-        struct_types += [*_struct_types(operation.response_type), *([operation.body] if operation.body else [])]
+        struct_types += [operation.response_type, *([operation.body] if operation.body else [])]
     components = build_components(struct_types) | error_schemas()
     bodies = name_bodies(operations, components)
     for struct in {*queries, *(operation.body for operation in operations if operation.body)}:

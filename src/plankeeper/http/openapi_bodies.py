@@ -5,7 +5,6 @@ so that clients can send back what they got.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import get_args
 
 from plankeeper.http.openapi_schemas import Schema
 from plankeeper.http.returned_members import DERIVED, UNCHANGEABLE, readable_members
@@ -34,10 +33,8 @@ def _with_returned_members(schema: Schema, update: Operation, read: Operation, s
     """The schema of an update, with the members of the resource that an update takes only as they are stored."""
     members = dict(schema["properties"])
     readable = readable_members(read.response_type, update.body)
-    for view in get_args(read.response_type) or [read.response_type]:
-        for name, member in schemas[view.__name__]["properties"].items():
-            if name not in readable:
-                continue
+    for name, member in schemas[read.response_type.__name__]["properties"].items():
+        if name in readable:
             is_writable = name in schema["properties"]
             members[name] = _with_objects(schema["properties"][name]) if is_writable else _read_only(name, member)
     return schema | {"properties": members}

@@ -21,7 +21,7 @@ class HasId(Protocol):
 
 R = TypeVar("R", bound=HasId)
 
-_NON_FILTERS = {"limit", "offset", "after", "view", "sort"}
+_NON_FILTERS = {"limit", "offset", "after", "sort"}
 MAX_IDS = 100
 MAX_TOTAL = 10_000  # of a search: counting its matches is slow
 
@@ -130,10 +130,6 @@ class UuidListQuery(ListQuery, frozen=True):
         return "00000000-0000-0000-0000-000000000000" if self.after in (UNSET, "0") else str(self.after)
 
 
-View = Annotated[Literal["full"], component("View", "A representation with more members than the default one.")]
-ViewField = Annotated[
-    View | UnsetType, EXTENSION, Meta(description="`full` adds the members of Plankeeper, such as `updated_at`.")
-]
 UpdatedSince = Annotated[
     AwareDatetime | UnsetType,
     EXTENSION,
@@ -149,15 +145,6 @@ _SORT_DESCRIPTION = (
 SORT = Meta(description=_SORT_DESCRIPTION)
 
 
-class ViewQuery(Query, frozen=True):
-    """Selects the shape of the response."""
-
-    view: ViewField = UNSET
-
-
-VIEWS = (ViewQuery(), ViewQuery(view="full"))  # of a resource that has both
-
-
 _DefaultSort = Annotated[
     Literal["id", "-id", "updated_at", "-updated_at"], component("Sort", "The order of a list; `-` reverses it.")
 ]
@@ -167,7 +154,6 @@ DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
 class SortableQuery(ListQuery, frozen=True):
     """The parameters of every list of stored resources. Each list declares `sort` with its own orders."""
 
-    view: ViewField = UNSET
     updated_since: UpdatedSince = UNSET
 
     @property
@@ -180,12 +166,12 @@ class SortableQuery(ListQuery, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the list's own statement serves the page: without filters, in order of id, in the default shape.
+        """Whether the list's own statement serves the page: without filters, in order of id.
 
         It reads whole rows, also those before the offset, so it doesn't serve pages far down.
         """
         is_shallow = self.offset <= MAX_SHALLOW_OFFSET
-        return is_shallow and not self.has_filters and self.order is None and self.view is UNSET
+        return is_shallow and not self.has_filters and self.order is None
 
     @property
     def has_sealed_cursor(self) -> bool:

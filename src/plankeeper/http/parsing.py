@@ -87,7 +87,7 @@ def _parse_query(query_type: type[Query] | None, query_string: bytes) -> Query |
     return parsed if query_type else None
 
 
-# Clients send the same few queries again and again, such as `view=full`.
+# Clients send the same few queries again and again, such as `limit=100`.
 _parse_and_remember = lru_cache(MAX_REMEMBERED_QUERIES)(_parse_query)
 
 

@@ -3,7 +3,7 @@
 They are accepted if they are as stored. Otherwise the client would believe that it has changed them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any, cast, get_args
 
@@ -23,13 +23,11 @@ _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
 
 def readable_members(response_type: Any, body_type: type[Struct] | None) -> frozenset[str]:
-    """The members of a resource, in all its views, that an update takes in another form or not at all."""
-    structs = [each for each in (get_args(response_type) or [response_type]) if issubclass(each, Struct)]
+    """The members of a resource that an update takes in another form or not at all."""
     writable = body_type.__struct_encode_fields__ if body_type else ()
     return frozenset(
         field.encode_name
-        for each in structs
-        for field in fields(each)
+        for field in fields(response_type)
         if field.encode_name not in writable or _has_structs(field.type)
     )
 
@@ -55,18 +53,16 @@ def take_returned_members(
     return returned
 
 
-def require_unchanged(returned: Mapping[str, Any], views: Sequence[bytes]) -> None:
-    """Raise a ValidationError that names the members that differ from the resource, whose views these are."""
-    changed = find_changed(returned, *views)
+def require_unchanged(returned: Mapping[str, Any], body: bytes) -> None:
+    """Raise a ValidationError that names the members that differ from the resource, whose JSON this is."""
+    changed = find_changed(returned, body)
     if changed:
         raise ValidationError(*(FieldError(name, UNCHANGEABLE) for name in changed))
 
 
-def find_changed(returned: Mapping[str, Any], *views: bytes) -> list[str]:
-    """The members that differ from the resource, whose views these are."""
-    current: dict[str, Any] = {}
-    for view in views:
-        current |= _decode(view)
+def find_changed(returned: Mapping[str, Any], body: bytes) -> list[str]:
+    """The members that differ from the resource, whose JSON this is."""
+    current = _decode(body)
     return [name for name, value in returned.items() if name not in DERIVED and not _is_same(value, current.get(name))]
 
 

@@ -59,7 +59,6 @@ class Operation:
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
     discloses: AccessedKind | ListDisclosed | None = None  # what the access log records of a response
-    views: tuple[Query, ...] = ()  # the queries of all representations; empty if there is only one
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
@@ -96,10 +95,9 @@ class Router:
         scope: Scopes,
         extension: bool = False,
         etag: bool = False,
-        views: tuple[Query, ...] = (),
         discloses: AccessedKind | ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Register a read. `etag` is for single resources; `views` lists the queries of all their representations.
+        """Register a read. `etag` is for single resources.
 
         `discloses` is the kind of record that the access log names: by the first id of the path, or for a list
         without one by the page. For other responses, it lists their records.
@@ -110,7 +108,6 @@ class Router:
             required_scopes=scope,
             extension=extension,
             has_etag=etag,
-            views=views,
             discloses=discloses,
         )
 
@@ -168,8 +165,6 @@ class Router:
                 **declared,
                 **_parse_signature(handler, path),
             )
-            if any(type(view) is not operation.query for view in operation.views):
-                raise TypeError(f"{handler}: a view is not a {operation.query}")
             self.operations.append(operation)
             return handler
 

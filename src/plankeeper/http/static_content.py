@@ -21,13 +21,13 @@ class StaticContent:
         self._media_type = media_type
         self._is_compressible = len(body) >= MIN_BYTES and not media_type.startswith("image/p")  # PNG is compressed
         self._headers = dict(headers) | {"cache-control": "no-cache", "vary": VARY}
-        self._tag = etag(body)
+        self._tag = etag(body, None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_headers = read_headers(scope)
         is_compressed = self._is_compressible and accepts_gzip(request_headers.get(b"accept-encoding"))
         headers = self._headers | {"etag": gzip_etag(self._tag) if is_compressed else self._tag}
-        if self._status == 200 and has_tag(request_headers.get(b"if-none-match", b""), [self._tag]):
+        if self._status == 200 and has_tag(request_headers.get(b"if-none-match", b""), self._tag):
             response = StarletteResponse(status_code=NOT_MODIFIED, headers=headers)
         else:
             headers |= {"content-encoding": "gzip"} if is_compressed else {}

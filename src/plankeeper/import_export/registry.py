@@ -20,9 +20,9 @@ from plankeeper.import_export import team_members as team_member_import
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.upsert import ImportCounts, RecordUpserter, created_or_updated, default_created_at
 from plankeeper.invoice_view_sessions import store as invoice_view_sessions
-from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionImport
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSessionImport, InvoiceViewSessionRecord
 from plankeeper.invoices import store as invoices
-from plankeeper.invoices.schemas import InvoiceImport, InvoiceWithLines
+from plankeeper.invoices.schemas import InvoiceImport, InvoiceRecord
 from plankeeper.note_types import store as note_types
 from plankeeper.note_types.schemas import NoteTypeImport, NoteTypeRow
 from plankeeper.participants import store as participants
@@ -30,7 +30,7 @@ from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import ParticipantImport
 from plankeeper.providers import store as providers
-from plankeeper.providers.schemas import Provider, ProviderImport
+from plankeeper.providers.schemas import ProviderImport, ProviderRecord
 from plankeeper.team_members import store as team_members
 from plankeeper.team_members.schemas import TeamMemberImport, TeamMemberRow
 
@@ -119,13 +119,13 @@ RESOURCES: Mapping[str, Resource] = {
     "providers": Resource(
         import_schema=ProviderImport,
         upsert=RecordUpserter(
-            record_type=Provider,
+            record_type=ProviderRecord,
             select_for_update=providers.select_for_update,
             save=providers.upsert,
             event_type=created_or_updated("provider"),
             defaults=default_created_at,
         ),
-        export_schema=Provider,
+        export_schema=ProviderRecord,
         export=providers.export,
         tables=("providers",),
         check=_check_provider,
@@ -154,20 +154,20 @@ RESOURCES: Mapping[str, Resource] = {
     "invoices": Resource(
         import_schema=InvoiceImport,
         upsert=invoice_import.upsert,
-        export_schema=InvoiceWithLines,
+        export_schema=InvoiceRecord,
         export=invoices.export,
         tables=("invoices", "invoice_lines"),
     ),
     "invoice-view-sessions": Resource(
         import_schema=InvoiceViewSessionImport,
         upsert=RecordUpserter(
-            record_type=InvoiceViewSession,
+            record_type=InvoiceViewSessionRecord,
             select_for_update=invoice_view_sessions.select_for_update,
             save=invoice_view_sessions.upsert,
             event_type=_session_event,
             defaults=_session_defaults,
         ),
-        export_schema=InvoiceViewSession,
+        export_schema=InvoiceViewSessionRecord,
         export=invoice_view_sessions.export,
         tables=("invoice_view_sessions",),
     ),

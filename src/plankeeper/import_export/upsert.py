@@ -88,7 +88,9 @@ class RecordUpserter:
         ids: list[Any] = [next(generated_ids) if row.values.id is UNSET else row.values.id for row in rows]
         if len({normalize_id(id_) for id_ in ids}) < len(ids):
             return await upsert_each(self, ctx, rows)
-        old = by_id(await self.select_for_update(ctx.tx, ctx.plan_manager_id, ids))
+        selected = await self.select_for_update(ctx.tx, ctx.plan_manager_id, ids)
+        names = self.record_type.__struct_fields__  # without the time of the last change, which a row doesn't have
+        old = by_id([self.record_type(*(getattr(each, name) for name in names)) for each in selected])
         records = map_collecting_errors(
             lambda row, id_: merge_record(
                 self.record_type, row, {"id": id_}, old.get(normalize_id(id_)), self.defaults

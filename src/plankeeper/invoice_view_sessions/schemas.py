@@ -11,8 +11,8 @@ from plankeeper.http.schemas import AwareDatetime, CreatedAt, NewId, Text255, Up
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class InvoiceViewSession(Struct, kw_only=True):
-    """A record of a user viewing an invoice. Durations are whole seconds."""
+class InvoiceViewSessionRecord(Struct, kw_only=True):
+    """A session as imports and exports have it."""
 
     id: Annotated[UUID, Meta(description="The session's UUID.")]
     invoice_id: Annotated[UUID, Meta(description="The invoice's UUID.")]
@@ -34,8 +34,8 @@ class InvoiceViewSession(Struct, kw_only=True):
     idle_count: Annotated[int | None, Meta(description="How often the user paused for a minute, or null.")] = None
 
 
-class InvoiceViewSessionDetails(InvoiceViewSession, kw_only=True):
-    """A record of a user viewing an invoice, with all members."""
+class InvoiceViewSession(InvoiceViewSessionRecord, kw_only=True):
+    """A record of a user viewing an invoice. Durations are whole seconds."""
 
     updated_at: UpdatedAt
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
+from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext, or_404
 from plankeeper.http.errors import ApiError, NotFound
@@ -54,6 +55,7 @@ async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
         session_started=now,
         last_heartbeat=now,
         created_at=now,
+        updated_at=now,
         duration_seconds=0,
         active_duration_seconds=0,
         engaged_duration_seconds=0,
@@ -108,6 +110,7 @@ def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetim
     return replace(
         before,
         last_heartbeat=now,
+        updated_at=next_updated_at(before.updated_at),
         duration_seconds=max(0, int(elapsed.total_seconds())),
         active_duration_seconds=durations.active_seconds,
         engaged_duration_seconds=durations.engaged_seconds,
@@ -117,6 +120,7 @@ def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetim
 
 async def _end(ctx: WriteContext, before: InvoiceViewSession, after: InvoiceViewSession) -> None:
     """End a session at the time of its last heartbeat."""
-    ended = replace(after, session_ended=after.last_heartbeat)
+    updated_at = next_updated_at(before.updated_at)
+    ended = replace(after, session_ended=after.last_heartbeat, updated_at=updated_at)
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([ended]))
     await record_event(ctx, "invoice_view_session.ended", before, ended)

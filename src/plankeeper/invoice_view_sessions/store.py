@@ -9,12 +9,13 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
+from plankeeper.database.timestamps import UPDATED_AT
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.invoice_view_sessions.schemas import (
     InvoiceViewSession,
-    InvoiceViewSessionDetails,
     InvoiceViewSessionListQuery,
+    InvoiceViewSessionRecord,
     StaleSession,
 )
 
@@ -33,7 +34,7 @@ LIST = FilteredList(
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""
-    select {COLUMNS}
+    select {COLUMNS}, updated_at
     from invoice_view_sessions
     where plan_manager_id = $1 and id > $2
     order by id
@@ -47,7 +48,7 @@ async def list_page(
     if query.is_plain:
         position = (query.start, query.limit + 1, query.offset)
         return cut_page(await db.rows(InvoiceViewSession, PLAIN_PAGE, plan_manager_id, *position), query.limit)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
@@ -55,7 +56,7 @@ async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionLi
 
 
 GET_MANY: LiteralString = f"""
-    select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and {HAS_ID}
+    select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and {HAS_ID}
 """
 
 
@@ -64,24 +65,12 @@ async def get_many(db: Executor, plan_manager_id: UUID, session_ids: Sequence[UU
     return await db.rows(InvoiceViewSession, GET_MANY, plan_manager_id, session_ids)
 
 
-GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and {HAS_ID}
-"""
-
-
-async def get_many_details(
-    db: Executor, plan_manager_id: UUID, session_ids: Sequence[UUID]
-) -> list[InvoiceViewSessionDetails]:
-    """The same with all members."""
-    return await db.rows(InvoiceViewSessionDetails, GET_MANY_DETAILS, plan_manager_id, session_ids)
-
-
 async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
     return await db.load(get_many, plan_manager_id, session_id)
 
 
 SELECT_FOR_UPDATE: LiteralString = f"""
-    select {COLUMNS}
+    select {COLUMNS}, updated_at
     from invoice_view_sessions
     where plan_manager_id = $1 and {HAS_ID}
     order by id
@@ -108,8 +97,8 @@ async def count_started_since(tx: Transaction, plan_manager_id: UUID, first_id: 
 
 
 INSERT: LiteralString = f"""
-    insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, in_console)
-    select $1, {COLUMNS}, true
+    insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, updated_at, in_console)
+    select $1, {COLUMNS}, {UPDATED_AT}, true
     from json_populate_recordset(null::invoice_view_sessions, $2)
     returning id -- without this, Citus would copy the rows and report an error without its code
 """
@@ -121,7 +110,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
 
 
 SELECT_CONSOLE_SESSION_FOR_UPDATE: LiteralString = f"""
-    select {COLUMNS}
+    select {COLUMNS}, updated_at
     from invoice_view_sessions
     where plan_manager_id = $1 and id = $2 and in_console
     for update
@@ -151,7 +140,7 @@ async def list_stale(db: Executor, before: datetime, limit: int) -> list[StaleSe
 
 
 SELECT_STALE_FOR_UPDATE: LiteralString = f"""
-    select {COLUMNS}
+    select {COLUMNS}, updated_at
     from invoice_view_sessions
     where plan_manager_id = $1 and {HAS_ID} and session_ended is null and last_heartbeat < $3
     order by id
@@ -168,7 +157,7 @@ async def select_stale_for_update(
 
 UPSERT: LiteralString = f"""
     insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, updated_at)
-    select $1, {COLUMNS}, statement_timestamp()
+    select $1, {COLUMNS}, {UPDATED_AT}
     from json_populate_recordset(null::invoice_view_sessions, $2)
     on conflict (plan_manager_id, id) do update set
         invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
@@ -181,15 +170,15 @@ UPSERT: LiteralString = f"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert sessions or replace existing ones. `records` is a JSON list of InvoiceViewSession."""
+    """Insert sessions or replace existing ones. `records` is a JSON list of InvoiceViewSessionRecord."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
 EXPORT: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceViewSession]]:
-    return tx.stream(InvoiceViewSession, EXPORT, plan_manager_id)
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceViewSessionRecord]]:
+    return tx.stream(InvoiceViewSessionRecord, EXPORT, plan_manager_id)
 
 
 LIST_OF_PARTICIPANT = """

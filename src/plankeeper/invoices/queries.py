@@ -12,7 +12,7 @@ from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoices.count_store import sum_counts
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
-from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
+from plankeeper.invoices.store import FULL_COLUMNS, get_many_without_lines
 from plankeeper.search.conditions import INVOICE_TEXT
 
 IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
@@ -120,12 +120,10 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    """A page of invoices. With the view `full`, they are InvoiceDetails."""
     if query.is_plain:
         rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    get_rows = get_many_details if query.view == "full" else get_many_without_lines
-    return await fetch_page(db, plan_manager_id, query, LIST, get_rows)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines)
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:

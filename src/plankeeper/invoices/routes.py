@@ -5,26 +5,24 @@ from uuid import UUID
 
 from plankeeper.http.context import AccessedKind, ReadContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices import store
 from plankeeper.invoices.queries import count, list_page
 from plankeeper.invoices.schemas import (
     Invoice,
-    InvoiceDetails,
     InvoiceListQuery,
     InvoiceStatusData,
     InvoiceStatusRequest,
     InvoiceStatusResponse,
     InvoiceWithLines,
-    InvoiceWithLinesDetails,
 )
 
 router = Router("invoices")
 
 
 @router.get("/invoices", scope=READ, extension=True, discloses="invoice")
-async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice] | Page[InvoiceDetails]:
+async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices without their lines. Deleted invoices are included, and marked with `is_deleted`."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
@@ -47,9 +45,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, views=VIEWS, discloses="invoice")
-async def get(ctx: ReadContext, invoice_id: UUID, query: ViewQuery) -> InvoiceWithLines | InvoiceWithLinesDetails:
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, discloses="invoice")
+async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
     """Get an invoice. It contains its lines."""
-    if query.view == "full":
-        return or_404(await store.get_details(ctx.db, ctx.plan_manager_id, invoice_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

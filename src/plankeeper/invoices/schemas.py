@@ -67,8 +67,8 @@ class StateManagement(Struct):
     ignored_errors: Annotated[list[str], Meta(description="The codes that don't set the invoice's `errors`.")]
 
 
-class Invoice(Struct):
-    """An invoice without its lines, as in lists."""
+class InvoiceValues(Struct):
+    """The fields that an invoice has in responses and in exports."""
 
     id: Annotated[UUID, Meta(description="The invoice's UUID.")]
     invoice_number: Annotated[
@@ -117,8 +117,8 @@ class Invoice(Struct):
     is_duplicate: Annotated[bool, Meta(description="Whether `possible_duplicate` is among the warnings.")]
 
 
-class InvoiceDetails(Invoice):
-    """An invoice in the list, with all members."""
+class Invoice(InvoiceValues):
+    """An invoice."""
 
     updated_at: UpdatedAt
 
@@ -147,10 +147,10 @@ class InvoiceWithLines(Invoice):
     line_items: Annotated[list[LineItem], Meta(description="All lines of the invoice, in its order.")]
 
 
-class InvoiceWithLinesDetails(InvoiceWithLines):
-    """An invoice with its lines, with all members."""
+class InvoiceRecord(InvoiceValues):
+    """An invoice as exports have it."""
 
-    updated_at: UpdatedAt
+    line_items: list[LineItem]
 
 
 class InvoiceStatusRequest(Struct, forbid_unknown_fields=True, kw_only=True):

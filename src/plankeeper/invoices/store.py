@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, records_of
-from plankeeper.invoices.schemas import Invoice, InvoiceDetails, InvoiceRow, InvoiceWithLines, InvoiceWithLinesDetails
+from plankeeper.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow, InvoiceWithLines
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
 SOURCE_COLUMNS: LiteralString = """
@@ -20,14 +20,15 @@ LINE_COLUMNS: LiteralString = """
     claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
 """
 
-# The columns of Invoice and InvoiceWithLines, from `invoices` without an alias.
-FULL_COLUMNS: LiteralString = f"""
+# The columns of InvoiceRecord, Invoice and InvoiceWithLines, from `invoices` without an alias.
+RECORD_COLUMNS: LiteralString = f"""
     id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
     error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
     {FLAG_COLUMNS}, is_duplicate
 """
-FULL_COLUMNS_WITH_LINES: LiteralString = f"""
-    {FULL_COLUMNS}, coalesce((
+FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
+LINE_ITEMS: LiteralString = """
+    coalesce((
         select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
             'description', line.description, 'service_item_number', line.service_item_number,
             'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
@@ -44,7 +45,9 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceW
     return await db.load(get_many, plan_manager_id, invoice_id)
 
 
-GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and {HAS_ID} order by id"
+GET_MANY = f"""
+    select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
+"""
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceWithLines]:
@@ -60,32 +63,6 @@ GET_MANY_WITHOUT_LINES = f"""
 async def get_many_without_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     """The invoices with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Invoice, GET_MANY_WITHOUT_LINES, plan_manager_id, invoice_ids)
-
-
-GET_MANY_DETAILS = f"""
-    select {FULL_COLUMNS}, updated_at from invoices where plan_manager_id = $1 and {HAS_ID} order by id
-"""
-
-
-async def get_many_details(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceDetails]:
-    """The same with all members."""
-    return await db.rows(InvoiceDetails, GET_MANY_DETAILS, plan_manager_id, invoice_ids)
-
-
-GET_MANY_DETAILS_WITH_LINES = f"""
-    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and {HAS_ID}
-"""
-
-
-async def get_many_details_with_lines(
-    db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]
-) -> list[InvoiceWithLinesDetails]:
-    """The invoices that exist among the ids, with their lines and all members."""
-    return await db.rows(InvoiceWithLinesDetails, GET_MANY_DETAILS_WITH_LINES, plan_manager_id, invoice_ids)
-
-
-async def get_details(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLinesDetails | None:
-    return await db.load(get_many_details_with_lines, plan_manager_id, invoice_id)
 
 
 EXISTS = "select exists (select from invoices where plan_manager_id = $1 and id = $2)"
@@ -177,8 +154,8 @@ async def insert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> 
     await tx.execute(INSERT_LINES, plan_manager_id, records)
 
 
-EXPORT = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 order by id"
+EXPORT = f"select {RECORD_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceWithLines]]:
-    return tx.stream(InvoiceWithLines, EXPORT, plan_manager_id)
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceRecord]]:
+    return tx.stream(InvoiceRecord, EXPORT, plan_manager_id)

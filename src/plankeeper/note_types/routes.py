@@ -1,23 +1,17 @@
 """Note types: list, create, get, update, delete."""
 
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.note_types import service, store
-from plankeeper.note_types.schemas import (
-    NoteType,
-    NoteTypeCreate,
-    NoteTypeDetails,
-    NoteTypeListQuery,
-    NoteTypeUpdate,
-)
+from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 
 router = Router("note_types", lock=service.select_for_update)
 
 
 @router.get("/note-types", scope=READ, extension=True)
-async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType] | Page[NoteTypeDetails]:
+async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
     """List note types. The cursors of this list are integers."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
@@ -30,11 +24,9 @@ async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     return await service.create(ctx, new)
 
 
-@router.get("/note-types/{note_type_id}", scope=READ, etag=True, views=VIEWS)
-async def get(ctx: ReadContext, note_type_id: int, query: ViewQuery) -> NoteType | NoteTypeDetails:
+@router.get("/note-types/{note_type_id}", scope=READ, etag=True)
+async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
     """Get a note type. Its id is an integer."""
-    if query.view == "full":
-        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, note_type_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import DefaultSort, NumberedListQuery
-from plankeeper.http.schemas import Text255, UpdatedAt
+from plankeeper.http.schemas import AwareDatetime, Text255, UpdatedAt
 
 Title = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 Color = Text255 | None | UnsetType
@@ -22,11 +22,6 @@ class NoteType(Struct):
     plan_manager_id: Annotated[UUID, Meta(description="The UUID of the plan manager that the note type belongs to.")]
     badge_color: Annotated[str | None, Meta(description="Any text, such as `#0b7285` or `teal`, or null.")]
     highlight_color: Annotated[str | None, Meta(description="Any text, such as `#e3fafc` or `white`, or null.")]
-
-
-class NoteTypeDetails(NoteType):
-    """A type of note with all members."""
-
     updated_at: UpdatedAt
 
 
@@ -53,6 +48,12 @@ class NoteTypeRow(Struct, kw_only=True):
     note_type: str
     badge_color: str | None = None
     highlight_color: str | None = None
+
+
+class NoteTypeVersion(NoteTypeRow, kw_only=True):
+    """A row with the time of its last change."""
+
+    updated_at: AwareDatetime
 
 
 class NoteTypeImport(NoteTypeCreate):

@@ -1,16 +1,19 @@
 """Operations on note types that the API and the console share."""
 
+from datetime import UTC, datetime
+
 from msgspec.structs import asdict
 
+from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.note_types import store
-from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeRow, NoteTypeUpdate
+from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeUpdate, NoteTypeVersion
 
 
-async def select_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeRow | None:
+async def select_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeVersion | None:
     """Lock a note type until the transaction ends."""
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [note_type_id])
     return rows[0] if rows else None
@@ -18,7 +21,7 @@ async def select_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeRow
 
 async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     [new_id] = await store.next_ids(ctx.tx, 1)
-    row = apply_patch(new, NoteTypeRow(id=new_id, note_type=new.note_type))
+    row = apply_patch(new, NoteTypeVersion(id=new_id, note_type=new.note_type, updated_at=datetime.now(UTC)))
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([row]))
     after = _note_type(ctx, row)
     await record_event(ctx, "note_type.created", None, after)
@@ -29,11 +32,11 @@ async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -
     """Apply the members that are set; raises NotFound."""
     old = or_404(await select_for_update(ctx, note_type_id))
     new = apply_patch(change, old)
-    before, after = _note_type(ctx, old), _note_type(ctx, new)
     if is_changed(old, new):
+        new.updated_at = next_updated_at(old.updated_at)
         await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
-        await record_event(ctx, "note_type.updated", before, after)
-    return after
+        await record_event(ctx, "note_type.updated", _note_type(ctx, old), _note_type(ctx, new))
+    return _note_type(ctx, new)
 
 
 async def delete(ctx: WriteContext, note_type_id: int) -> None:
@@ -42,5 +45,5 @@ async def delete(ctx: WriteContext, note_type_id: int) -> None:
     await record_event(ctx, "note_type.deleted", before, None)
 
 
-def _note_type(ctx: WriteContext, row: NoteTypeRow) -> NoteType:
+def _note_type(ctx: WriteContext, row: NoteTypeVersion) -> NoteType:
     return NoteType(plan_manager_id=ctx.plan_manager_id, **asdict(row))

@@ -8,11 +8,12 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
+from plankeeper.database.timestamps import UPDATED_AT
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
-from plankeeper.note_types.schemas import NoteType, NoteTypeDetails, NoteTypeListQuery, NoteTypeRow
+from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow, NoteTypeVersion
 
-COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color"
+COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color, updated_at"
 ROW_COLUMNS: LiteralString = "id, note_type, badge_color, highlight_color"
 HAS_NUMBER: LiteralString = in_array("id", "$2::bigint[]")
 
@@ -38,7 +39,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuer
     if query.is_plain:
         rows = await db.rows(NoteType, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> int:
@@ -62,18 +63,8 @@ async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[
     return await db.rows(NoteType, GET_MANY, plan_manager_id, note_type_ids)
 
 
-GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from note_types where plan_manager_id = $1 and {HAS_NUMBER} order by id
-"""
-
-
-async def get_many_details(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeDetails]:
-    """The same with all members."""
-    return await db.rows(NoteTypeDetails, GET_MANY_DETAILS, plan_manager_id, note_type_ids)
-
-
 SELECT_FOR_UPDATE: LiteralString = f"""
-    select {ROW_COLUMNS}
+    select {ROW_COLUMNS}, updated_at
     from note_types
     where plan_manager_id = $1 and {HAS_NUMBER}
     order by id
@@ -81,9 +72,11 @@ SELECT_FOR_UPDATE: LiteralString = f"""
 """
 
 
-async def select_for_update(tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeRow]:
+async def select_for_update(
+    tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]
+) -> list[NoteTypeVersion]:
     """The rows that exist among the ids, locked until the transaction ends."""
-    return await tx.rows(NoteTypeRow, SELECT_FOR_UPDATE, plan_manager_id, note_type_ids)
+    return await tx.rows(NoteTypeVersion, SELECT_FOR_UPDATE, plan_manager_id, note_type_ids)
 
 
 NEXT_IDS = "select nextval('note_type_ids') from generate_series(1, $1)"
@@ -96,7 +89,7 @@ async def next_ids(tx: Transaction, count: int) -> list[int]:
 
 UPSERT: LiteralString = f"""
     insert into note_types (plan_manager_id, {ROW_COLUMNS}, updated_at)
-    select $1, {ROW_COLUMNS}, statement_timestamp()
+    select $1, {ROW_COLUMNS}, {UPDATED_AT}
     from json_populate_recordset(null::note_types, $2)
     on conflict (plan_manager_id, id) do update set
         note_type = excluded.note_type, badge_color = excluded.badge_color,

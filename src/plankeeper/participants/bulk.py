@@ -20,6 +20,7 @@ from plankeeper.http.bulk import (
 from plankeeper.http.context import Disclosure, WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
+from plankeeper.http.pagination import in_order
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
 from plankeeper.participants.rows import ParticipantRow
@@ -54,7 +55,8 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
-    after = await with_reference_names(ctx, *new)
+    ids = [each.id for each in new]
+    after = in_order(ids, await store.get_many(ctx.tx, ctx.plan_manager_id, ids))
     await record_events(ctx, [_change(before.get(each.id), each) for each in after])
     return after
 

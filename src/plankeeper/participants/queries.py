@@ -14,7 +14,7 @@ from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
-from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
+from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
@@ -58,13 +58,11 @@ SUMMED_FIELDS = {"status", "state"}
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
-    """A page of participants. With the view `full`, they are ParticipantDetails."""
     if query.is_plain:
         rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    get_rows = get_many_details if query.view == "full" else get_many
     search = await search_values(db, "participant", query.q)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, **search)
 
 
 # The limit applies before the names are looked up.

@@ -1,4 +1,4 @@
-"""Stored participants: rows with references as ids, and the full shape with the names of the references."""
+"""Stored participants: rows with references as ids, and participants with the names of the references."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -47,11 +47,12 @@ class ParticipantRow(Struct):
 
 
 class ParticipantVersion(ParticipantRow):
-    """A participant as read without a lock, with the names of its references.
+    """A row with the time of its last change and, if it is read without a lock, with the names of its references.
 
     `xmin` is the number of the transaction that wrote the row.
     """
 
+    updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
     exit_reason_category_name: str | None = None
     exit_reason_subcategory_name: str | None = None
     account_manager_name: str | None = None
@@ -68,8 +69,8 @@ class ParticipantVersion(ParticipantRow):
         return {str(id_): name for id_, name in names.items() if name is not None}
 
 
-def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
-    """A row in the full shape; `names` maps the ids of its references to their names.
+def with_references(row: ParticipantVersion, names: Mapping[str, str]) -> Participant:
+    """A row as the API returns it; `names` maps the ids of its references to their names.
 
     The name of an unknown reference is empty: the foreign key rejects the row.
     """
@@ -80,6 +81,7 @@ def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participan
         account_manager=AccountManagerRef(manager, names.get(str(manager))),
         exit_reason_category=ExitReasonRef(category, names.get(str(category), "")) if category else UNSET,
         exit_reason_subcategory=ExitReasonRef(subcategory, names.get(str(subcategory), "")) if subcategory else UNSET,
+        updated_at=row.updated_at,
     )
 
 

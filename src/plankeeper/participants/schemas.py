@@ -1,4 +1,4 @@
-"""Schemas of participants: basic and full responses, request bodies, queries."""
+"""Schemas of participants: responses, request bodies, queries."""
 
 from datetime import date
 from typing import Annotated, Literal
@@ -36,17 +36,6 @@ Status = Annotated[
 ]
 
 
-class ParticipantSummary(Struct):
-    """A participant in the basic shape, which get, create and update return."""
-
-    id: UUID
-    first_name: str | None
-    last_name: str | None
-    participant_number: str | None
-    email: EmailText | None
-    state: StateText | None
-
-
 class ExitReasonRef(Struct):
     """A reason for leaving."""
 
@@ -62,7 +51,7 @@ class AccountManagerRef(Struct):
 
 
 class Participant(Struct):
-    """A participant in the full shape, which the list returns."""
+    """A person whose funding the plan manager manages."""
 
     id: Annotated[UUID, Meta(description="The participant's UUID.")]
     first_name: Annotated[str | None, Meta(description="Given name, or null.")]
@@ -123,27 +112,17 @@ class Participant(Struct):
             " there is none."
         ),
     ]
-
-
-class ParticipantDetails(Participant):
-    """A participant with all members."""
-
     updated_at: UpdatedAt
 
 
-class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The writable members in the contract."""
+class ParticipantUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new participant, or the changes of one. Omitted fields keep their values; null clears a value."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     participant_number: Text50 | None | UnsetType = UNSET
     email: Email | None | UnsetType = UNSET
     state: StateCode | None | UnsetType = UNSET
-
-
-class ParticipantUpdate(ParticipantSummaryUpdate):
-    """A new participant, or the changes of one. Omitted members keep their values; null clears a value."""
-
     middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
     preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
     phone_number: Annotated[Text50 | None | UnsetType, EXTENSION] = UNSET

@@ -9,17 +9,15 @@ from uuid_utils.compat import uuid7
 from plankeeper.account_managers.store import get_visible
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
+from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
-from plankeeper.participants.rows import ParticipantRow, ParticipantVersion, reference_ids, with_references
-from plankeeper.participants.schemas import (
-    Participant,
-    ParticipantUpdate,
-)
+from plankeeper.participants.rows import ParticipantVersion, reference_ids, with_references
+from plankeeper.participants.schemas import Participant, ParticipantUpdate
 from plankeeper.team_members import store as team_store
 
 
@@ -36,14 +34,15 @@ CONSTRAINT_ERRORS = {
 }
 
 
-async def select_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantRow | None:
+async def select_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantVersion | None:
     """Lock a participant until the transaction ends."""
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
     return rows[0] if rows else None
 
 
 async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
-    new = apply_patch(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
+    now = datetime.now(UTC)
+    new = apply_patch(change, ParticipantVersion(id=uuid7(), created_at=now, updated_at=now))
     await _require_visible_account_manager(ctx, change)
     [after] = await with_reference_names(ctx, new)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
@@ -53,25 +52,27 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
 
 async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
     """Apply the members that are set; raises NotFound."""
+    is_locked = not ctx.tx.is_optimistic
     old = or_404(await _get_for_update(ctx, participant_id))
     new = apply_patch(change, old)
-    known = old.reference_names if isinstance(old, ParticipantVersion) else None
+    known = old.reference_names
     if not is_changed(old, new):
         ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
         [unchanged] = await with_reference_names(ctx, old, known=known)
         return unchanged
     await _require_visible_account_manager(ctx, change)
+    new.updated_at = next_updated_at(old.updated_at)
     before, after = await with_reference_names(ctx, old, new, known=known)
     is_moved = (old.status, old.state) != (new.status, new.state)
-    if isinstance(old, ParticipantVersion):
-        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
-    else:
+    if is_locked:
         await store.update(ctx.tx, ctx.plan_manager_id, to_json(new), is_moved=is_moved)
+    else:
+        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
     await record_event(ctx, "participant.updated", before, after)
     return after
 
 
-async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantRow | None:
+async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantVersion | None:
     """The version of a participant without a lock in an optimistic transaction, otherwise its row with a lock."""
     if ctx.tx.is_optimistic:
         return await ctx.tx.reader.load(store.get_many_versions, ctx.plan_manager_id, participant_id)
@@ -100,9 +101,9 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
 
 
 async def with_reference_names(
-    ctx: WriteContext, *rows: ParticipantRow, known: Mapping[str, str] | None = None
+    ctx: WriteContext, *rows: ParticipantVersion, known: Mapping[str, str] | None = None
 ) -> list[Participant]:
-    """The rows in the full shape, with the names of their references; `known` are names by id that needn't be read."""
+    """The rows as the API returns them, with the names of their references. `known` are the names that were read."""
     names = dict(known or {})
     if unknown := [each for each in reference_ids(*rows) if str(each) not in names]:
         names |= await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, unknown)

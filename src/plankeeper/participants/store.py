@@ -8,12 +8,9 @@ from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.database.timestamps import UPDATED_AT
 from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow, ParticipantVersion
-from plankeeper.participants.schemas import (
-    Participant,
-    ParticipantDetails,
-    ParticipantSummary,
-)
+from plankeeper.participants.schemas import Participant
 
 PERSON_COLUMNS: LiteralString = """
     first_name, middle_name, last_name, preferred_name, participant_number, email, phone_number, date_of_birth,
@@ -25,7 +22,6 @@ PLAN_COLUMNS: LiteralString = """
     is_pace_plan, plan_start_date, plan_end_date, postal_statement, participant_receives_statements
 """
 COLUMNS: LiteralString = f"{PERSON_COLUMNS}, {REFERENCE_COLUMNS}, {PLAN_COLUMNS}"
-SUMMARY_COLUMNS: LiteralString = "id, first_name, last_name, participant_number, email, state"
 
 # Names come from sub-selects, one of them lateral, so that PostgreSQL remembers the names of the few account managers:
 # joins would build hash tables.
@@ -42,26 +38,14 @@ SUBCATEGORY_NAME: LiteralString = """
 # The columns of Participant, from a sub-select `participant` and ACCOUNT_MANAGER_NAME.
 FULL_COLUMNS: LiteralString = f"""
     id, {PERSON_COLUMNS}, {PLAN_COLUMNS}, exit_reason_category_id, {CATEGORY_NAME},
-    exit_reason_subcategory_id, {SUBCATEGORY_NAME}, account_manager_id, manager.name as account_manager_name
+    exit_reason_subcategory_id, {SUBCATEGORY_NAME}, account_manager_id, manager.name as account_manager_name,
+    participant.updated_at
 """
 ACCOUNT_MANAGER_NAME: LiteralString = """
     left join lateral (
         select name from account_managers where plan_manager_id = $1 and id = participant.account_manager_id limit 1
     ) manager on true
 """
-
-GET_MANY_SUMMARIES = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and {HAS_ID}"
-
-
-async def get_many_summaries(
-    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantSummary]:
-    """The participants that exist among the ids, in the basic shape."""
-    return await db.rows(ParticipantSummary, GET_MANY_SUMMARIES, plan_manager_id, participant_ids)
-
-
-async def get_summary(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
-    return await db.load(get_many_summaries, plan_manager_id, participant_id)
 
 
 async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Participant | None:
@@ -79,20 +63,6 @@ GET_MANY = f"""
 async def get_many(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
     """The participants with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Participant, GET_MANY, plan_manager_id, participant_ids)
-
-
-GET_MANY_DETAILS = f"""
-    select {FULL_COLUMNS}, participant.updated_at
-    from (select * from participants where plan_manager_id = $1 and {HAS_ID}) participant
-    {ACCOUNT_MANAGER_NAME}
-"""
-
-
-async def get_many_details(
-    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantDetails]:
-    """The same with all members."""
-    return await db.rows(ParticipantDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids)
 
 
 LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
@@ -114,7 +84,7 @@ async def lock_given_ids(tx: Transaction, plan_manager_id: UUID) -> None:
 
 async def select_for_import(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantRow]:
+) -> list[ParticipantVersion]:
     """The rows that exist among the ids, locked; also keeps participants from being erased until the import ends.
 
     One lock is enough for all of them: an import can have more ids than PostgreSQL has locks.
@@ -124,7 +94,7 @@ async def select_for_import(
 
 
 SELECT_FOR_UPDATE = f"""
-    select id, {COLUMNS}
+    select id, {COLUMNS}, updated_at
     from participants
     where plan_manager_id = $1 and {HAS_ID}
     order by id
@@ -134,13 +104,14 @@ SELECT_FOR_UPDATE = f"""
 
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantRow]:
+) -> list[ParticipantVersion]:
     """The participants with these ids, locked until the transaction ends; unknown ids are ignored."""
-    return await tx.rows(ParticipantRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
+    return await tx.rows(ParticipantVersion, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
 
 
 GET_MANY_VERSIONS = f"""
-    select id, {COLUMNS}, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name, participant.xmin
+    select id, {COLUMNS}, updated_at, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name,
+        participant.xmin
     from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and {HAS_ID}
 """
 
@@ -151,14 +122,12 @@ async def get_many_versions(
     return await db.rows(ParticipantVersion, GET_MANY_VERSIONS, plan_manager_id, participant_ids)
 
 
-SELECT_FOR_SHARE = f"""
-    select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = $2 for share
-"""
+SELECT_FOR_SHARE = f"select id, {COLUMNS} from participants where plan_manager_id = $1 and id = $2 for share"
 
 
-async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
+async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> ParticipantRow | None:
     """A participant that cannot be deleted until the transaction ends."""
-    return await tx.one_or_none(ParticipantSummary, SELECT_FOR_SHARE, plan_manager_id, participant_id)
+    return await tx.one_or_none(ParticipantRow, SELECT_FOR_SHARE, plan_manager_id, participant_id)
 
 
 REFERENCE_NAMES = f"""
@@ -184,8 +153,8 @@ async def exists(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> b
 INSERT = Write(
     f"""
     added as (
-        insert into participants (plan_manager_id, id, {COLUMNS})
-        select $1, id, {COLUMNS}
+        insert into participants (plan_manager_id, id, {COLUMNS}, updated_at)
+        select $1, id, {COLUMNS}, {UPDATED_AT}
         from json_populate_recordset(null::participants, $2)
         returning status, state
     )
@@ -199,16 +168,16 @@ INSERT = Write(
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow."""
+    """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow or of its versions."""
     await tx.defer(INSERT, plan_manager_id, records)
 
 
-def _update(condition: LiteralString) -> LiteralString:
+def _update(condition: LiteralString = "", updated_at: LiteralString = UPDATED_AT) -> LiteralString:
     """Write the rows of `new`."""
     return f"""
         update participants participant set
             -- the sub-select only turns the columns of `new` into a list
-            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
+            ({COLUMNS}, updated_at) = (select {COLUMNS}, {updated_at} from (select new.*) written)
         from new
         where participant.plan_manager_id = $1 and participant.id = new.id{condition}
         returning participant.status, participant.state
@@ -234,13 +203,13 @@ _MOVE: LiteralString = """
     group by status, coalesce(state, '')
     having sum(difference) <> 0
 """
-_CHANGED: LiteralString = f"changed as ({_update('')})"
-UPDATE = Write(_ONE, _update(""), parameters=2)
+_CHANGED: LiteralString = f"changed as ({_update()})"
+UPDATE = Write(_ONE, _update(), parameters=2)
 UPDATE_AND_MOVE = Write(f"{_ONE}, {_OLD}, {_CHANGED}", _MOVE, parameters=2)
 
 
 async def update(tx: Transaction, plan_manager_id: UUID, record: str, *, is_moved: bool) -> None:
-    """Update a participant that the caller has locked. `record` is the JSON of a ParticipantRow.
+    """Update a participant that the caller has locked. `record` is the JSON of a ParticipantVersion.
 
     `is_moved`: its status or its state changes, so that it moves from one total to another.
     """
@@ -265,7 +234,8 @@ async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, ve
         await tx.defer(UPDATE_VERSION, plan_manager_id, record, version)
 
 
-UPDATE_MANY = Write(f"{_MANY}, {_OLD}, {_CHANGED}", _MOVE, parameters=2)
+_MANY_CHANGED: LiteralString = f"changed as ({_update(updated_at='statement_timestamp()')})"
+UPDATE_MANY = Write(f"{_MANY}, {_OLD}, {_MANY_CHANGED}", _MOVE, parameters=2)
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:

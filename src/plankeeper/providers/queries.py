@@ -10,7 +10,7 @@ from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.providers.count_store import sum_counts
 from plankeeper.providers.schemas import Provider, ProviderListQuery
-from plankeeper.providers.store import COLUMNS, get_many, get_many_details
+from plankeeper.providers.store import COLUMNS, get_many
 from plankeeper.search.filters import PROVIDER_FILTERS, count_matches, search_values
 
 LIST = FilteredList(
@@ -32,7 +32,7 @@ LIST = FilteredList(
     },
 )
 PLAIN_PAGE = f"""
-    select id, {COLUMNS}
+    select id, {COLUMNS}, updated_at
     from providers
     where plan_manager_id = $1 and id > $2
     order by id
@@ -41,13 +41,11 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> PageRows[Provider]:
-    """A page of complete providers. With the view `full`, they are ProviderDetails."""
     if query.is_plain:
         rows = await db.rows(Provider, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    get_rows = get_many_details if query.view == "full" else get_many
     search = await search_values(db, "provider", query.q)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, **search)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:

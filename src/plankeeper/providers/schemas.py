@@ -26,17 +26,8 @@ from plankeeper.http.schemas import (
 )
 
 
-class ProviderSummary(Struct):
-    """A provider in the basic shape."""
-
-    id: UUID
-    entity_name: str | None
-    abn: str | None
-    email: EmailText | None
-
-
-class Provider(Struct, kw_only=True):
-    """A provider in the full shape. Import and export use the same shape."""
+class ProviderRecord(Struct, kw_only=True):
+    """A provider as imports and exports have it."""
 
     id: Annotated[UUID, Meta(description="The provider's UUID.")]
     entity_name: Annotated[str | None, Meta(description="The name of the business or person, or null.")] = None
@@ -66,8 +57,8 @@ class Provider(Struct, kw_only=True):
     created_at: CreatedAt
 
 
-class ProviderDetails(Provider, kw_only=True):
-    """A provider with all members."""
+class Provider(ProviderRecord, kw_only=True):
+    """A business or person that provides services to participants and sends invoices."""
 
     updated_at: UpdatedAt
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.http.bulk import existing_ids, find_id_errors, find_read_only_errors, item_ids, without_read_only
 from plankeeper.http.context import WriteContext, or_404
@@ -25,7 +26,8 @@ async def select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | 
 
 
 async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
-    after = apply_patch(change, Provider(id=uuid7(), created_at=datetime.now(UTC)))
+    now = datetime.now(UTC)
+    after = apply_patch(change, Provider(id=uuid7(), created_at=now, updated_at=now))
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
     await record_event(ctx, "provider.created", None, after)
     return after
@@ -41,10 +43,14 @@ async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> lis
         raise ValidationError(*errors)
     now = datetime.now(UTC)
     after = [
-        apply_patch(without_read_only(item, _READ_ONLY), before.get(id_) or Provider(id=id_, created_at=now))
+        apply_patch(
+            without_read_only(item, _READ_ONLY), before.get(id_) or Provider(id=id_, created_at=now, updated_at=now)
+        )
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [each for each in after if is_changed(before.get(each.id), each)]
+    for each in changed:
+        each.updated_at = next_updated_at(each.updated_at) if each.id in before else now
     if changed:
         await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(changed))
     changes = [(before.get(each.id), each) for each in changed]
@@ -57,6 +63,7 @@ async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -
     before = or_404(await select_for_update(ctx, provider_id))
     after = apply_patch(change, before)
     if is_changed(before, after):
+        after.updated_at = next_updated_at(before.updated_at)
         await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
         await record_event(ctx, "provider.updated", before, after)
     return after

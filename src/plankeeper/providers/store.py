@@ -6,8 +6,9 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.timestamps import UPDATED_AT
 from plankeeper.providers import count_store
-from plankeeper.providers.schemas import Provider, ProviderDetails
+from plankeeper.providers.schemas import Provider, ProviderRecord
 
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
@@ -19,7 +20,7 @@ async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provide
     return await db.load(get_many, plan_manager_id, provider_id)
 
 
-GET_MANY = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and {HAS_ID} order by id"
+GET_MANY = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
@@ -27,18 +28,10 @@ async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[U
     return await db.rows(Provider, GET_MANY, plan_manager_id, provider_ids)
 
 
-GET_MANY_DETAILS = f"""
-    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id
-"""
-
-
-async def get_many_details(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[ProviderDetails]:
-    """The same with all members."""
-    return await db.rows(ProviderDetails, GET_MANY_DETAILS, plan_manager_id, provider_ids)
-
-
 IS_SAME_ABN: LiteralString = "replace(abn, ' ', '') = replace($2, ' ', '')"
-SAME_ABN = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4"
+SAME_ABN = f"""
+    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4
+"""
 
 
 async def list_same_abn(db: Executor, plan_manager_id: UUID, provider: Provider, limit: int) -> list[Provider]:
@@ -56,7 +49,7 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids
 
 UPSERT = f"""
     insert into providers (plan_manager_id, id, {COLUMNS}, updated_at)
-    select $1, id, {COLUMNS}, statement_timestamp()
+    select $1, id, {COLUMNS}, {UPDATED_AT}
     from json_populate_recordset(null::providers, $2)
     on conflict (plan_manager_id, id) do update set
         -- the sub-select only turns the columns of `excluded` into a list
@@ -66,7 +59,7 @@ UPSERT = f"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of Provider."""
+    """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of ProviderRecord."""
     is_new = await tx.rows(bool, UPSERT, plan_manager_id, records)
     await count_store.add(tx, plan_manager_id, sum(is_new))
 
@@ -80,12 +73,12 @@ INSERT = f"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert providers whose ids are not in use, and add them to the total. `records` is a JSON list of Provider."""
+    """Insert providers with new ids, and add them to the total. `records` is a JSON list of ProviderRecord."""
     added = await tx.rows(UUID, INSERT, plan_manager_id, records)
     await count_store.add(tx, plan_manager_id, len(added))
 
 
-DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}"
+DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}, updated_at"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
@@ -95,7 +88,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> P
     return deleted
 
 
-DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}"
+DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}, updated_at"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
@@ -108,5 +101,5 @@ async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequ
 EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[Provider]]:
-    return tx.stream(Provider, EXPORT, plan_manager_id)
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ProviderRecord]]:
+    return tx.stream(ProviderRecord, EXPORT, plan_manager_id)

@@ -10,7 +10,7 @@ from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import to_row_values
-from plankeeper.participants.schemas import ParticipantSummary
+from plankeeper.participants.schemas import Participant
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions
 from plankeeper.team_members.schemas import TeamMember, TeamMemberRow
@@ -25,9 +25,7 @@ class RestoredTeam(Struct):
     changes: list[str]
 
 
-async def restore(
-    ctx: WriteContext, participant: ParticipantSummary, records: Iterable[Mapping[str, Any]]
-) -> RestoredTeam:
+async def restore(ctx: WriteContext, participant: Participant, records: Iterable[Mapping[str, Any]]) -> RestoredTeam:
     """Add members to a participant that the caller has locked. Each record has the members of TeamMemberRow.
 
     A user who was deleted since is created again. A contact priority that another member has now is left out, and so is

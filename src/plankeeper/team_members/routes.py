@@ -2,29 +2,21 @@
 
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
+from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants.store import exists
 from plankeeper.team_members import service, store
-from plankeeper.team_members.schemas import (
-    TeamMember,
-    TeamMemberCreate,
-    TeamMemberDetails,
-    TeamMemberListQuery,
-    TeamMemberUpdate,
-)
+from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberListQuery, TeamMemberUpdate
 
 router = Router("team_members", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
 @router.get("/participants/{participant_id}/team-members", scope=READ, discloses="participant")
-async def list_(
-    ctx: ReadContext, participant_id: UUID, query: TeamMemberListQuery
-) -> Page[TeamMember] | Page[TeamMemberDetails]:
+async def list_(ctx: ReadContext, participant_id: UUID, query: TeamMemberListQuery) -> Page[TeamMember]:
     """List the team members of a participant. Each comes with its permissions."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
     if not rows and not await exists(ctx.db, ctx.plan_manager_id, participant_id):
@@ -51,16 +43,10 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     scope=READ,
     extension=True,
     etag=True,
-    views=VIEWS,
     discloses="participant",
 )
-async def get(
-    ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404, query: ViewQuery
-) -> TeamMember | TeamMemberDetails:
+async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404) -> TeamMember:
     """Get a team member. It contains its permissions."""
-    if query.view == "full":
-        place = ([participant_id], [team_member_id])
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, *place))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id, team_member_id))
 
 

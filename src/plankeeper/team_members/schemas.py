@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
     STATE,
+    AwareDatetime,
     Email,
     LongText,
     NewId,
@@ -96,11 +97,6 @@ class TeamMember(Struct):
         list[Permission],
         Meta(description="At least one. An update replaces all of them; an empty list means `no_access`."),
     ]
-
-
-class TeamMemberDetails(TeamMember):
-    """A contact on a participant's team, with all members."""
-
     updated_at: UpdatedAt
 
 
@@ -149,6 +145,12 @@ class TeamMemberRow(Struct, kw_only=True):
     postcode: str | None = None
     contact_priority: int | None = None
     permissions: list[PermissionSlug] = field(default_factory=_default_permissions)
+
+
+class TeamMemberVersion(TeamMemberRow, kw_only=True):
+    """A row with the time of its last change."""
+
+    updated_at: AwareDatetime
 
 
 class TeamMemberImport(TeamMemberCreate):

@@ -16,7 +16,13 @@ from plankeeper.http.schemas import apply_patch, unset_to_none
 from plankeeper.participants.store import select_for_share
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions, other_priority, requires_email
-from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberRow, TeamMemberUpdate
+from plankeeper.team_members.schemas import (
+    TeamMember,
+    TeamMemberCreate,
+    TeamMemberRow,
+    TeamMemberUpdate,
+    TeamMemberVersion,
+)
 from plankeeper.users.store import get_or_create as get_or_create_user
 
 
@@ -48,7 +54,7 @@ CONSTRAINT_ERRORS = {
 }
 
 
-async def select_for_update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) -> TeamMemberRow | None:
+async def select_for_update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) -> TeamMemberVersion | None:
     """Lock a team member until the transaction ends."""
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id], [team_member_id])
     return rows[0] if rows else None

@@ -10,7 +10,7 @@ from plankeeper.database.row_ids import in_array, records_of
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
-from plankeeper.team_members.schemas import TeamMember, TeamMemberDetails, TeamMemberListQuery, TeamMemberRow
+from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow, TeamMemberVersion
 
 TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
         phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state, postcode,
@@ -31,7 +31,7 @@ COLUMNS: LiteralString = f"""
             select json_agg(json_build_object('id', permission.id, 'name', permission.name,
                 'label', permission.label, 'order', permission."order") order by permission."order")
             {FROM_MEMBER_PERMISSIONS}
-        ) as permissions"""
+        ) as permissions, member.updated_at"""
 ROW_COLUMNS: LiteralString = f"""
         member.participant_id, member.id, member.user_id, member.pm_profile_id, {MEMBER_COLUMNS}, (
             select array_agg(permission.name order by permission.name)
@@ -73,8 +73,7 @@ async def list_page(
         return cut_page(rows, query.limit)
 
     async def get_members(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> Sequence[TeamMember]:
-        get_rows = get_many_details if query.view == "full" else get_many
-        return await get_rows(db, plan_manager_id, [participant_id] * len(ids), ids)
+        return await get_many(db, plan_manager_id, [participant_id] * len(ids), ids)
 
     return await fetch_page(db, plan_manager_id, query, LIST, get_members, participant_id=participant_id)
 
@@ -107,20 +106,9 @@ async def get_many(
     return await db.rows(TeamMember, GET_MANY, plan_manager_id, participant_ids, member_ids)
 
 
-GET_MANY_DETAILS: LiteralString = f"select {COLUMNS}, member.updated_at {FROM_SELECTED_MEMBERS}"
-
-
-async def get_many_details(
-    db: Executor,
-    plan_manager_id: UUID,
-    participant_ids: Sequence[UUID],
-    member_ids: Sequence[UUID],
-) -> list[TeamMemberDetails]:
-    """The same with all members."""
-    return await db.rows(TeamMemberDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids, member_ids)
-
-
-SELECT_FOR_UPDATE: LiteralString = f"select {ROW_COLUMNS} {FROM_SELECTED_MEMBERS} for update of member"
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {ROW_COLUMNS}, member.updated_at {FROM_SELECTED_MEMBERS} for update of member
+"""
 
 
 async def select_for_update(
@@ -128,9 +116,9 @@ async def select_for_update(
     plan_manager_id: UUID,
     participant_ids: Sequence[UUID],
     member_ids: Sequence[UUID],
-) -> list[TeamMemberRow]:
+) -> list[TeamMemberVersion]:
     """The members that exist among the pairs of ids, locked until the transaction ends."""
-    return await tx.rows(TeamMemberRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids, member_ids)
+    return await tx.rows(TeamMemberVersion, SELECT_FOR_UPDATE, plan_manager_id, participant_ids, member_ids)
 
 
 GET_PRIORITY_HOLDER = """

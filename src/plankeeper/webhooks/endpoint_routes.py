@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
-from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
+from plankeeper.http.context import ReadContext, WriteContext, or_404
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.webhooks import endpoint_store, service
@@ -12,7 +12,6 @@ from plankeeper.webhooks.schemas import (
     ReplayResponse,
     WebhookEndpoint,
     WebhookEndpointCreate,
-    WebhookEndpointDetails,
     WebhookEndpointListQuery,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
@@ -23,9 +22,7 @@ router = Router("webhook_endpoints", lock=service.select_for_update)
 
 
 @router.get("/webhook-endpoints", scope=READ, extension=True)
-async def list_(
-    ctx: ReadContext, query: WebhookEndpointListQuery
-) -> Page[WebhookEndpoint] | Page[WebhookEndpointDetails]:
+async def list_(ctx: ReadContext, query: WebhookEndpointListQuery) -> Page[WebhookEndpoint]:
     """List webhook endpoints. Their secrets are omitted."""
     rows = await endpoint_store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await endpoint_store.count_matching(ctx.db, ctx.plan_manager_id, query)
@@ -40,13 +37,9 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     return await service.create(ctx, new)
 
 
-@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True, views=VIEWS)
-async def get(
-    ctx: ReadContext, webhook_endpoint_id: UUID, query: ViewQuery
-) -> WebhookEndpoint | WebhookEndpointDetails:
+@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True)
+async def get(ctx: ReadContext, webhook_endpoint_id: UUID) -> WebhookEndpoint:
     """Get a webhook endpoint. Its secret is omitted."""
-    if query.view == "full":
-        return only_or_404(await endpoint_store.get_many_details(ctx.db, ctx.plan_manager_id, [webhook_endpoint_id]))
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))
 
 

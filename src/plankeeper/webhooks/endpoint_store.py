@@ -17,12 +17,11 @@ from plankeeper.webhooks.schemas import (
     ReplayStart,
     UnhealthyEndpoints,
     WebhookEndpoint,
-    WebhookEndpointDetails,
     WebhookEndpointListQuery,
     WebhookEndpointRow,
 )
 
-COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at"
+COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at, updated_at"
 ROW_COLUMNS: LiteralString = f"""{COLUMNS},
         secret, old_secret, old_secret_until, failing_since, last_position"""
 
@@ -37,7 +36,7 @@ LIST = FilteredList(
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> PageRows[WebhookEndpoint]:
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 
 async def count_matching(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> int:
@@ -51,18 +50,6 @@ GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_m
 async def get_many(db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[UUID]) -> list[WebhookEndpoint]:
     """The endpoints that exist among the ids."""
     return await db.rows(WebhookEndpoint, GET_MANY, plan_manager_id, endpoint_ids)
-
-
-GET_MANY_DETAILS: LiteralString = f"""
-    select {COLUMNS}, updated_at from webhook_endpoints where plan_manager_id = $1 and {HAS_ID}
-"""
-
-
-async def get_many_details(
-    db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[UUID]
-) -> list[WebhookEndpointDetails]:
-    """The same with all members."""
-    return await db.rows(WebhookEndpointDetails, GET_MANY_DETAILS, plan_manager_id, endpoint_ids)
 
 
 COUNT = "select count(*) from webhook_endpoints where plan_manager_id = $1"
@@ -130,8 +117,8 @@ async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
 
 
 UPSERT: LiteralString = f"""
-    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS}, updated_at)
-    select $1, {ROW_COLUMNS}, statement_timestamp()
+    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS})
+    select $1, {ROW_COLUMNS}
     from json_populate_recordset(null::webhook_endpoints, $2)
     on conflict (plan_manager_id, id) do update set
         url = excluded.url, description = excluded.description, event_types = excluded.event_types,

@@ -39,8 +39,6 @@ def add_messages(document: dict[str, Any]) -> None:
     """Add the messages and their schemas to a document with the schemas of all resources."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
     types = sorted(EVENT_TYPES - NEVER_SENT)
-    # Responses always have the time of the last change beside these members.
-    schemas["Provider"] = _without_updated_at(schemas["ProviderDetails"])
     for object_name in sorted({_object_name(type_) for type_ in types}):
         schemas[f"{object_name}MessageData"] = _data_schema(object_name, schemas)
     for type_ in types:
@@ -57,14 +55,6 @@ def add_messages(document: dict[str, Any]) -> None:
         for name, description in _HEADERS.items()
     }
     document["webhooks"] = {type_: {"post": _operation(type_)} for type_ in types}
-
-
-def _without_updated_at(schema: Schema) -> Schema:
-    """The schema of a resource in an event."""
-    members = {name: member for name, member in schema["properties"].items() if name != "updated_at"}
-    required = [name for name in schema["required"] if name != "updated_at"]
-    examples = [{name: each[name] for name in members} for each in schema["examples"]]
-    return schema | {"properties": members, "required": required, "examples": examples}
 
 
 def _object_name(event_type: str) -> str:

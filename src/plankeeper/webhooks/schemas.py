@@ -52,11 +52,6 @@ class WebhookEndpoint(Struct):
     active: Annotated[bool, Meta(description="Whether messages are sent.")]
     disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; otherwise null.")]
     created_at: Annotated[AwareDatetime, Meta(description="When the endpoint was created.")]
-
-
-class WebhookEndpointDetails(WebhookEndpoint):
-    """A URL that receives events, with all members."""
-
     updated_at: UpdatedAt
 
 
@@ -83,6 +78,7 @@ class WebhookEndpointRow(Struct, kw_only=True):
     active: bool = True
     disabled_reason: str | None = None
     created_at: AwareDatetime
+    updated_at: AwareDatetime
     secret: str
     old_secret: str | None = None
     old_secret_until: AwareDatetime | None = None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.timestamps import next_updated_at
 from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.events.event_types import require_event_types
 from plankeeper.events.order_store import latest_position
@@ -58,12 +59,13 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
         raise ApiError("too_many_webhook_endpoints")
-    id_, secret = uuid7(), new_secret()
+    id_, secret, now = uuid7(), new_secret(), datetime.now(UTC)
     defaults = WebhookEndpointRow(
         id=id_,
         url=new.url,
         event_types=["*"],
-        created_at=datetime.now(UTC),
+        created_at=now,
+        updated_at=now,
         secret=secret_cipher(ctx.settings).encrypt(secret, id_.bytes),
         last_position=await latest_position(ctx.tx, ctx.plan_manager_id),
     )
@@ -83,6 +85,7 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
     new = apply_patch(change, old)
     if not is_changed(old, new):
         return without_secrets(old)
+    new.updated_at = next_updated_at(old.updated_at)
     if new.active and not old.active:
         # Only a replay sends the events of the pause.
         position = await latest_position(ctx.tx, ctx.plan_manager_id)
@@ -110,7 +113,13 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
     until, secret = datetime.now(UTC) + OLD_SECRET_GRACE_PERIOD, new_secret()
     encrypted = secret_cipher(ctx.settings).encrypt(secret, webhook_endpoint_id.bytes)
-    new = msgspec.structs.replace(old, secret=encrypted, old_secret=old.secret, old_secret_until=until)
+    new = msgspec.structs.replace(
+        old,
+        secret=encrypted,
+        old_secret=old.secret,
+        old_secret_until=until,
+        updated_at=next_updated_at(old.updated_at),
+    )
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "webhook_endpoint.secret_rotated", None, without_secrets(new))
     return _with_secret(new, secret)
@@ -136,9 +145,8 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
         ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id, certain_id
     )
     position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
-    await endpoint_store.upsert(
-        ctx.tx, ctx.plan_manager_id, to_json([msgspec.structs.replace(endpoint, last_position=position)])
-    )
+    moved = msgspec.structs.replace(endpoint, last_position=position, updated_at=next_updated_at(endpoint.updated_at))
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([moved]))
     await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(endpoint))
     _disclose(ctx, endpoint, "replayed", since=request.since.isoformat())
     return ReplayResponse(start.events)

@@ -51,7 +51,7 @@ def test_single_reads_are_recorded_once_for_each_record(
     member = api.create(f"/participants/{participant}/team-members", {"first_name": "Bo"})["id"]
     for path in (
         f"/participants/{participant}",
-        f"/participants/{participant}?view=full",
+        f"/participants/{participant}",
         f"/participants/{participant}/team-members",
         f"/participants/{participant}/team-members/{member}",
         f"/invoices/{invoice['id']}",

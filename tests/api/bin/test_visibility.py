@@ -15,15 +15,15 @@ from support.server import RunningServer
 PERSON = {"first_name": "Ottilie", "last_name": "Quill", "participant_number": "430999111", "email": "o@example.com"}
 COMPANY = {"entity_name": "Quill Care", "abn": "26502811788", "email": "billing@quill.example"}
 READS = (
-    "/participants?limit=100", "/participants?q=Quill", "/participants?view=full", "/participants?status=Active",
+    "/participants?limit=100", "/participants?q=Quill", "/participants", "/participants?status=Active",
     "/participants?updated_since=2020-01-01T00:00:00Z", "/participants?sort=last_name", "/participants?after=0",
     "/participants?id={participant}", "/providers?limit=100", "/providers?q=Quill", "/providers?abn=26502811788",
-    "/providers?email=billing@quill.example", "/providers?view=full", "/providers?after=0", "/providers?id={provider}",
+    "/providers?email=billing@quill.example", "/providers", "/providers?after=0", "/providers?id={provider}",
     "/providers?updated_since=2020-01-01T00:00:00Z",
 )  # fmt: skip
 PLACES = (
     ("GET", "/participants/{participant}", None),
-    ("GET", "/participants/{participant}?view=full", None),
+    ("GET", "/participants/{participant}", None),
     ("PUT", "/participants/{participant}", {"first_name": "Other"}),
     ("DELETE", "/participants/{participant}", None),
     ("GET", "/participants/{participant}/team-members", None),

@@ -60,9 +60,9 @@ def test_items_are_created_and_updated_in_their_order(api: Client, kind: str) ->
 def test_the_full_view_returns_whole_resources(api: Client, kind: str) -> None:
     name, body = KINDS[kind]
     one = api.create(f"/{kind}", {name: "First"})
-    response = api.post(f"/{kind}/bulk?view=full", {"items": [body, {"id": one["id"], "city": "Perth"}]})
+    response = api.post(f"/{kind}/bulk", {"items": [body, {"id": one["id"], "city": "Perth"}]})
     for each in response.json()["data"]:
-        assert each == api.get(f"/{kind}/{each['id']}", view="full").json()
+        assert each == api.get(f"/{kind}/{each['id']}").json()
     assert [each["city"] for each in response.json()["data"]] == [None, "Perth"]
 
 
@@ -101,8 +101,8 @@ def test_resources_that_were_got_can_be_sent_back(api: Client, kind: str) -> Non
     name, body = KINDS[kind]
     for _ in range(2):
         api.create(f"/{kind}", body)
-    got = api.get(f"/{kind}", view="full").json()["data"]
-    response = api.post(f"/{kind}/bulk?view=full", {"items": [each | {name: "Changed"} for each in got]})
+    got = api.get(f"/{kind}").json()["data"]
+    response = api.post(f"/{kind}/bulk", {"items": [each | {name: "Changed"} for each in got]})
     assert response.status_code == 200, response.text
     saved = [without_updated_at(each) for each in response.json()["data"]]
     assert saved == [without_updated_at(each) | {name: "Changed"} for each in got]
@@ -159,7 +159,7 @@ def test_references_are_checked_with_their_index(api: Client, other: Client, imp
         ("items[3].account_manager_id", of_manager),
         ("items[4].exit_reason_category_id", of_reason),
     ]
-    [saved] = api.post("/participants/bulk?view=full", {"items": items[:1]}).json()["data"]
+    [saved] = api.post("/participants/bulk", {"items": items[:1]}).json()["data"]
     assert saved["account_manager"] == {"id": manager, "name": "Max"}
     assert saved["exit_reason_category"] == {"id": reason, "name": "Moved"}
     assert api.get("/participants").json()["data"] == [without_updated_at(saved)]

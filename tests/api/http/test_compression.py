@@ -18,7 +18,7 @@ def get(api: Client, path: str, accept_encoding: str, **headers: str) -> httpx.R
 @pytest.fixture
 def large(api: Client) -> str:
     """The path of a resource whose full view has more than MIN_BYTES."""
-    return f"/participants/{api.create('/participants', {'reason_for_leaving': 'x' * 2 * MIN_BYTES})['id']}?view=full"
+    return f"/participants/{api.create('/participants', {'reason_for_leaving': 'x' * 2 * MIN_BYTES})['id']}"
 
 
 @pytest.mark.parametrize(

@@ -100,34 +100,34 @@ def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: Make
 @pytest.mark.parametrize("path", PATHS)
 def test_the_full_view_adds_the_time_of_the_last_change(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
-    whole, full = api.get(place), api.get(place, view="full").json()
+    whole, full = api.get(place), api.get(place).json()
     if path != "/providers":  # whose full view adds other members, too
         without = [{name: value for name, value in each.items() if name != "updated_at"} for each in full["data"]]
         assert without == whole.json()["data"]
     assert full["pagination"] == whole.json()["pagination"]
     for each in full["data"]:
         assert datetime.fromisoformat(each["updated_at"]).tzinfo
-        one = api.get(f"{place}/{each['id']}", view="full").json()
+        one = api.get(f"{place}/{each['id']}").json()
         assert one | {"line_items": None} == each | {"line_items": None}
-    assert [each for page in walk_pages(api, place, view="full", limit=2) for each in page["data"]] == full["data"]
+    assert [each for page in walk_pages(api, place, limit=2) for each in page["data"]] == full["data"]
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_updated_since_finds_what_has_changed_since(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
     ids = get_ids(api, place)
-    times = {each["id"]: each["updated_at"] for each in api.get(place, view="full").json()["data"]}
+    times = {each["id"]: each["updated_at"] for each in api.get(place).json()["data"]}
     newest = max(times.values())
     assert get_ids(api, place, updated_since=newest) == [each for each in ids if times[each] == newest]
     assert "synced-until" in api.get(place, updated_since=newest).headers
     if path in CHANGES:
         changed = f"{place}/{ids[1]}"
         assert api.put(changed, CHANGES[path]).status_code == 200
-        moved = api.get(changed, view="full").json()["updated_at"]
+        moved = api.get(changed).json()["updated_at"]
         assert moved > newest
         assert get_ids(api, place, updated_since=moved) == [ids[1]]
         assert api.put(changed, CHANGES[path]).status_code == 200
-        assert api.get(changed, view="full").json()["updated_at"] == moved
+        assert api.get(changed).json()["updated_at"] == moved
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -138,13 +138,13 @@ def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeL
         first = get_ids(api, place)[0]
         assert api.put(f"{place}/{first}", CHANGES[path]).status_code == 200
     name = sort.removeprefix("-")
-    rows = api.get(place, view="full").json()["data"]
+    rows = api.get(place).json()["data"]
     expected = sorted(rows, key=lambda each: (each[name], each["id"]), reverse=sort.startswith("-"))
-    pages = list(walk_pages(api, place, sort=sort, limit=2, view="full"))
+    pages = list(walk_pages(api, place, sort=sort, limit=2))
     assert [each for page in pages for each in page["data"]] == expected
     assert [page["pagination"]["has_more"] for page in pages] == [True, True, False]
-    assert api.get(place, sort=sort, view="full").json()["data"] == expected
-    assert api.get(place, sort=sort, offset=1, limit=3, view="full").json() == {
+    assert api.get(place, sort=sort).json()["data"] == expected
+    assert api.get(place, sort=sort, offset=1, limit=3).json() == {
         "data": expected[1:4],
         "pagination": {"limit": 3, "offset": 1, "has_more": True, "total": COUNT, "next_cursor": None},
     }
@@ -167,6 +167,6 @@ def test_a_resource_that_was_got_in_the_full_view_can_be_put_back(api: Client, m
         place = make_list(path)
         [member] = change
         one = f"{place}/{get_ids(api, place)[0]}"
-        got = api.get(one, view="full")
+        got = api.get(one)
         assert api.put(one, got.json() | change, headers={"If-Match": got.headers["etag"]}).status_code == 200
-        assert api.get(one, view="full").json()[member] == change[member]
+        assert api.get(one).json()[member] == change[member]

@@ -26,9 +26,9 @@ def resources(server: RunningServer, api: Client) -> dict[str, tuple[str, str]]:
     participant = f"/participants/{api.create('/participants', members)['id']}"
     member = api.create(f"{participant}/team-members", {"email": "bo@example.com", "permissions": ["view_budget"]})
     return {
-        "participant": (f"{participant}?view=full", "last_name"),
+        "participant": (f"{participant}", "last_name"),
         "summary": (participant, "last_name"),
-        "provider": (f"/providers/{api.create('/providers', {'abn': '1'})['id']}?view=full", "entity_name"),
+        "provider": (f"/providers/{api.create('/providers', {'abn': '1'})['id']}", "entity_name"),
         "note type": (f"/note-types/{api.create('/note-types', {'note_type': 'Call'})['id']}", "badge_color"),
         "team member": (f"{participant}/team-members/{member['id']}", "first_name"),
         "webhook endpoint": (

@@ -49,13 +49,13 @@ def test_every_resource_is_imported_completely(
     for resource, rows in ALL_ROWS.items():
         assert_imported(import_content(api, resource, to_file(rows)), created=len(rows))
     references = {"exit_reason_category_id", "exit_reason_subcategory_id", "account_manager_id"}
-    assert without_updated_at(get_json(api, f"/participants/{PERSON}", view="full")) == {
+    assert without_updated_at(get_json(api, f"/participants/{PERSON}")) == {
         **{name: value for name, value in PARTICIPANT.items() if name not in references},
         "exit_reason_category": {"id": REASON, "name": "Moved"},
         "exit_reason_subcategory": {"id": SUBREASON, "name": "Overseas, for good"},
         "account_manager": {"id": MANAGER, "name": "Ama Owusu"},
     }
-    assert without_updated_at(get_json(api, f"/providers/{PROVIDER}", view="full")) == FULL_PROVIDER
+    assert without_updated_at(get_json(api, f"/providers/{PROVIDER}")) == FULL_PROVIDER
     assert get_json(api, "/note-types/7") == NOTE_TYPE | {"plan_manager_id": api.plan_manager_id}
     member = get_json(api, f"/participants/{PERSON}/team-members/{USER}")
     assert [each["name"] for each in member.pop("permissions")] == MEMBER["permissions"]
@@ -77,8 +77,8 @@ def test_a_new_record_has_an_event_with_the_full_api_representation(
     }
     assert {(event.actor, event.previous) for event in events.values()} == {("system plankeeper", None)}
     for path, id_ in (
-        (f"/participants/{PERSON}?view=full", PERSON),
-        (f"/providers/{PROVIDER}?view=full", PROVIDER),
+        (f"/participants/{PERSON}", PERSON),
+        (f"/providers/{PROVIDER}", PROVIDER),
         (f"/participants/{PERSON}/team-members/{USER}", USER),
         (f"/invoices/{INVOICE}", INVOICE),
         (f"/invoice-view-sessions/{SESSION}", SESSION),
@@ -305,7 +305,7 @@ def test_a_new_id_that_occurs_twice_is_one_record(api: Client, import_content: I
     assert_imported(
         import_content(api, "providers", [new, {"id": new["id"].upper(), "city": "Two"}]), created=1, changed=1
     )
-    [provider] = get_json(api, "/providers", view="full")["data"]
+    [provider] = get_json(api, "/providers")["data"]
     assert (provider["id"], provider["entity_name"], provider["city"]) == (new["id"], "One", "Two")
 
 

@@ -36,7 +36,7 @@ def test_concurrent_updates_of_a_participant_keep_each_other(api: Client, monkey
 
     with ThreadPoolExecutor(len(MEMBERS)) as threads:
         list(threads.map(update, MEMBERS))
-    stored = api.get(f"/participants/{participant_id}?view=full").json()
+    stored = api.get(f"/participants/{participant_id}").json()
     assert {member: stored[member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(ROUNDS - 1))
     assert sent["without a lock"] == ROUNDS * len(MEMBERS)
     events = wait_until(lambda: len(found := updates_of(api, participant_id)) == sent.total() and found)
@@ -56,7 +56,7 @@ def test_an_update_that_another_one_overtakes_starts_again_with_a_lock(
         await update_version(*given, **options)
 
     monkeypatch.setattr(store, "update_version", be_overtaken)
-    updated = api.put(f"/participants/{made}?view=full", {"postcode": "7000"}).json()
+    updated = api.put(f"/participants/{made}", {"postcode": "7000"}).json()
     assert (updated["city"], updated["postcode"], updated["state"]) == ("Hobart", "7000", "NSW")
     [event] = wait_until(lambda: updates_of(api, str(made)))
     assert event["previous"] == {"postcode": None}

@@ -60,7 +60,7 @@ def field_errors(response: Any) -> list[tuple[str, str]]:
 
 
 def get_full(api: Client, ident: str) -> dict[str, Any]:
-    return without_updated_at(api.get(f"/participants/{ident}", view="full").json())
+    return without_updated_at(api.get(f"/participants/{ident}").json())
 
 
 def test_a_new_participant_is_returned_as_a_summary_and_can_be_read(api: Client) -> None:
@@ -88,7 +88,7 @@ def test_the_full_view_has_every_member_and_exit_reasons_only_when_set(
     references = {
         "account_manager_id": manager, "exit_reason_category_id": parent, "exit_reason_subcategory_id": child,
     }  # fmt: skip
-    response = api.post("/participants?view=full", FULL_PARTICIPANT | references)
+    response = api.post("/participants", FULL_PARTICIPANT | references)
     made = without_updated_at(response.json())
     assert response.status_code == 200
     expected = FULL_PARTICIPANT | {
@@ -100,7 +100,7 @@ def test_the_full_view_has_every_member_and_exit_reasons_only_when_set(
     assert made == expected == get_full(api, made["id"])
     assert api.get("/participants").json()["data"] == [made]
     assert api.get(f"/participants/{made['id']}").json() == ANN | {"id": made["id"]}
-    cleared = without_updated_at(api.put(f"/participants/{made['id']}?view=full", dict.fromkeys(references)).json())
+    cleared = without_updated_at(api.put(f"/participants/{made['id']}", dict.fromkeys(references)).json())
     unset = {"account_manager": {"id": None, "name": None}}
     left = {name: value for name, value in made.items() if not name.startswith("exit_reason")} | unset
     assert cleared == left == get_full(api, made["id"])
@@ -115,7 +115,7 @@ def test_unknown_views_are_rejected(api: Client) -> None:
         api.post("/participants?view=x", {}),
     ):
         assert field_errors(response) == [("view", "must be one of full")]
-    assert field_errors(api.delete(f"{place}?view=full")) == [("view", "is unknown; no parameters are supported")]
+    assert field_errors(api.delete(f"{place}")) == [("view", "is unknown; no parameters are supported")]
     assert api.get("/participants").json()["pagination"]["total"] == 1
 
 
@@ -135,9 +135,9 @@ def test_null_clears_a_field_and_an_empty_string_is_stored(api: Client) -> None:
     before = get_full(api, made["id"])
     nullable = [name for name, value in UNSET.items() if value is None]
     emptied = dict.fromkeys(("first_name", "participant_number", "gender", "reason_for_leaving"), "")
-    assert without_updated_at(api.put(f"/participants/{made['id']}?view=full", emptied).json()) == before | emptied
+    assert without_updated_at(api.put(f"/participants/{made['id']}", emptied).json()) == before | emptied
     cleared = dict.fromkeys(nullable)
-    response = api.put(f"/participants/{made['id']}?view=full", cleared)
+    response = api.put(f"/participants/{made['id']}", cleared)
     assert (response.status_code, without_updated_at(response.json())) == (200, before | cleared)
 
 
@@ -205,7 +205,7 @@ LENGTHS = {
 @pytest.mark.parametrize("character", ["a", "😀"])
 def test_texts_have_a_length_in_characters(api: Client, character: str) -> None:
     longest = {name: character * most for name, most in LENGTHS.items()}
-    stored = api.post("/participants?view=full", longest).json()
+    stored = api.post("/participants", longest).json()
     assert {name: stored[name] for name in LENGTHS} == longest
     rejected = api.post("/participants", {name: text + character for name, text in longest.items()})
     assert dict(field_errors(rejected)) == {

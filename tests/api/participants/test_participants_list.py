@@ -43,11 +43,11 @@ def test_an_empty_list_has_no_items(api: Client) -> None:
 
 
 def test_an_item_equals_the_full_view_without_the_time_of_the_change(api: Client) -> None:
-    made = api.post("/participants?view=full", {"first_name": "Ann", "status": "Lead", "state": "vic"}).json()
+    made = api.post("/participants", {"first_name": "Ann", "status": "Lead", "state": "vic"}).json()
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/participants").json() == {"data": [without_updated_at(made)], "pagination": meta}
-    assert api.get("/participants", view="full").json() == {"data": [made], "pagination": meta}
-    assert api.get(f"/participants/{made['id']}", view="full").json() == made
+    assert api.get("/participants").json() == {"data": [made], "pagination": meta}
+    assert api.get(f"/participants/{made['id']}").json() == made
 
 
 def test_the_status_filter_accepts_the_three_statuses(api: Client) -> None:
@@ -127,7 +127,7 @@ def test_filters_combine_with_and(api: Client, import_rows: Import) -> None:
 
 def test_updated_since_finds_changed_rows_and_not_rows_rewritten_unchanged(api: Client) -> None:
     made = {name: api.create("/participants", {"first_name": name, "participant_number": "1"}) for name in "abc"}
-    clock = api.post("/participants?view=full", {}).json()["created_at"]
+    clock = api.post("/participants", {}).json()["created_at"]
     assert list_names(api, updated_since=clock, participant_number="1") == []
     assert api.put(f"/participants/{made['b']['id']}", {"last_name": "Lee"}).status_code == 200
     assert api.put(f"/participants/{made['c']['id']}", made["c"]).status_code == 200
@@ -135,7 +135,7 @@ def test_updated_since_finds_changed_rows_and_not_rows_rewritten_unchanged(api: 
 
 
 def test_updated_since_includes_new_participants(api: Client) -> None:
-    made = api.post("/participants?view=full", {"first_name": "a"}).json()
+    made = api.post("/participants", {"first_name": "a"}).json()
     assert list_names(api, updated_since=made["created_at"]) == ["a"]
 
 
@@ -163,9 +163,9 @@ def test_unknown_filters_are_rejected(api: Client) -> None:
 
 
 def test_created_at_is_utc_to_the_microsecond(api: Client) -> None:
-    made = api.post("/participants?view=full", {}).json()
+    made = api.post("/participants", {}).json()
     assert made["created_at"].endswith("Z")
     assert datetime.fromisoformat(made["created_at"]).utcoffset() == timedelta(0)
-    changed = api.put(f"/participants/{made['id']}?view=full", {"city": "Perth"}).json()
+    changed = api.put(f"/participants/{made['id']}", {"city": "Perth"}).json()
     assert without_updated_at(changed) == without_updated_at(made) | {"city": "Perth"}
     assert changed["updated_at"] > made["updated_at"]

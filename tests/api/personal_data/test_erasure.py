@@ -198,7 +198,7 @@ def test_queries_without_a_text_about_the_person_stay(world: SeededPlanManager) 
     kept = [
         "page=2",
         "list=participants&status=Active",
-        "q=Ada&active=yes&view=full",
+        "q=Ada&active=yes",
         "status=Active,Lead&plan_end_from=2026-01-01",
         "q=Pages",
         "sort=active&q=Ada & Bo",

@@ -54,24 +54,24 @@ def test_every_field_is_optional_and_null_means_unset(api: Client) -> None:
     for body in ({}, dict.fromkeys(SUMMARY)):
         made = api.create("/providers", body)
         assert made == {"id": made["id"], "entity_name": None, "abn": None, "email": None}
-        seen = api.get(f"/providers/{made['id']}", view="full").json()
+        seen = api.get(f"/providers/{made['id']}").json()
         times = {name: seen[name] for name in ("created_at", "updated_at")}
         assert seen == UNSET | {"id": made["id"]} | times
 
 
 def test_the_full_view_has_every_member(api: Client) -> None:
-    response = api.post("/providers?view=full", FULL_PROVIDER)
+    response = api.post("/providers", FULL_PROVIDER)
     made = response.json()
     assert response.status_code == 200
     times = {name: made[name] for name in ("created_at", "updated_at")}
     assert made == FULL_PROVIDER | {"id": made["id"]} | times
     path = f"/providers/{made['id']}"
     basic = SUMMARY | {"id": made["id"]}
-    assert api.get(path, view="full").json() == api.put(f"{path}?view=full", {}).json() == made
+    assert api.get(path).json() == api.put(f"{path}", {}).json() == made
     assert api.get(path).json() == api.put(path, {}).json() == basic
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/providers").json() == {"data": [basic], "pagination": meta}
-    assert api.get("/providers", view="full").json() == {"data": [made], "pagination": meta}
+    assert api.get("/providers").json() == {"data": [made], "pagination": meta}
 
 
 def test_unknown_views_are_rejected(api: Client) -> None:
@@ -79,11 +79,11 @@ def test_unknown_views_are_rejected(api: Client) -> None:
     says = [("view", "must be one of full")]
     for response in (api.get(path, view="basic"), api.get("/providers", view="x"), api.put(f"{path}?view=Full", {})):
         assert field_errors(response) == says
-    assert field_errors(api.delete(f"{path}?view=full")) == [("view", "is unknown; no parameters are supported")]
+    assert field_errors(api.delete(f"{path}")) == [("view", "is unknown; no parameters are supported")]
 
 
 def test_an_update_changes_only_the_given_fields_and_null_clears(api: Client) -> None:
-    made = without_updated_at(api.post("/providers?view=full", FULL_PROVIDER).json())
+    made = without_updated_at(api.post("/providers", FULL_PROVIDER).json())
     path = f"/providers/{made['id']}"
     for change in (
         {"entity_name": "Better Care"},
@@ -93,15 +93,15 @@ def test_an_update_changes_only_the_given_fields_and_null_clears(api: Client) ->
         {},
     ):
         made |= change
-        response = api.put(f"{path}?view=full", change)
+        response = api.put(f"{path}", change)
         assert (response.status_code, without_updated_at(response.json())) == (200, made)
-        assert api.get(path, view="full").json() == response.json()
+        assert api.get(path).json() == response.json()
 
 
 def test_a_state_is_stored_in_upper_case(api: Client) -> None:
-    made = api.post("/providers?view=full", {"state": "qld"}).json()
+    made = api.post("/providers", {"state": "qld"}).json()
     assert made["state"] == "QLD"
-    assert api.put(f"/providers/{made['id']}?view=full", {"state": "nt"}).json()["state"] == "NT"
+    assert api.put(f"/providers/{made['id']}", {"state": "nt"}).json()["state"] == "NT"
 
 
 def test_a_read_provider_can_be_written_back(api: Client) -> None:
@@ -128,7 +128,7 @@ def test_read_only_fields_are_rejected_by_name(api: Client, body: dict[str, Any]
 
 def test_texts_have_a_maximum_length(api: Client) -> None:
     longest = {name: "é" * most for name, most in LENGTHS.items()}
-    made = api.post("/providers?view=full", longest).json()
+    made = api.post("/providers", longest).json()
     assert {name: made[name] for name in LENGTHS} == longest
     rejected = api.post("/providers", {name: text + "é" for name, text in longest.items()})
     assert dict(field_errors(rejected)) == {
@@ -180,7 +180,7 @@ def test_the_filters_are_exact_and_combine_with_and(api: Client) -> None:
 
 def test_updated_since_finds_changed_providers(api: Client) -> None:
     made = {name: api.create("/providers", {"entity_name": name, "abn": "1"}) for name in "abc"}
-    clock = api.post("/providers?view=full", {"entity_name": "d", "abn": "2"}).json()["created_at"]
+    clock = api.post("/providers", {"entity_name": "d", "abn": "2"}).json()["created_at"]
     assert list_names(api, updated_since=clock) == ["d"]
     assert api.put(f"/providers/{made['b']['id']}", {"email": "b@x.example"}).status_code == 200
     assert api.put(f"/providers/{made['c']['id']}", made["c"]).status_code == 200

@@ -16,7 +16,7 @@ from system.load.client import create_plan_manager_and_key, get_request, write_r
 REQUESTS = 1_000_000 if is_full_run() else 30_000
 CONNECTIONS = 48
 RECORDS = 200  # of each plan manager
-VIEWS = ("", "?view=full")
+VIEWS = ("", "")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

@@ -243,7 +243,7 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
             if number == 1:
                 service.import_participants(imported, "Again")
             script.start()
-    providers = service.resources("/providers", view="full")
+    providers = service.resources("/providers")
     participants = service.resources("/participants")
     expected = {
         "participant": participants,

@@ -123,5 +123,5 @@ async def list_holds(request: PageRequest) -> HtmlPage:
 
 async def _display_name(request: PageRequest, participant_id: UUID) -> str:
     """The participant's name, or the id of a participant without one, such as a deleted one."""
-    found = await participant_store.get_summary(request.db, request.plan_manager_id, participant_id)
+    found = await participant_store.get(request.db, request.plan_manager_id, participant_id)
     return display_name(found, str(participant_id)) if found else str(participant_id)

@@ -45,7 +45,7 @@ async def new(request: PageRequest) -> HtmlPage:
 
 @pages.post("/providers", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    change = await plausible_change(request, Provider(id=UUID(int=0), created_at=datetime.now(UTC)), is_new=True)
+    change = await plausible_change(request, _new_provider(), is_new=True)
     created = await service.create(request.write_context, change)
     return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
 
@@ -111,9 +111,15 @@ async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> l
     return []
 
 
+def _new_provider() -> Provider:
+    """A provider with the default values."""
+    now = datetime.now(UTC)
+    return Provider(id=UUID(int=0), created_at=now, updated_at=now)
+
+
 def empty_form() -> Form:
     """The form of a new provider with the default values."""
-    return form_from(ProviderUpdate, Provider(id=UUID(int=0), created_at=datetime.now(UTC)))
+    return form_from(ProviderUpdate, _new_provider())
 
 
 def provider_form(provider: Provider) -> Form:

@@ -13,7 +13,7 @@ from plankeeper.console.team_forms import PRIORITIES, form_context, member_form,
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, FieldError
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.participants.store import get_summary
+from plankeeper.participants.store import get as get_participant
 from plankeeper.team_members import service, store
 from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberUpdate
 
@@ -121,7 +121,7 @@ async def member_context(
     request: PageRequest, participant_id: UUID, team_member_id: UUID | None = None
 ) -> dict[str, Any]:
     """The context of a team member's pages: the participant, the member, the options of the form."""
-    participant = or_404(await get_summary(request.db, request.plan_manager_id, participant_id))
+    participant = or_404(await get_participant(request.db, request.plan_manager_id, participant_id))
     context: dict[str, Any] = {"participant": participant, "name": display_name(participant), "form": request.form}
     if team_member_id:
         member = or_404(await store.get(request.db, request.plan_manager_id, participant_id, team_member_id))

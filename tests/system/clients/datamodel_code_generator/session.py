@@ -69,7 +69,7 @@ body = ParticipantCreate.model_validate(
 )
 created = parse(ParticipantSummary, send("POST", "/participants", body))
 path = f"/participants/{created.id}"
-full = get(ParticipantDetails, path, view="full")
+full = get(ParticipantDetails, path)
 assert full.plan_start_date is not None
 
 etag = client.get(path).headers["ETag"]
