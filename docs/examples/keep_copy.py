@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-LISTS = {"participant": ("/participants", {}), "provider": ("/providers", {"view": "full"})}
+LISTS = {"participant": "/participants", "provider": "/providers"}
 VERBS = ("created", "updated", "deleted", "restored")
 TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "team_member.*", "participant.erased"])
 POLL_INTERVAL = 1.0  # seconds between two requests of an idle feed
@@ -88,14 +88,13 @@ def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
             copy.execute("delete from resources")
             copy.execute("delete from cursors")
             set_cursor(copy, "events", newest)
-    for kind, (path, query) in LISTS.items():
+    for kind, path in LISTS.items():
         while (after := cursor(copy, path) or "0") != "end":
-            page = get(client, path, after=after, limit=100, **query)
+            page = get(client, path, after=after, limit=100)
             ids = [each["id"] for each in page["data"]]
             teams = [member for id_ in ids if kind == "participant" for member in get_team(client, id_)]
             with copy:  # the page and its cursor together
                 for each in page["data"]:
-                    each.pop("updated_at", None)  # events don't have it
                     save(copy, kind, each["id"], each)
                 for member in teams:
                     save_member(copy, member, member)

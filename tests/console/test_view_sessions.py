@@ -12,6 +12,7 @@ from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.rules import Durations, clamp
 from support.client import Client
 from support.console import Account, Browser
+from support.resources import times_of
 from support.server import RunningServer, wait_until
 
 ZERO_REPORT = {"active_ms": "0", "engaged_ms": "0", "idle_count": "0"}
@@ -87,7 +88,7 @@ def test_a_session_starts_for_the_viewing_account(
     assert session == {
         "id": session_id, "invoice_id": invoice_id, "user_id": str(account.account_id), "user_name": "Robin Hale",
         "session_started": session["created_at"], "session_ended": None, "last_heartbeat": session["created_at"],
-        "duration_seconds": 0, "created_at": session["created_at"], "active_duration_seconds": 0,
+        "duration_seconds": 0, **times_of(session), "active_duration_seconds": 0,
         "engaged_duration_seconds": 0, "idle_count": 0,
     }  # fmt: skip
 

@@ -72,24 +72,3 @@ LISTS = {
     "account_manager": (f"{ID},{ID}", f"{ID},"),
     "type": ("participant.*,provider.created", "participant.*,"),
 }
-
-
-def test_the_more_detailed_schema_of_a_response_is_first() -> None:
-    schemas = DOCUMENT["components"]["schemas"]
-    unions = [
-        [schemas[each["$ref"].rpartition("/")[2]] for each in found["anyOf"]]
-        for found in all_objects(DOCUMENT["paths"])
-        if all("$ref" in each for each in found.get("anyOf", [{}]))
-    ]
-    assert unions
-    for members in unions:
-        sizes = [_count_properties(each) for each in members]
-        assert sizes == sorted(sizes, reverse=True)
-
-
-def _count_properties(schema: dict[str, Any]) -> int:
-    """Those of the items of a page."""
-    properties = schema["properties"]
-    if set(properties) != {"data", "pagination"}:
-        return len(properties)
-    return len(DOCUMENT["components"]["schemas"][properties["data"]["items"]["$ref"].rpartition("/")[2]]["properties"])

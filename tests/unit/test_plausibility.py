@@ -74,7 +74,7 @@ def test_implausible_values_of_a_participant(values: dict[str, Any], warnings: l
     ],
 )
 def test_implausible_values_of_a_provider(values: dict[str, Any], warnings: list[tuple[str, str]]) -> None:
-    provider = Provider(**IDENTITY, **({"entity_name": "Acme"} | values))
+    provider = Provider(**IDENTITY, updated_at=IDENTITY["created_at"], **({"entity_name": "Acme"} | values))
     assert providers.find_implausible(provider) == [Implausible(*each) for each in warnings]
 
 

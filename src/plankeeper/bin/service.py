@@ -89,7 +89,10 @@ def _snapshot(row: Struct, team: Sequence[Struct], names: dict[str, str]) -> Sna
 
 
 def _to_object(row: Struct) -> JsonObject:
-    return msgspec.json.decode(to_json(row), type=JsonObject)
+    """A row as JSON, without the time of its last change: restoring it is a change."""
+    record = msgspec.json.decode(to_json(row), type=JsonObject)
+    record.pop("updated_at", None)
+    return record
 
 
 async def _insert(

@@ -46,7 +46,7 @@ class Event(Struct):
     resource: Annotated[ResourceRef, Meta(description="`kind` and `id` of the resource that was changed.")]
     data: Annotated[
         EventMembers | None,
-        Meta(description="The resource after the write, in its full shape. Null after a deletion."),
+        Meta(description="The resource after the write. Null after a deletion."),
     ]
     previous: Annotated[
         EventMembers | None,

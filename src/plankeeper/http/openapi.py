@@ -136,7 +136,7 @@ def _success_description(operation: Operation) -> str:
         return "The resource has been deleted. The body is an empty object."
     if get_origin(response_type) is Page:
         return "A page of the list."
-    return inspect.getdoc(response_type) or ""
+    return inspect.getdoc(get_origin(response_type) or response_type) or ""
 
 
 def _schema(struct_type: Any) -> dict[str, Any]:

@@ -57,6 +57,7 @@ LongText = Annotated[str, Meta(max_length=10_000)]
 AwareDatetime = Annotated[datetime, Meta(tz=True)]
 UpdatedAt = Annotated[
     AwareDatetime,
+    EXTENSION,
     Meta(description="When the record was last changed. Changes of records that it refers to don't count."),
 ]
 CreatedAt = Annotated[AwareDatetime, Meta(description="When the record was created. An import can set it.")]

@@ -50,11 +50,11 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     await check(ctx, sorted(before))
     after = await _get_many(ctx, {*before, *ids})
     pairs = [(before.get(id_), each) for id_, each in after.items()]
+    changed = [each for previous, each in pairs if each.id in old and previous != each]
+    await store.touch(ctx.tx, ctx.plan_manager_id, changed)
     await record_events(
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
-    changed = [each.id for previous, each in pairs if each.id in old and previous != each]
-    await store.touch(ctx.tx, ctx.plan_manager_id, changed)
     await count_store.add(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
 

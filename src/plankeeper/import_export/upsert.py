@@ -90,7 +90,7 @@ class RecordUpserter:
             return await upsert_each(self, ctx, rows)
         selected = await self.select_for_update(ctx.tx, ctx.plan_manager_id, ids)
         names = self.record_type.__struct_fields__  # without the time of the last change, which a row doesn't have
-        old = by_id([self.record_type(*(getattr(each, name) for name in names)) for each in selected])
+        old = by_id([self.record_type(**{name: getattr(each, name) for name in names}) for each in selected])
         records = map_collecting_errors(
             lambda row, id_: merge_record(
                 self.record_type, row, {"id": id_}, old.get(normalize_id(id_)), self.defaults

@@ -1,6 +1,7 @@
 """Invoices and their lines in SQL."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -126,12 +127,17 @@ async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> N
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
-TOUCH = f"update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and {HAS_ID}"
+TOUCH = f"""
+    update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and {HAS_ID}
+    returning updated_at
+"""
 
 
-async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
-    """Mark invoices as changed, in themselves or in their lines."""
-    await tx.execute(TOUCH, plan_manager_id, invoice_ids)
+async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoice]) -> None:
+    """Mark invoices as changed, in themselves or in their lines, and set their `updated_at`."""
+    times = await tx.rows(datetime, TOUCH, plan_manager_id, [each.id for each in invoices])
+    for invoice, time in zip(invoices, times, strict=True):
+        invoice.updated_at = time
 
 
 DELETE_LINES = "delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2)"

@@ -37,7 +37,7 @@ async def save_many(ctx: WriteContext, bulk: ParticipantBulk) -> BulkResult[Part
 
 @router.get("/participants/{participant_id}", scope=READ, etag=True, discloses="participant")
 async def get(ctx: ReadContext, participant_id: UUID) -> Participant:
-    """Get a participant."""
+    """Get a participant. It includes the names of its account manager and its exit reasons."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))
 
 

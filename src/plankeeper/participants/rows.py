@@ -47,12 +47,17 @@ class ParticipantRow(Struct):
 
 
 class ParticipantVersion(ParticipantRow):
-    """A row with the time of its last change and, if it is read without a lock, with the names of its references.
+    """A row with the time of its last change."""
+
+    updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class UnlockedParticipant(ParticipantVersion):
+    """A row as read without a lock, with the names of its references.
 
     `xmin` is the number of the transaction that wrote the row.
     """
 
-    updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
     exit_reason_category_name: str | None = None
     exit_reason_subcategory_name: str | None = None
     account_manager_name: str | None = None

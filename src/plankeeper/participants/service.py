@@ -16,7 +16,7 @@ from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
-from plankeeper.participants.rows import ParticipantVersion, reference_ids, with_references
+from plankeeper.participants.rows import ParticipantVersion, UnlockedParticipant, reference_ids, with_references
 from plankeeper.participants.schemas import Participant, ParticipantUpdate
 from plankeeper.team_members import store as team_store
 
@@ -52,10 +52,9 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
 
 async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
     """Apply the members that are set; raises NotFound."""
-    is_locked = not ctx.tx.is_optimistic
     old = or_404(await _get_for_update(ctx, participant_id))
     new = apply_patch(change, old)
-    known = old.reference_names
+    known = old.reference_names if isinstance(old, UnlockedParticipant) else None
     if not is_changed(old, new):
         ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
         [unchanged] = await with_reference_names(ctx, old, known=known)
@@ -64,10 +63,10 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
     new.updated_at = next_updated_at(old.updated_at)
     before, after = await with_reference_names(ctx, old, new, known=known)
     is_moved = (old.status, old.state) != (new.status, new.state)
-    if is_locked:
-        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new), is_moved=is_moved)
-    else:
+    if isinstance(old, UnlockedParticipant):
         await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
+    else:
+        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new), is_moved=is_moved)
     await record_event(ctx, "participant.updated", before, after)
     return after
 
@@ -75,7 +74,7 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
 async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantVersion | None:
     """The version of a participant without a lock in an optimistic transaction, otherwise its row with a lock."""
     if ctx.tx.is_optimistic:
-        return await ctx.tx.reader.load(store.get_many_versions, ctx.plan_manager_id, participant_id)
+        return await ctx.tx.reader.load(store.get_many_unlocked, ctx.plan_manager_id, participant_id)
     return await select_for_update(ctx, participant_id)
 
 

@@ -9,7 +9,13 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.database.timestamps import UPDATED_AT
-from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow, ParticipantVersion
+from plankeeper.participants.rows import (
+    NamedReference,
+    ParticipantIdentifier,
+    ParticipantRow,
+    ParticipantVersion,
+    UnlockedParticipant,
+)
 from plankeeper.participants.schemas import Participant
 
 PERSON_COLUMNS: LiteralString = """
@@ -109,17 +115,17 @@ async def select_for_update(
     return await tx.rows(ParticipantVersion, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
 
 
-GET_MANY_VERSIONS = f"""
+GET_MANY_UNLOCKED = f"""
     select id, {COLUMNS}, updated_at, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name,
         participant.xmin
     from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and {HAS_ID}
 """
 
 
-async def get_many_versions(
+async def get_many_unlocked(
     db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantVersion]:
-    return await db.rows(ParticipantVersion, GET_MANY_VERSIONS, plan_manager_id, participant_ids)
+) -> list[UnlockedParticipant]:
+    return await db.rows(UnlockedParticipant, GET_MANY_UNLOCKED, plan_manager_id, participant_ids)
 
 
 SELECT_FOR_SHARE = f"select id, {COLUMNS} from participants where plan_manager_id = $1 and id = $2 for share"

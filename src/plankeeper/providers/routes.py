@@ -36,7 +36,7 @@ async def save_many(ctx: WriteContext, bulk: ProviderBulk) -> BulkResult[Provide
 
 @router.get("/providers/{provider_id}", scope=READ, etag=True)
 async def get(ctx: ReadContext, provider_id: UUID) -> Provider:
-    """Get a provider."""
+    """Get a provider. Inactive providers are found, too."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id))
 
 

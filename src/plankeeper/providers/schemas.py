@@ -39,22 +39,25 @@ class ProviderRecord(Struct, kw_only=True):
         ),
     ] = None
     email: Annotated[EmailText | None, Meta(description="A valid email address, or null.")] = None
-    active: Annotated[bool, Meta(description="`true` by default.")] = True
-    primary_phone_number: Annotated[str | None, Meta(description="Any text, or null.")] = None
-    address: Annotated[str | None, Meta(description="Street address, or null.")] = None
-    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")] = None
+    active: Annotated[bool, EXTENSION, Meta(description="`true` by default.")] = True
+    primary_phone_number: Annotated[str | None, EXTENSION, Meta(description="Any text, or null.")] = None
+    address: Annotated[str | None, EXTENSION, Meta(description="Street address, or null.")] = None
+    city: Annotated[str | None, EXTENSION, Meta(description="Suburb, town or city, or null.")] = None
     state: Annotated[
         StateText | None,
+        EXTENSION,
         Meta(
             description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in either case,"
             " stored in upper case."
         ),
     ] = None
-    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")] = None
+    postcode: Annotated[str | None, EXTENSION, Meta(description="Any text, usually 4 digits, or null.")] = None
     ndis_provider_number: Annotated[
-        str | None, Meta(description="The number of the provider's registration with the NDIS, as any text, or null.")
+        str | None,
+        EXTENSION,
+        Meta(description="The number of the provider's registration with the NDIS, as any text, or null."),
     ] = None
-    created_at: CreatedAt
+    created_at: Annotated[CreatedAt, EXTENSION]
 
 
 class Provider(ProviderRecord, kw_only=True):

@@ -147,7 +147,7 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
     position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
     moved = msgspec.structs.replace(endpoint, last_position=position, updated_at=next_updated_at(endpoint.updated_at))
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([moved]))
-    await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(endpoint))
+    await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(moved))
     _disclose(ctx, endpoint, "replayed", since=request.since.isoformat())
     return ReplayResponse(start.events)
 

@@ -82,5 +82,5 @@ def test_without_a_valid_key_it_is_401(server: RunningServer, key: str | None, c
 
 
 def test_unknown_parameters_are_rejected(api: Client) -> None:
-    response = api.http.get(f"{PREFIX}/me", headers=api.headers())
+    response = api.http.get(f"{PREFIX}/me?view=full", headers=api.headers())
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")

@@ -84,7 +84,8 @@ def second_server(server: RunningServer) -> Iterator[RunningServer]:
 
 async def create_provider(tx: Transaction, server: RunningServer, client: Client) -> UUID:
     """A new provider with its event, as the route writes them."""
-    provider = Provider(id=uuid7(), created_at=datetime.now(UTC))
+    now = datetime.now(UTC)
+    provider = Provider(id=uuid7(), created_at=now, updated_at=now)
     ctx = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
     await providers.upsert(tx, ctx.plan_manager_id, to_json([provider]))
     await record_event(ctx, "provider.created", None, provider)

@@ -19,6 +19,7 @@ from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.factories import create_client
 from support.outage import StoppableDatabase, stoppable_database
+from support.resources import assert_changed
 from support.server import RunningServer, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -444,7 +445,7 @@ def test_requests_return_503_while_the_database_is_down_and_recover(own_database
     own_database.start()
     again = wait_until(lambda: (got := api.get("/participants")).status_code == 200 and got)
     assert [each["id"] for each in again.json()["data"]] == [made["id"]]
-    assert api.put(f"/participants/{made['id']}", {"last_name": "Lee"}).json() == made | {"last_name": "Lee"}
+    assert_changed(made, {"last_name": "Lee"}, api.put(f"/participants/{made['id']}", {"last_name": "Lee"}).json())
     wait_until(lambda: len(json.loads(api.get("/events").text)["data"]) == 3)
     api.http.close()
     server.stop()

@@ -75,10 +75,7 @@ def test_fifty_concurrent_requests_create_one_row_and_get_the_same_response(api:
 def test_a_different_request_with_the_same_key_is_rejected(api: Client) -> None:
     api.post("/participants", {"first_name": "One"}, **with_key("shared"))
     other_body = api.post("/participants", {"first_name": "Two"}, **with_key("shared"))
-    other_query = api.post("/participants", {"first_name": "One"}, **with_key("shared"))
-    assert [(each.status_code, each.json()["error"]) for each in (other_body, other_query)] == [
-        (422, "idempotency_key_reused")
-    ] * 2
+    assert (other_body.status_code, other_body.json()["error"]) == (422, "idempotency_key_reused")
     assert total(api, "/participants") == 1
 
 

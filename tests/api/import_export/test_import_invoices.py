@@ -23,6 +23,7 @@ from support.import_samples import (
     to_csv,
     to_json_lines,
 )
+from support.resources import times_of
 
 UNKNOWN_ID = "017a5f00-0000-7000-8000-0000000000ff"
 
@@ -65,7 +66,7 @@ def test_an_invoice_needs_almost_no_fields(
     [line] = invoice.pop("line_items")
     assert invoice == listed
     codes = [*MINIMAL_INVOICE["state_management"]["errors"], "check_item_code"]
-    rest = {"id": invoice["id"], "created_at": invoice["created_at"], "plan_manager": api.plan_manager_id}
+    rest = {"id": invoice["id"], "plan_manager": api.plan_manager_id, **times_of(invoice)}
     assert invoice == MINIMAL_INVOICE | rest | {"state_management": {"errors": codes, "ignored_errors": []}}
     empty = ("description", "service_item_number", "quantity", "unit_price", "total_price", "claim_batch_ref")
     assert line == {

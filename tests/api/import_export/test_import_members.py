@@ -16,6 +16,7 @@ from plankeeper.import_export.reader import RowError
 from plankeeper.import_export.registry import RESOURCES
 from support.client import Client
 from support.import_samples import Import, Row, assert_imported, get_json, new_id, to_csv, to_json_lines
+from support.resources import assert_changed
 from support.server import RunningServer
 
 
@@ -139,7 +140,7 @@ def test_a_member_without_an_email_is_identified_by_its_id(
         ),
         changed=1,
     )
-    assert team_by_name(api, participant_id)["a"] == before | {"role": "r"}
+    assert_changed(before, {"role": "r"}, team_by_name(api, participant_id)["a"])
 
 
 def test_contradictory_ids_are_line_errors(api: Client, import_content: Import, participant_id: str) -> None:

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from support import factories
 from support.client import PREFIX, Client
+from support.resources import times_of
 from support.server import RunningServer
 
 Put = Callable[..., str]
@@ -20,6 +21,7 @@ MEMBERS = [
     "id", "invoice_number", "invoice_date", "total", "tax", "subtotal", "plan_manager", "participant_id",
     "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
     "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
+    "updated_at",
 ]  # fmt: skip
 LINE_MEMBERS = [
     "id", "invoice", "description", "service_item_number", "quantity", "unit_price", "total_price", "claim_status",
@@ -85,6 +87,7 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
         "is_reimbursement": True, "is_duplicate": False,
     }  # fmt: skip
     response = api.get(f"/invoices/{ident}")
+    expected |= times_of(response.json())
     assert (response.status_code, response.json()) == (200, expected | {"line_items": [line | {"invoice": ident}]})
     assert list(response.json()) == [*MEMBERS, "line_items"]
     assert list(response.json()["line_items"][0]) == LINE_MEMBERS
@@ -100,7 +103,7 @@ def test_every_member_is_present_when_no_value_is_known(api: Client, import_rows
     flags = dict.fromkeys(("is_deleted", "wont_claim", "is_reimbursement", "is_duplicate"), False)
     assert shown == dict.fromkeys(MEMBERS) | flags | {
         "id": ident, "plan_manager": api.plan_manager_id, "claim_status": "new", "approval_status": "not_required",
-        "created_at": shown["created_at"], "errors": True,
+        **times_of(shown), "errors": True,
         "state_management": {"errors": warnings, "ignored_errors": []},
         "line_items": [
             dict.fromkeys(LINE_MEMBERS)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from support.client import Client
+from support.resources import assert_changed, times_of
 
 
 def test_a_new_note_type_returns_201_and_can_be_read(api: Client) -> None:
@@ -13,7 +14,7 @@ def test_a_new_note_type_returns_201_and_can_be_read(api: Client) -> None:
     body = made.json()
     assert body == {
         "id": body["id"], "note_type": "Phone call", "plan_manager_id": api.plan_manager_id,
-        "badge_color": "#0b7285", "highlight_color": None,
+        "badge_color": "#0b7285", "highlight_color": None, **times_of(body),
     }  # fmt: skip
     assert isinstance(body["id"], int)
     assert api.get(f"/note-types/{body['id']}").json() == body
@@ -31,7 +32,7 @@ def test_an_update_changes_only_the_given_fields_and_null_clears_a_colour(api: C
     made = api.create("/note-types", {"note_type": "Email", "badge_color": "red", "highlight_color": "blue"})
     changed = api.put(f"/note-types/{made['id']}", {"badge_color": None})
     assert changed.status_code == 200
-    assert changed.json() == made | {"badge_color": None}
+    assert_changed(made, {"badge_color": None}, changed.json())
     assert api.put(f"/note-types/{made['id']}", {"note_type": None}).status_code == 400
 
 

@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from support.client import Client
 from support.receiver import Receiver
+from support.resources import assert_changed, times_of
 from support.server import RunningServer, wait_until
 from support.webhooks import (
     NewEndpoint,
@@ -44,8 +45,8 @@ def test_a_create_returns_the_endpoint_with_its_secret(api: Client) -> None:
     assert response.status_code == 201
     assert made == {
         "id": made["id"], "url": "https://example.com/hooks", "description": None, "event_types": ["*"],
-        "payload": "thin", "active": True, "disabled_reason": None, "created_at": made["created_at"],
-        "secret": made["secret"],
+        "payload": "thin", "active": True, "disabled_reason": None, "secret": made["secret"],
+        **times_of(made),
     }  # fmt: skip
     assert made["secret"].startswith("whsec_")
     full = {
@@ -61,7 +62,7 @@ def test_the_secret_is_in_no_other_response_but_a_rotation(api: Client, new_endp
     made = new_endpoint()
     one = f"{PATH}/{made['id']}"
     rotated = api.request("POST", f"{one}/rotate-secret").json()
-    assert rotated == made | {"secret": rotated["secret"]}
+    assert_changed(made, {"secret": rotated["secret"]}, rotated)
     assert rotated["secret"] != made["secret"]
     responses = [
         api.get(one), api.get(PATH), api.put(one, {"description": "x"}), api.request("POST", f"{one}/test"),
@@ -114,11 +115,12 @@ def test_list_get_update_and_delete(api: Client) -> None:
     assert (page["data"], page["pagination"]["has_more"]) == (shown[1:], False)
     one = f"{PATH}/{shown[1]['id']}"
     assert api.get(one).json() == shown[1]
-    changed = shown[1] | {"payload": "full"}
-    assert api.put(one, {"payload": "full"}).json() == api.get(one).json() == changed
+    changed = api.put(one, {"payload": "full"}).json()
+    assert_changed(shown[1], {"payload": "full"}, changed)
     every = {"url": "https://e.org", "description": None, "event_types": ["note_type.created"], "active": False}
-    assert api.put(one, every).json() == api.get(one).json() == changed | every
-    assert api.put(one, {}).json() == changed | every
+    again = api.put(one, every).json()
+    assert_changed(changed, every, again)
+    assert api.put(one, {}).json() == api.get(one).json() == again
     assert (api.delete(one).status_code, api.get(one).status_code, api.delete(one).status_code) == (200, 404, 404)
     assert api.get(PATH).json()["data"] == [shown[0], shown[2]]
 
@@ -166,14 +168,17 @@ def test_every_write_records_an_event_without_the_secret(
     api.delete(one)
     [deleted] = wait_for_events(api, "webhook_endpoint.deleted")
     reported = api.get("/events", limit=1000).json()["data"]
+    rotation, test, replay = (each["data"] for each in reported[3:6])
+    for before, after in ((changed, rotation), (test, replay)):
+        assert_changed(before, {}, after)
     assert [(each["type"], each["data"], each["previous"]) for each in reported[1:]] == [
         ("webhook_endpoint.created", shown, None),
         ("webhook_endpoint.updated", changed, {"description": None}),
-        ("webhook_endpoint.secret_rotated", changed, None),
-        ("webhook_endpoint.tested", changed, None),
-        ("webhook_endpoint.replayed", changed, None),
+        ("webhook_endpoint.secret_rotated", rotation, None),
+        ("webhook_endpoint.tested", rotation, None),
+        ("webhook_endpoint.replayed", replay, None),
         ("webhook_delivery.retried", retried, None),
-        ("webhook_endpoint.deleted", None, changed),
+        ("webhook_endpoint.deleted", None, replay),
     ]
     assert reported[4]["id"] == tested["event_id"]
     assert {each["resource"]["id"] for each in reported[1:]} == {made["id"], delivery["id"]}
@@ -226,7 +231,8 @@ def test_events_during_a_pause_are_sent_only_by_a_replay(
     assert (cancelled["status"], cancelled["next_attempt_at"], cancelled["attempts"]) == ("cancelled", None, [])
     [paused] = emit_events(server, api)
     wait_for_events(api, "note_type.created", 2)
-    assert api.put(one, {"active": True}).json() == {name: made[name] for name in made if name != "secret"}
+    shown = {name: made[name] for name in made if name != "secret"}
+    assert_changed(shown, {}, api.put(one, {"active": True}).json())
     [later] = emit_events(server, api)
     wait_for_deliveries(api, made, 2)
     assert poll_once(server) == 1
