@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
-from benchmarks.scenarios import CREATE, CREATE_BODY, FULL, GET, ParsedResponse, Response, Scenario
+from benchmarks.scenarios import CREATE, CREATE_BODY, GET, ParsedResponse, Response, Scenario
 
 
 class BareHandler(PostgresPeer):
@@ -39,8 +39,6 @@ class BareHandler(PostgresPeer):
 
     def request(self, scenario: Scenario) -> Request:
         if scenario is GET:
-            return Request("GET", "/participants/{id}")
-        if scenario is FULL:
             return Request("GET", "/participants/{id}")
         if scenario is CREATE:
             return Request("POST", "/participants", body=CREATE_BODY)

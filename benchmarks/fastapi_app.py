@@ -66,8 +66,8 @@ class ParticipantRow(Base):
     participant_receives_statements: Mapped[bool] = mapped_column(default=False)
 
 
-class ParticipantSummary(BaseModel):
-    """Response of get, create and update."""
+class Participant(BaseModel):
+    """Response of all requests."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -77,11 +77,6 @@ class ParticipantSummary(BaseModel):
     participant_number: str | None
     email: str | None
     state: str | None
-
-
-class Participant(ParticipantSummary):
-    """Item of the list."""
-
     middle_name: str | None
     preferred_name: str | None
     phone_number: str | None
@@ -175,30 +170,27 @@ async def list_participants(
 
 
 @app.get("/participants/{participant_id}")
-async def get_participant(
-    db: Session, plan_manager_id: Tenant, participant_id: UUID, view: Literal["basic", "full"] = "basic"
-) -> Participant | ParticipantSummary:
-    shape = Participant if view == "full" else ParticipantSummary
-    return shape.model_validate(await _get_or_404(db, plan_manager_id, participant_id))
+async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: UUID) -> Participant:
+    return Participant.model_validate(await _get_or_404(db, plan_manager_id, participant_id))
 
 
 @app.post("/participants")
-async def create_participant(db: Session, plan_manager_id: Tenant, update: ParticipantUpdate) -> ParticipantSummary:
+async def create_participant(db: Session, plan_manager_id: Tenant, update: ParticipantUpdate) -> Participant:
     row = ParticipantRow(plan_manager_id=plan_manager_id, **update.model_dump(exclude_unset=True))
     db.add(row)
     await db.commit()
-    return ParticipantSummary.model_validate(row)
+    return Participant.model_validate(row)
 
 
 @app.put("/participants/{participant_id}")
 async def update_participant(
     db: Session, plan_manager_id: Tenant, participant_id: UUID, update: ParticipantUpdate
-) -> ParticipantSummary:
+) -> Participant:
     row = await _get_or_404(db, plan_manager_id, participant_id)
     for name, value in update.model_dump(exclude_unset=True).items():
         setattr(row, name, value)
     await db.commit()
-    return ParticipantSummary.model_validate(row)
+    return Participant.model_validate(row)
 
 
 async def _get_or_404(db: AsyncSession, plan_manager_id: UUID, participant_id: UUID) -> ParticipantRow:

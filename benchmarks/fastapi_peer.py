@@ -10,7 +10,6 @@ from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
     FILTERED,
-    FULL,
     GET,
     OFFSET,
     TOTAL,
@@ -54,7 +53,6 @@ class FastApi(PostgresPeer):
             return Request("PUT", "/participants/{id}", headers, UPDATE_BODY)
         paths = {
             GET: "/{id}",
-            FULL: "/{id}",
             TOTAL: f"?limit={scenario.limit}",
             FILTERED: f"?status={STATUS}&state={STATE}&limit={scenario.limit}",
             OFFSET: f"?limit={scenario.limit}&offset={self.data.offset}",

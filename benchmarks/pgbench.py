@@ -11,7 +11,7 @@ from benchmarks.bare_peer import BareHandler
 from benchmarks.load import CONNECTIONS, THREADS, Load, Measurement
 from benchmarks.peers import Memory
 from benchmarks.processes import ProgramError, resident_memory, run_program
-from benchmarks.scenarios import GETS, Scenario, WrongResponseError
+from benchmarks.scenarios import GET, Scenario, WrongResponseError
 
 _SAMPLING_RATE = 0.05  # of the transactions, for the percentiles
 _SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1 -c plan_cache_mode=force_generic_plan"}
@@ -48,7 +48,7 @@ class PgBench(BareHandler):
     def probe(self, scenario: Scenario) -> None:
         row_id = getattr(self.data, scenario.pool)()[0]
         lines = self.postgres.run(_inline_values(scenario, f"'{row_id}'::uuid") + ";").splitlines()
-        expected = [row_id] if scenario in GETS else self.data.ids_after(row_id, scenario.limit + 1)
+        expected = [row_id] if scenario is GET else self.data.ids_after(row_id, scenario.limit + 1)
         if [line.partition("|")[0] for line in lines] != expected:
             raise WrongResponseError(
                 f"{self.title}, {scenario.title}: {len(lines)} rows that differ from the {len(expected)} expected rows"

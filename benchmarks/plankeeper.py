@@ -13,7 +13,6 @@ from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
     FILTERED,
-    FULL,
     GET,
     OFFSET,
     TOTAL,
@@ -134,7 +133,6 @@ class Plankeeper(PostgresPeer):
             return Request("PUT", f"{_PATH}/{{id}}", headers, UPDATE_BODY)
         paths = {
             GET: "/{id}",
-            FULL: "/{id}",
             TOTAL: f"?limit={scenario.limit}",
             FILTERED: f"?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}",
             OFFSET: f"?limit={scenario.limit}&offset={self.offset}",

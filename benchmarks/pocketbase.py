@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from benchmarks import install
-from benchmarks.data import BASIC, COLUMNS, STATE, STATUS, TENANT
+from benchmarks.data import COLUMNS, STATE, STATUS, TENANT
 from benchmarks.load import Request
 from benchmarks.peers import HttpPeer
 from benchmarks.processes import run_program
@@ -20,7 +20,6 @@ from benchmarks.scenarios import (
     CREATE_BODY,
     FILTERED,
     GET,
-    GETS,
     OFFSET,
     TOTAL,
     UPDATE,
@@ -33,7 +32,6 @@ from benchmarks.scenarios import (
 
 _LOGIN = {"identity": "bench@example.com", "password": "benchmark-password"}
 _RECORDS = "/api/collections/participants/records"
-_FIELDS = f"fields={','.join(BASIC)}"
 _ID = {
     "name": "id",
     "type": "text",
@@ -118,11 +116,11 @@ class PocketBase(HttpPeer):
         headers = {"Authorization": f"Bearer {self.token}"}
         if scenario is CREATE:
             body = json.dumps(json.loads(CREATE_BODY) | {"plan_manager_id": TENANT, "status": STATUS})
-            return Request("POST", f"{_RECORDS}?{_FIELDS}", headers, body)
+            return Request("POST", _RECORDS, headers, body)
         if scenario is UPDATE:
-            return Request("PATCH", f"{_RECORDS}/{{id}}?{_FIELDS}", headers, UPDATE_BODY)
-        if scenario in GETS:
-            return Request("GET", f"{_RECORDS}/{{id}}" + (f"?{_FIELDS}" if scenario is GET else ""), headers)
+            return Request("PATCH", f"{_RECORDS}/{{id}}", headers, UPDATE_BODY)
+        if scenario is GET:
+            return Request("GET", f"{_RECORDS}/{{id}}", headers)
         conditions, options = {
             TOTAL: ("", ""),
             FILTERED: (f" && status='{STATUS}' && state='{STATE}'", ""),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from benchmarks.data import BASIC, COLUMNS, REFERENCES, Dataset
+from benchmarks.data import COLUMNS, REFERENCES, Dataset
 from benchmarks.load import Request
 
 Pool = Literal["sample", "cursors", "deep"]
@@ -32,8 +32,7 @@ class Scenario:
     half_load: bool = False
 
 
-GET = Scenario("get", "get one, six members", floor=True, half_load=True)
-FULL = Scenario("full", "get one, full record", floor=True)
+GET = Scenario("get", "get one", floor=True, half_load=True)
 CURSOR = Scenario("cursor", "list 20, cursor", pool="cursors", floor=True, half_load=True)
 TOTAL = Scenario("total", "list 20 with total")
 THOUSAND = Scenario("thousand", "list 1000", pool="cursors", limit=1000, floor=True)
@@ -43,8 +42,7 @@ CREATE = Scenario("create", "create", writes=True, floor=True, half_load=True)
 UPDATE = Scenario("update", "update", writes=True, half_load=True)
 DEEP = Scenario("deep", "list 20, cursor at 90 %", pool="deep")  # only for `flat`
 
-SCENARIOS = (GET, FULL, CURSOR, TOTAL, THOUSAND, FILTERED, OFFSET, CREATE, UPDATE)
-GETS = (GET, FULL)
+SCENARIOS = (GET, CURSOR, TOTAL, THOUSAND, FILTERED, OFFSET, CREATE, UPDATE)
 
 CREATE_BODY = json.dumps(
     {
@@ -104,7 +102,7 @@ def verify(scenario: Scenario, result: ParsedResponse, requested_id: str, data: 
         raise WrongResponseError(f"expected {len(expected)} rows from {expected[:2]}, got {len(ids)} from {ids[:2]}")
     if total is not None and result.total != total:
         raise WrongResponseError(f"expected a total of {total}, got {result.total}")
-    columns = BASIC if scenario is GET else [name for name in COLUMNS if name not in REFERENCES]
+    columns = [name for name in COLUMNS if name not in REFERENCES]
     for row in result.rows:
         if missing := [name for name in columns if name not in row]:
             raise WrongResponseError(f"a row lacks {', '.join(missing)}")
@@ -113,7 +111,7 @@ def verify(scenario: Scenario, result: ParsedResponse, requested_id: str, data: 
 
 
 def _expected(scenario: Scenario, requested_id: str, data: Dataset) -> tuple[list[str], int | None]:
-    if scenario in GETS:
+    if scenario is GET:
         return [requested_id], None
     if scenario is TOTAL:
         return data.ids[: scenario.limit], data.rows

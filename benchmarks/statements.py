@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.data import TENANT
-from benchmarks.scenarios import FULL, GET, Scenario
+from benchmarks.scenarios import GET, Scenario
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.participants import queries, store
 from plankeeper.participants.schemas import ParticipantListQuery
@@ -56,9 +56,7 @@ class _StatementRecorder:
 
 def statement(scenario: Scenario) -> Statement:
     """The statement of a get, or of a page after a cursor without filters."""
-    if scenario is GET:
-        return _get_statement(store.get_many_summaries)
-    return _get_statement(store.get_many_details) if scenario is FULL else _list_statement()
+    return _get_statement(store.get_many) if scenario is GET else _list_statement()
 
 
 def _get_statement(get_many: Callable[..., Coroutine[Any, Any, Any]]) -> Statement:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.markdown import markdown_table
 from benchmarks.results import SizeResults
-from benchmarks.scenarios import CREATE, CURSOR, FULL, GET, THOUSAND, TOTAL, UPDATE, Scenario
+from benchmarks.scenarios import CREATE, CURSOR, GET, THOUSAND, TOTAL, UPDATE, Scenario
 from benchmarks.transfers import Transfer
 
 
@@ -28,14 +28,9 @@ class Row(NamedTuple):
 COLUMNS = {"pocketbase": "PocketBase", "postgrest": "PostgREST", "bare": "bare handler"}
 ROWS = (
     Row(
-        "get one, full record",
-        FULL,
-        {"pocketbase": Target(1.8, 2.0), "postgrest": Target(4.0), "bare": Target(1.0)},
-    ),
-    Row(
-        "get one, six members",
+        "get one",
         GET,
-        {"pocketbase": Target(2.3, 2.6), "postgrest": Target(4.5), "bare": Target(1.0)},
+        {"pocketbase": Target(1.8, 2.0), "postgrest": Target(4.0), "bare": Target(1.0)},
     ),
     Row(
         "list 20, cursor",

@@ -222,7 +222,7 @@ def test_each_page_needs_few_statements(
             # The sequencer may be at work on the import in transactions, and the fan-out may look for endpoints.
             is_of_page = type(self) is Database and "webhook_endpoints" not in statement
             if is_of_page and values[:1] == (plan_manager_id,):
-                run.append(f"{" ".join(statement.split())} {values}")
+                run.append(f"{' '.join(statement.split())} {values}")
             return await method(self, kind, statement, *values)
 
         monkeypatch.setattr(Executor, name, counted)

@@ -120,7 +120,7 @@ def list_queries(operation: Operation, item: Mapping[str, Any]) -> Iterator[dict
     values = {"q": "Akech", "updated_since": "2020-01-01T00:00:00Z", "total_min": "98", "account_manager": "none"}
     for name in operation.query.__struct_fields__:
         value = values.get(name, item.get(name))
-        if name not in ("limit", "offset", "after", "sort", "view") and isinstance(value, str):
+        if name not in ("limit", "offset", "after", "sort") and isinstance(value, str):
             yield {name: value}
 
 

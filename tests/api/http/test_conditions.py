@@ -1,11 +1,19 @@
 """Tags of single resources: 304 when nothing has changed, 412 when something has."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
+from uuid_utils.compat import uuid7
 
+from plankeeper.note_types.schemas import NoteTypeUpdate
+from plankeeper.participants.schemas import ParticipantUpdate
+from plankeeper.providers.schemas import ProviderUpdate
+from plankeeper.team_members.schemas import TeamMemberUpdate
+from plankeeper.webhooks.schemas import WebhookEndpointUpdate
 from support.client import PREFIX, Client
 
 
@@ -17,8 +25,11 @@ def create_resource(api: Client, resource: str) -> tuple[str, dict[str, Any]]:
         return f"/providers/{api.create('/providers', {'entity_name': 'A'})['id']}", {"entity_name": "B"}
     if resource == "note-types":
         return f"/note-types/{api.create('/note-types', {'note_type': 'A'})['id']}", {"note_type": "B"}
+    if resource == "webhook-endpoints":
+        made = api.create("/webhook-endpoints", {"url": "https://example.com/hooks"})
+        return f"/webhook-endpoints/{made['id']}", {"description": "B"}
     team = f"/participants/{api.create('/participants', {})['id']}/team-members"
-    return f"{team}/{api.create(team, {'first_name': 'Ada'})['id']}", {"first_name": "Bea"}
+    return f"{team}/{api.create(team, {'email': 'ada@example.com'})['id']}", {"first_name": "Bea"}
 
 
 RESOURCES = ["participants", "providers", "note-types", "team-members"]
@@ -59,6 +70,76 @@ def test_a_write_with_a_stale_etag_is_rejected_and_writes_nothing(api: Client, r
         assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
     assert api.get(path).content == new.content
     assert api.request(method, path, **if_match(new.headers["etag"]), **body).status_code == 200
+
+
+# A value for each type of a writable field, other than its default.
+VALUES: dict[str, Any] = {
+    "email": "new@example.com",
+    "state": "NSW",
+    "status": "Lead",
+    "permissions": ["view_budget"],
+    "contact_priority": 1,
+    "active": False,
+    "url": "https://example.com/other",
+    "event_types": ["participant.*"],
+    "payload": "full",
+}
+BODIES = {
+    "participants": ParticipantUpdate,
+    "providers": ProviderUpdate,
+    "note-types": NoteTypeUpdate,
+    "team-members": TeamMemberUpdate,
+    "webhook-endpoints": WebhookEndpointUpdate,
+}
+
+
+def new_value(name: str, kind: str, references: dict[str, str]) -> Any:
+    if name in references or name in VALUES:
+        return references.get(name) or VALUES[name]
+    if "bool" in kind:
+        return True
+    return "2026-02-03" if "date" in kind else "Changed"
+
+
+@pytest.mark.parametrize("resource", BODIES)
+def test_a_change_of_any_field_makes_an_older_etag_fail(
+    api: Client, import_rows: Callable[..., Any], resource: str
+) -> None:
+    manager, category, reason = (str(uuid7()) for _ in range(3))
+    import_rows(api, "account-managers", [{"id": manager, "first_name": "Max"}])
+    import_rows(api, "exit-reasons", [{"id": category, "name": "Moved"}])
+    import_rows(api, "exit-reasons", [{"id": reason, "name": "Overseas", "parent_id": category}])
+    references = {
+        "account_manager_id": manager, "exit_reason_category_id": category, "exit_reason_subcategory_id": reason,
+    }  # fmt: skip
+    accepted = list[str]()
+    for field in fields(BODIES[resource]):
+        path, other_change = create_resource(api, resource)
+        change = {field.name: new_value(field.name, str(field.type), references)}
+        if field.name in api.get(path).json() and api.get(path).json()[field.name] is change[field.name]:
+            change = {field.name: not change[field.name]}
+        old = etag_of(api, path)
+        changed = api.put(path, change)
+        assert (changed.status_code, changed.headers["etag"] != old) == (200, True), (change, changed.text)
+        statuses = [
+            api.put(path, other_change, **if_match(old)).status_code,
+            api.request("DELETE", path, **if_match(old)).status_code,
+            api.put(path, other_change, **if_match(changed.headers["etag"])).status_code,
+        ]
+        if statuses != [412, 412, 200]:
+            accepted.append(f"{field.name}: {statuses}")
+    assert accepted == []
+
+
+def test_a_renamed_account_manager_is_no_change_of_a_participant(api: Client, import_rows: Callable[..., Any]) -> None:
+    manager = str(uuid7())
+    import_rows(api, "account-managers", [{"id": manager, "first_name": "Max"}])
+    path = f"/participants/{api.create('/participants', {'account_manager_id': manager})['id']}"
+    old = etag_of(api, path)
+    import_rows(api, "account-managers", [{"id": manager, "first_name": "Ama"}])
+    renamed = api.request("GET", path, headers={"If-None-Match": old})
+    assert (renamed.status_code, renamed.json()["account_manager"]["name"]) == (200, "Ama")
+    assert api.put(path, {"first_name": "Bea"}, **if_match(old)).status_code == 200
 
 
 def test_if_match_star_accepts_any_existing_resource(api: Client) -> None:

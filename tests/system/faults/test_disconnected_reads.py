@@ -16,16 +16,15 @@ from system.load.client import create_plan_manager_and_key, get_request, write_r
 REQUESTS = 1_000_000 if is_full_run() else 30_000
 CONNECTIONS = 48
 RECORDS = 200  # of each plan manager
-VIEWS = ("", "")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Tenant(NamedTuple):
-    """A plan manager with a key and the bodies of its participants, by view and id."""
+    """A plan manager with a key and the bodies of its participants by id."""
 
     id: UUID
     key: str
-    bodies: dict[tuple[str, str], bytes]
+    bodies: dict[str, bytes]
 
 
 class Counts:
@@ -50,17 +49,14 @@ async def create_tenant(dsn: str, url: str) -> Tenant:
     """A plan manager with records, each read alone."""
     id_, key = await create_plan_manager_and_key(dsn, 1_000_000_000)
     streams = await connect(url)
-    bodies: dict[tuple[str, str], bytes] = {}
+    bodies: dict[str, bytes] = {}
     for number in range(RECORDS):
         body = json.dumps({"first_name": f"Robin {number}", "last_name": str(id_)}).encode()
         status, created = await request(streams, write_request("POST", "/participants", key, id_, body))
         assert status in (200, 201), created
         record = json.loads(created)["id"]
-        for view in VIEWS:
-            status, bodies[view, record] = await request(
-                streams, get_request(f"/participants/{record}{view}", key, id_)
-            )
-            assert status == 200
+        status, bodies[record] = await request(streams, get_request(f"/participants/{record}", key, id_))
+        assert status == 200
     streams[1].close()
     return Tenant(id_, key, bodies)
 
@@ -73,12 +69,12 @@ async def connect(url: str) -> Streams:
 async def read_records(url: str, tenants: list[Tenant], counts: Counts, seed: int) -> None:
     """One client: after every thirtieth request or so it disconnects without waiting for the response."""
     dice = random.Random(seed)
-    choices = [(each, *place) for each in tenants for place in each.bodies]
+    choices = [(each, record) for each in tenants for record in each.bodies]
     streams = await connect(url)
     while counts.started < REQUESTS:
         counts.started += 1
-        tenant, view, record = dice.choice(choices)
-        content = get_request(f"/participants/{record}{view}", tenant.key, tenant.id)
+        tenant, record = dice.choice(choices)
+        content = get_request(f"/participants/{record}", tenant.key, tenant.id)
         if dice.random() < 1 / 30:
             streams[1].write(content)
             await asyncio.sleep(dice.random() / 500)  # before, while or after it is answered
@@ -86,7 +82,7 @@ async def read_records(url: str, tenants: list[Tenant], counts: Counts, seed: in
             counts.disconnected += 1
             streams = await connect(url)
             continue
-        assert await request(streams, content) == (200, tenant.bodies[view, record])
+        assert await request(streams, content) == (200, tenant.bodies[record])
         counts.answered += 1
     streams[1].transport.abort()
 

@@ -45,9 +45,6 @@ def all_requests(tenant: Tenant, read_key: str, write_key: str) -> Iterator[Requ
         if name in LISTS:
             yield from (request.returning(200, params=params) for params in PAGES)
             yield from (request.returning(400, params=params) for params in INVALID_PAGES)
-        if operation.views:
-            yield request.returning(operation.status, params={"view": "full"})
-            yield request.returning(400, params={"view": "none"})
         yield request
 
 

@@ -13,10 +13,9 @@ from models import (
     Error412,
     Error429,
     EventPage,
+    Participant,
     ParticipantCreate,
-    ParticipantDetails,
     ParticipantPage,
-    ParticipantSummary,
     ParticipantUpdate,
     TeamMember,
     TeamMemberCreate,
@@ -67,14 +66,14 @@ found = get(ParticipantPage, "/participants", account_manager=os.environ["ACCOUN
 body = ParticipantCreate.model_validate(
     {"first_name": "Nora", "last_name": "Whitlock", "plan_start_date": "2026-07-01"}
 )
-created = parse(ParticipantSummary, send("POST", "/participants", body))
+created = parse(Participant, send("POST", "/participants", body))
 path = f"/participants/{created.id}"
-full = get(ParticipantDetails, path)
+full = get(Participant, path)
 assert full.plan_start_date is not None
 
 etag = client.get(path).headers["ETag"]
 change = ParticipantUpdate.model_validate({"last_name": "Marsh"})
-updated = parse(ParticipantSummary, send("PUT", path, change, **{"If-Match": etag}))
+updated = parse(Participant, send("PUT", path, change, **{"If-Match": etag}))
 stale = send("PUT", path, change, **{"If-Match": etag})
 
 team = f"{path}/team-members"

@@ -6,7 +6,6 @@ import {
   ParticipantsApi,
   ResponseError,
   TeamMembersApi,
-  instanceOfParticipantDetails,
 } from "./generated";
 
 const { BASE_URL = "", API_KEY = "", LIMITED_API_KEY = "", PLAN_MANAGER_ID = "", ACCOUNT_MANAGER_IDS = "" } = process.env;
@@ -46,8 +45,7 @@ async function main() {
 
   const participantCreate = { firstName: "Nora", lastName: "Whitlock", planStartDate: new Date("2026-07-01") };
   const { id } = await participants.participantsCreate({ participantCreate });
-  const full = await participants.participantsGet({ participantId: id, view: "full" });
-  if (!instanceOfParticipantDetails(full)) throw new Error("This is the basic shape.");
+  const full = await participants.participantsGet({ participantId: id });
 
   const etag = (await participants.participantsGetRaw({ participantId: id })).raw.headers.get("ETag") ?? "";
   const update = { participantId: id, ifMatch: etag, participantUpdate: { lastName: "Marsh" } };

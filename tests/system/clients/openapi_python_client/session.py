@@ -21,15 +21,13 @@ from plankeeper_public_api_client.api.team_members import team_members_create, t
 from plankeeper_public_api_client.models import (
     ContactPriority,
     EventPage,
+    Participant,
     ParticipantCreate,
-    ParticipantDetails,
     ParticipantPage,
-    ParticipantSummary,
     ParticipantUpdate,
     TeamMember,
     TeamMemberCreate,
     TeamMemberUpdate,
-    View,
 )
 from plankeeper_public_api_client.types import Response
 
@@ -59,15 +57,15 @@ assert isinstance(found, ParticipantPage)
 
 body = ParticipantCreate(first_name="Nora", last_name="Whitlock", plan_start_date=date(2026, 7, 1))
 created = participants_create.sync(client=client, body=body)
-assert isinstance(created, ParticipantSummary)
-full = participants_get.sync(created.id, client=client, view=View.FULL)
-assert isinstance(full, ParticipantDetails)
+assert isinstance(created, Participant)
+full = participants_get.sync(created.id, client=client)
+assert isinstance(full, Participant)
 assert full.plan_start_date is not None
 
 etag = participants_get.sync_detailed(created.id, client=client).headers["ETag"]
 change = ParticipantUpdate(last_name="Marsh")
 updated = participants_update.sync(created.id, client=client, body=change, if_match=etag)
-assert isinstance(updated, ParticipantSummary)
+assert isinstance(updated, Participant)
 stale = participants_update.sync_detailed(created.id, client=client, body=change, if_match=etag)
 
 first = TeamMemberCreate(first_name="Isla", contact_priority=ContactPriority.VALUE_1)

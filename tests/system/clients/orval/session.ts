@@ -35,13 +35,12 @@ async function main() {
 
   const body = { first_name: "Nora", last_name: "Whitlock", plan_start_date: "2026-07-01" };
   const { id } = (await api.participantsCreate(body)).data;
-  const full = (await api.participantsGet(id, { view: "full" })).data;
-  if (!("plan_start_date" in full)) throw new Error("This is the basic shape.");
+  const full = (await api.participantsGet(id)).data;
 
   const headers = { "If-Match": String((await api.participantsGet(id)).headers["etag"]) };
   const change = { last_name: "Marsh" };
-  const updated = (await api.participantsUpdate(id, change, {}, { headers })).data;
-  const [...stale] = await expectError(api.participantsUpdate(id, change, {}, { headers }));
+  const updated = (await api.participantsUpdate(id, change, { headers })).data;
+  const [...stale] = await expectError(api.participantsUpdate(id, change, { headers }));
 
   await api.teamMembersCreate(id, { first_name: "Isla", contact_priority: 1 });
   const second = (await api.teamMembersCreate(id, { first_name: "Ravi" })).data;
