@@ -78,7 +78,7 @@ class App:
     async def _create(self, body: bytes) -> bytes:
         row = msgspec.json.decode(body)
         participant_id, now = uuid7(), datetime.now(UTC)
-        created = _encoder.encode({"id": participant_id} | {name: row.get(name) for name in COLUMNS})
+        created = _encoder.encode({name: row.get(name) for name in COLUMNS} | {"id": participant_id})
         values = [row.get(name) for name in BASIC[1:]]
         event = [TENANT, uuid7(), now, str(participant_id), created.decode()]
         async with self._pool.acquire() as connection, connection.transaction():

@@ -45,8 +45,7 @@ PARAMETERS = {
         "name": "If-Match",
         "in": "header",
         "required": False,
-        "description": "The `ETag` of an earlier response. Returns 412 if the resource has changed. A write takes that"
-        " of either view.",
+        "description": "The `ETag` of an earlier response. Returns 412 if a field of the resource has changed.",
         "schema": {"type": "string"},
         "x-plankeeper-extension": True,
     },
@@ -72,10 +71,10 @@ HEADERS = {
         "description": "The `updated_since` with which this list returns everything that other clients change later.",
         "schema": {"type": "string", "format": "date-time"},
     },
-    "ETag": {"description": "A strong entity tag of the response.", "schema": {"type": "string"}},
+    "ETag": {"description": "The version of the resource, and a hash of the response.", "schema": {"type": "string"}},
     "Location": {"description": "The path of the new resource.", "schema": {"type": "string"}},
     "ContentLocation": {
-        "description": "The path of the view that the response contains. A GET of it returns the same `ETag`.",
+        "description": "The path of the resource. A GET of it returns the same `ETag`.",
         "schema": {"type": "string"},
     },
     "IdempotentReplayed": {
