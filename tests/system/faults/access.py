@@ -39,10 +39,16 @@ async def _create_credentials(dsn: str) -> Credentials:
 
 
 def query(dsn: str, statement: str, *values: object) -> list[Any]:
-    """The rows of a statement, on a connection of its own."""
+    """The rows of a statement, on a connection of its own. Waits until PostgreSQL has recovered from a kill."""
 
     async def work() -> list[Any]:
-        connection: Any = await asyncpg.connect(dsn, timeout=10)
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    connection: Any = await asyncpg.connect(dsn, timeout=10)
+                    break
+                except asyncpg.CannotConnectNowError:
+                    await asyncio.sleep(0.1)
         try:
             return await connection.fetch(statement, *values)
         finally:
