@@ -72,10 +72,12 @@ def test_a_provider_is_added_listed_and_removed(
 def test_the_check_of_a_provider_locks_no_table(
     server: RunningServer, provider: OpenIdProvider, settings: dict[str, str], plan_manager_id: UUID
 ) -> None:
-    # A transaction that waits for its client: the command's, and not a vacuum or a statement of the server.
+    # A transaction that waits for its client: the command's, and not a vacuum or a statement of the server. Tables of
+    # other tests' databases have the same id, because all are copies of one.
     statement = """
         select count(*) from pg_locks join pg_stat_activity using (pid)
         where relation = 'single_sign_on_providers'::regclass and granted and state = 'idle in transaction'
+            and datname = current_database()
     """
     locks: list[int] = []
 
