@@ -15,6 +15,7 @@ from support.cluster import execute
 from support.console import Account, Browser
 from support.form_helpers import event_summaries
 from support.importing import import_records
+from support.resources import without_updated_at
 from support.server import RunningServer
 
 BIN = "/console/bin"
@@ -52,11 +53,9 @@ def restore(browser: Browser, entry: str) -> str:
 
 
 def team(client: Client, participant_id: str) -> list[dict[str, Any]]:
-    return client.get(f"/participants/{participant_id}/team-members", after="0").json()["data"]
-
-
-def without_updated_at(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in each.items() if name != "updated_at"} for each in records]
+    """The members of a team, without the times of their last changes."""
+    members = client.get(f"/participants/{participant_id}/team-members", after="0").json()["data"]
+    return [without_updated_at(each) for each in members]
 
 
 def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browser, client: Client, person: str) -> None:
@@ -81,8 +80,8 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
     ]  # fmt: skip
     assert "Ann Lee restored." in restore(owner, entry)
     after = client.get(f"/participants/{person}").json()
-    assert without_updated_at([after]) == without_updated_at([before])
-    assert without_updated_at(team(client, person)) == without_updated_at(team_before)
+    assert without_updated_at(after) == without_updated_at(before)
+    assert team(client, person) == team_before
     assert event_summaries(server, person)[-2:] == [
         "participant.deleted by user Robin Hale", "participant.restored by user Robin Hale",
     ]  # fmt: skip
@@ -99,7 +98,7 @@ def test_a_provider_comes_back_as_it_was(server: RunningServer, owner: Browser, 
     assert client.get(f"/providers/{before['id']}").status_code == 404
     assert "26 502 811 788" in owner.get(entry).text
     assert "Banksia Care restored." in restore(owner, entry)
-    assert without_updated_at([client.get(f"/providers/{before['id']}").json()]) == without_updated_at([before])
+    assert without_updated_at(client.get(f"/providers/{before['id']}").json()) == without_updated_at(before)
     assert event_summaries(server, before["id"])[-1] == "provider.restored by user Robin Hale"
 
 
@@ -168,7 +167,7 @@ def test_a_user_who_was_deleted_since_is_created_again(
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
     server.run(server.db.execute("delete from users where plan_manager_id = $1", plan_manager_id))
     restore(owner, entry)
-    assert without_updated_at(team(client, person)) == without_updated_at(before)
+    assert team(client, person) == before
 
 
 def test_roles(new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client) -> None:

@@ -75,12 +75,9 @@ def changed_fields(before: Struct, after: Struct) -> dict[str, Any]:
 
     Equal JSON counts as equal: a patch holds an id as text where the row holds a UUID.
     """
-    pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
-    return {
-        name: old
-        for name, old, new in ((name, _null_if_unset(old), _null_if_unset(new)) for name, old, new in pairs)
-        if name != "updated_at" and old != new and to_json(old) != to_json(new)
-    }
+    names = [name for name in before.__struct_fields__ if name != "updated_at"]
+    pairs = ((name, _null_if_unset(getattr(before, name)), _null_if_unset(getattr(after, name))) for name in names)
+    return {name: old for name, old, new in pairs if old != new and to_json(old) != to_json(new)}
 
 
 def _null_if_unset(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """The context of a handler: plan manager, database, actor. Handlers do not deal with HTTP."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple, TypeVar
 from uuid import UUID
@@ -83,11 +82,6 @@ class WriteContext:
     import_id: UUID | None = None  # the import that this write belongs to
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
-
-
-def only_or_404(resources: Sequence[T]) -> T:
-    """The only resource of a list; raises NotFound if the list is empty."""
-    return or_404(next(iter(resources), None))
 
 
 def or_404(resource: T | None) -> T:

@@ -9,7 +9,6 @@ import msgspec
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.json import to_json
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import WebhookDisabledMail
 from plankeeper.settings import Settings
@@ -55,7 +54,7 @@ async def record_attempts(
 async def _disable(ctx: WriteContext, endpoint: WebhookEndpointRow, reason: str) -> None:
     """Disable an endpoint, cancel its pending deliveries, record an event and notify the owners."""
     disabled = msgspec.structs.replace(endpoint, active=False, disabled_reason=reason)
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([disabled]))
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, disabled)
     await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, endpoint.id)
     await record_event(ctx, "webhook_endpoint.disabled", without_secrets(endpoint), without_secrets(disabled))
     if ctx.settings.smtp_server:

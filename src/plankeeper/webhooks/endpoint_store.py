@@ -10,6 +10,8 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
+from plankeeper.database.timestamps import UPDATED_AT, next_updated_at
+from plankeeper.http.json import to_json
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows
 from plankeeper.webhooks.schemas import (
@@ -21,9 +23,9 @@ from plankeeper.webhooks.schemas import (
     WebhookEndpointRow,
 )
 
-COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at, updated_at"
-ROW_COLUMNS: LiteralString = f"""{COLUMNS},
-        secret, old_secret, old_secret_until, failing_since, last_position"""
+WRITTEN_COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at"
+COLUMNS: LiteralString = f"{WRITTEN_COLUMNS}, updated_at"
+STATE_COLUMNS: LiteralString = "secret, old_secret, old_secret_until, failing_since, last_position"
 
 LIST = FilteredList(
     "webhook_endpoints",
@@ -93,7 +95,7 @@ async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> Webhook
 
 
 SELECT_FOR_UPDATE: LiteralString = f"""
-    select {ROW_COLUMNS}
+    select {COLUMNS}, {STATE_COLUMNS}
     from webhook_endpoints
     where plan_manager_id = $1 and id = $2
     for update
@@ -117,8 +119,8 @@ async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
 
 
 UPSERT: LiteralString = f"""
-    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS})
-    select $1, {ROW_COLUMNS}
+    insert into webhook_endpoints (plan_manager_id, {WRITTEN_COLUMNS}, updated_at, {STATE_COLUMNS})
+    select $1, {WRITTEN_COLUMNS}, {UPDATED_AT}, {STATE_COLUMNS}
     from json_populate_recordset(null::webhook_endpoints, $2)
     on conflict (plan_manager_id, id) do update set
         url = excluded.url, description = excluded.description, event_types = excluded.event_types,
@@ -129,9 +131,10 @@ UPSERT: LiteralString = f"""
 """
 
 
-async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert endpoints or replace existing ones. `records` is a JSON list of WebhookEndpointRow."""
-    await tx.execute(UPSERT, plan_manager_id, records)
+async def upsert(tx: Transaction, plan_manager_id: UUID, endpoint: WebhookEndpointRow) -> None:
+    """Insert an endpoint or replace an existing one, and set its `updated_at`."""
+    endpoint.updated_at = next_updated_at(endpoint.updated_at)
+    await tx.execute(UPSERT, plan_manager_id, to_json([endpoint]))
 
 
 DELETE: LiteralString = f"delete from webhook_endpoints where plan_manager_id = $1 and id = $2 returning {COLUMNS}"

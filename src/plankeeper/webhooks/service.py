@@ -9,14 +9,12 @@ import msgspec
 from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.timestamps import next_updated_at
 from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.events.event_types import require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.json import to_json
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.http.schemas import apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
@@ -70,7 +68,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
         last_position=await latest_position(ctx.tx, ctx.plan_manager_id),
     )
     endpoint = apply_patch(new, defaults)
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, endpoint)
     await record_event(ctx, "webhook_endpoint.created", None, without_secrets(endpoint))
     _disclose(ctx, endpoint, "created")
     return _with_secret(endpoint, secret)
@@ -85,12 +83,11 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
     new = apply_patch(change, old)
     if not is_changed(old, new):
         return without_secrets(old)
-    new.updated_at = next_updated_at(old.updated_at)
     if new.active and not old.active:
         # Only a replay sends the events of the pause.
         position = await latest_position(ctx.tx, ctx.plan_manager_id)
         new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, last_position=position)
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, new)
     if old.active and not new.active:
         await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
     await record_event(ctx, "webhook_endpoint.updated", without_secrets(old), without_secrets(new))
@@ -113,14 +110,8 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
     until, secret = datetime.now(UTC) + OLD_SECRET_GRACE_PERIOD, new_secret()
     encrypted = secret_cipher(ctx.settings).encrypt(secret, webhook_endpoint_id.bytes)
-    new = msgspec.structs.replace(
-        old,
-        secret=encrypted,
-        old_secret=old.secret,
-        old_secret_until=until,
-        updated_at=next_updated_at(old.updated_at),
-    )
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    new = msgspec.structs.replace(old, secret=encrypted, old_secret=old.secret, old_secret_until=until)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, new)
     await record_event(ctx, "webhook_endpoint.secret_rotated", None, without_secrets(new))
     return _with_secret(new, secret)
 
@@ -145,8 +136,8 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
         ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id, certain_id
     )
     position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
-    moved = msgspec.structs.replace(endpoint, last_position=position, updated_at=next_updated_at(endpoint.updated_at))
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([moved]))
+    moved = msgspec.structs.replace(endpoint, last_position=position)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, moved)
     await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(moved))
     _disclose(ctx, endpoint, "replayed", since=request.since.isoformat())
     return ReplayResponse(start.events)

@@ -159,12 +159,12 @@ async def _add_member_again(request: FormRequest, event: Event) -> Redirect | Ht
     if participant_id is None or parse_uuid(str(members.get("user_id"))) is None:
         return _impossible(event, NOTHING_LEFT)
     await participant_store.select_for_update(request.tx, request.plan_manager_id, [participant_id])
-    summary = await participant_store.get(request.tx, request.plan_manager_id, participant_id)
-    if summary is None:
+    participant = await participant_store.get(request.tx, request.plan_manager_id, participant_id)
+    if participant is None:
         return _impossible(event, NOTHING_LEFT)
     permissions: list[dict[str, Any]] = members.get("permissions") or []
     record: dict[str, Any] = members | {"permissions": [each["name"] for each in permissions]}
-    restored = await restoration.restore(request.write_context, summary, [record])
+    restored = await restoration.restore(request.write_context, participant, [record])
     if not restored.members:
         raise EditConflictError(" ".join(restored.changes))
     name = resource_name(event) or "The team member"
