@@ -43,21 +43,13 @@ LIST_IDS = {
 NO_IDS = {
     ("POST /participants", "service_region_id"): "a kind of region, the same for all",
     ("PUT /participants/{participant_id}", "service_region_id"): "a kind of region, the same for all",
+    ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
+    ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
 }
 # Requests about several resources: tests/api/http/test_bulk.py sends other plan managers' ids in their items.
 BULK = ("POST /participants/bulk", "POST /providers/bulk")
-# Members that no body takes, beside those of the answers.
-READ_ONLY_MEMBERS = {
-    "id",
-    "plan_manager_id",
-    "plan_manager",
-    "created_at",
-    "updated_at",
-    "created_by",
-    "user_id",
-    "scopes",
-    "actor",
-}
+# Fields that no body has, unless they are those of the response.
+OTHER_FIELDS = {"plan_manager", "plan_manager_id", "created_by", "user_id", "scopes", "actor"}
 
 Case = tuple[str, str]
 
@@ -278,14 +270,26 @@ def test_a_body_accepts_only_its_own_members(tenant: Tenant, owner: Tenant, name
     assert operation.body
     foreign = {"id": owner.ids["participant_id"], "plan_manager_id": owner.client.plan_manager_id}
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)
-    others = (members_of_response(operation.response_type) | READ_ONLY_MEMBERS) - set(
-        operation.body.__struct_encode_fields__
-    )
-    if operation.method == "PUT":
-        others -= {"updated_at"}  # ignored, as it moves with every write
-    for member in sorted(others):
+    answers = members_of_response(operation.response_type)
+    others = (OTHER_FIELDS if operation.read_only else OTHER_FIELDS | answers) | {"id"}
+    for member in sorted(
+        others - operation.read_only.difference({"id"}) - set(operation.body.__struct_encode_fields__)
+    ):
         value = foreign.get(member, owner.ids["participant_id"])
         answer = tenant.client.request(operation.method, path, json=BODIES[name] | {member: value})
         assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [member])
         assert_no_leak(owner, answer)
-    assert others >= {"id", "plan_manager_id"}
+    assert {"id", "plan_manager_id"} & others
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "PUT"])
+def test_a_read_only_field_with_a_foreign_id_changes_nothing(tenant: Tenant, owner: Tenant, name: str) -> None:
+    operation = OPERATIONS[name]
+    path = operation.path.removeprefix(PREFIX).format(**tenant.ids)
+    before = tenant.client.get(path).json()
+    foreign = {"plan_manager_id": owner.client.plan_manager_id}
+    body = {each: foreign.get(each, owner.ids["participant_id"]) for each in operation.read_only - {"id"}}
+    answer = tenant.client.put(path, body)
+    assert (answer.status_code, answer.json()) == (200, before)
+    assert_no_leak(owner, answer)

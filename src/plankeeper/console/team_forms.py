@@ -17,7 +17,7 @@ from plankeeper.participants.schemas import Participant
 from plankeeper.team_members import store
 from plankeeper.team_members.plausibility import find_implausible
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug, other_priority, requires_email
-from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberRow, TeamMemberUpdate
+from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberRow
 
 PERMISSIONS = {
     "view_budget": "View budget",
@@ -55,7 +55,7 @@ def member_form(member: TeamMember) -> Form:
     """The form that edits a member, filled with the current values."""
     permissions = [each.name for each in member.permissions]
     access = "none" if permissions == [NO_ACCESS] else "some"
-    form = form_from(TeamMemberUpdate, member, permissions=permissions)
+    form = form_from(TeamMemberChange, member, permissions=permissions)
     return Form([*form.multi_items(), (ACCESS_FIELD, access)])
 
 

@@ -26,7 +26,7 @@ from plankeeper.providers import store as provider_store
 from plankeeper.providers.schemas import ProviderUpdate
 from plankeeper.team_members import service as team_service
 from plankeeper.team_members import store as team_store
-from plankeeper.team_members.schemas import TeamMemberUpdate
+from plankeeper.team_members.schemas import TeamMemberChange
 
 
 class UndoableRecord(NamedTuple):
@@ -82,7 +82,7 @@ async def _get_account_manager(request: PageRequest, event: Event) -> Struct | N
     )
 
 
-async def _update_team_member(request: FormRequest, event: Event, change: TeamMemberUpdate) -> Struct:
+async def _update_team_member(request: FormRequest, event: Event, change: TeamMemberChange) -> Struct:
     """Another holder of the contact priority swaps it, as in a form that says so."""
     displaces = change.contact_priority is not UNSET and change.contact_priority is not None
     return await team_service.update(request.write_context, *_member_key(event), change, displaces=displaces)
@@ -133,7 +133,7 @@ UNDOABLE_RECORDS: Mapping[str, UndoableRecord] = {
         participant_service.CONSTRAINT_ERRORS,
     ),
     "team_member": UndoableRecord(
-        TeamMemberUpdate, _get_team_member, _lock_team_member, _update_team_member, team_service.CONSTRAINT_ERRORS
+        TeamMemberChange, _get_team_member, _lock_team_member, _update_team_member, team_service.CONSTRAINT_ERRORS
     ),
     "provider": UndoableRecord(ProviderUpdate, _get_provider, _lock_provider, _update_provider, {}),
     "note_type": UndoableRecord(NoteTypeUpdate, _get_note_type, _lock_note_type, _update_note_type, {}),

@@ -1,7 +1,7 @@
 """Requests that create or update many resources at once, all of them or none."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.errors import FieldError
-from plankeeper.http.json import encode
-from plankeeper.http.returned_members import UNCHANGEABLE, find_changed
 from plankeeper.http.schemas import UuidText
 
 T = TypeVar("T")
@@ -27,14 +25,6 @@ ITEMS = Meta(
 ItemId = Annotated[
     UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")
 ]
-
-
-# A member of a response that an update takes only as it is stored.
-ReadOnly = Annotated[
-    Any | UnsetType,
-    Meta(description="Can't be changed: leave it out, or with an `id` send its current value."),
-]
-UpdatedAtField = Annotated[Any | UnsetType, Meta(description="Is ignored.")]
 
 
 class BulkResult(Struct, Generic[T]):
@@ -73,20 +63,9 @@ def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -
             seen.add(id_)
 
 
-def find_read_only_errors(
-    items: Sequence[BulkItem], stored: Mapping[UUID, Struct], names: Sequence[str]
-) -> Iterator[FieldError]:
-    """The errors of read-only members that differ from the stored resource, or that a new resource can't have."""
-    for index, item in enumerate(items):
-        sent = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
-        before = stored[UUID(item.id)] if isinstance(item.id, str) else None
-        for name in find_changed(sent, encode(before) if before else b"{}") if sent else ():
-            yield item_error(index, name, UNCHANGEABLE if before else "can't be set: leave it out")
-
-
-def without_read_only(item: S, names: Sequence[str]) -> S:
-    """The item with the members that an update writes."""
-    return replace(item, id=UNSET, **dict.fromkeys(names, UNSET))
+def without_id(item: S) -> S:
+    """The item with the fields that a write sets."""
+    return replace(item, id=UNSET)
 
 
 def item_error(index: int, field: str, message: str) -> FieldError:

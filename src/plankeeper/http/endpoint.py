@@ -28,7 +28,6 @@ from plankeeper.http.pagination import ListQuery
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response, to_api_error
-from plankeeper.http.returned_members import readable_members, require_unchanged
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
 from plankeeper.settings import Settings
@@ -57,11 +56,10 @@ CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the respo
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A write as the client asks for it. `returned` are read-only members that it sends back."""
+    """A write as the client asks for it."""
 
     operation: Operation
     values: dict[str, Any]
-    returned: dict[str, Any]
     preconditions: Preconditions
     idempotency_key: IdempotencyKey | None
 
@@ -75,9 +73,6 @@ class Endpoint:
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
-        self._readable = frozenset[str]()
-        if {"GET", "PUT"} <= set(operations):
-            self._readable = readable_members(operations["GET"].response_type, operations["PUT"].body)
         # Compressed, the length of a body that repeats a client's text would tell something about a secret beside it.
         self._has_secret = any(each.has_secret for each in operations.values())
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))
@@ -116,18 +111,19 @@ class Endpoint:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
-        body, returned = b"", dict[str, Any]()
+        body = b""
         if operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
             body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
-            values[operation.body_name], returned = operation.parser.parse_update(body, self._readable)
+            path_id = values[operation.id_name] if operation.id_name else None
+            values[operation.body_name] = operation.parser.parse(body, path_id)
         with self._deps.admission:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
             idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
             preconditions = Preconditions.from_headers(state.headers)
-            write = _Write(operation, values, returned, preconditions, idempotency_key)
+            write = _Write(operation, values, preconditions, idempotency_key)
             try:
                 response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=True)
             except asyncpg.SerializationError:  # a concurrent write has changed what this one has read
@@ -216,11 +212,9 @@ class Endpoint:
             saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
         ):
             return saved_response
-        if operation.lock and (write.preconditions or write.returned):
+        if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
-            body = encode(current)
-            require_preconditions(write.preconditions, etag(body, current.updated_at))
-            require_unchanged(write.returned, body)
+            require_preconditions(write.preconditions, etag(encode(current), current.updated_at))
         response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
         if idempotency_key:
             await self._deps.idempotency_store.save_response(

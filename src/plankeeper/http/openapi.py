@@ -153,5 +153,5 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     for struct in {*queries, *(operation.body for operation in operations if operation.body)}:
         del components[struct.__name__]  # the fields of a query are parameters
     components |= bodies
-    add_examples(components, error_body_examples())
+    add_examples(components, error_body_examples() | {"PermissionByName": {"name": "view_budget"}})
     return {name: components[name] for name in sorted(components)}

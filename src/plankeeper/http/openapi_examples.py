@@ -1,7 +1,7 @@
 """The examples of the OpenAPI document. They come from the sample data: `make examples` asks a server that has it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,16 +34,19 @@ def _collect_examples(schema: Schema, value: Any, schemas: Mapping[str, Schema],
         name = schema["$ref"].removeprefix(_REF)
         if name not in schemas:
             return
-        examples.setdefault(name, value)
         schema = schemas[name]
-    for choice in schema.get("anyOf", []):
-        if value is not None:
-            _collect_examples(choice, value, schemas, examples)
+        if isinstance(value, dict) or "properties" not in schema:  # otherwise it is another choice of a union
+            examples.setdefault(name, value)
+    for part, each in _parts(schema, value):
+        _collect_examples(part, each, schemas, examples)
+
+
+def _parts(schema: Schema, value: Any) -> Iterator[tuple[Schema, Any]]:
+    """The parts of a value with their schemas; of a union, the value with each choice."""
+    if value is not None:
+        yield from ((choice, value) for choice in schema.get("anyOf", []))
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
-        for name, member in schema.get("properties", {}).items():
-            if name in members:
-                _collect_examples(member, members[name], schemas, examples)
+        yield from ((each, members[name]) for name, each in schema.get("properties", {}).items() if name in members)
     elif isinstance(value, list) and "items" in schema:
-        for item in cast("list[Any]", value):
-            _collect_examples(schema["items"], item, schemas, examples)
+        yield from ((schema["items"], item) for item in cast("list[Any]", value))

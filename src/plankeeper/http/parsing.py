@@ -15,7 +15,7 @@ from msgspec import Struct, UnsetType
 
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.pagination import ListQuery, SortableQuery
-from plankeeper.http.returned_members import take_returned_members
+from plankeeper.http.read_only_fields import remove_read_only_fields
 from plankeeper.http.schemas import UUID_PATTERN, Query, decode_custom_type
 from plankeeper.http.validation import known_fields, validate
 
@@ -165,40 +165,36 @@ def unwrap_type(annotation: Any) -> type[Any]:
 
 
 class BodyParser(Generic[S]):
-    """Turns the bytes of a body into a struct: one typed decode, and only a body that fails it is looked at closely."""
+    """Turns the bytes of a body into a struct: one typed decode, and only a body that fails it is looked at closely.
 
-    def __init__(self, struct_type: type[S]) -> None:
+    `read_only` are fields that the body can have and that are ignored.
+    """
+
+    def __init__(self, struct_type: type[S], read_only: frozenset[str] = frozenset()) -> None:
         self._struct_type = struct_type
+        self._read_only = read_only
         self._decoder = msgspec.json.Decoder(struct_type, dec_hook=decode_custom_type)
 
-    def parse(self, body: bytes, *, suggests: bool = True) -> S:
+    def parse(self, body: bytes, path_id: UUID | int | None = None, *, suggests: bool = True) -> S:
         """The struct; raises ApiError `invalid_json`, or ValidationError with all errors.
 
-        With `suggests`, the errors of unknown fields name similar ones.
-        """
-        parsed, _ = self.parse_update(body, frozenset(), suggests=suggests)
-        return parsed
-
-    def parse_update(self, body: bytes, readable: frozenset[str], *, suggests: bool = True) -> tuple[S, dict[str, Any]]:
-        """The struct, and the read-only members that the client has sent back; raises the same errors.
-
-        `readable` are the members of the resource in responses.
+        `path_id` is the id of the resource to update. With `suggests`, the errors of unknown fields name similar ones.
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
         _require_few_values(body)
         has_nul = b"\\u0000" in body
         try:
             if not has_nul:
-                return self._decoder.decode(body), {}
+                return self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation):
             pass
         document = parse_json_object(body)
-        returned = take_returned_members(document, readable, known_fields(self._struct_type)) if readable else {}
+        id_errors = remove_read_only_fields(document, self._read_only, path_id)
         document = _with_whole_numbers(document)
         parsed, errors = validate(self._struct_type, document, suggests=suggests, has_nul=has_nul)
-        if parsed is None:
-            raise ValidationError(*(FieldError(each.field or BODY, each.message) for each in errors))
-        return parsed, returned
+        if parsed is None or id_errors:
+            raise ValidationError(*id_errors, *(FieldError(each.field or BODY, each.message) for each in errors))
+        return parsed
 
 
 def _require_few_values(body: bytes) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 from uuid import UUID
 
 from msgspec import Struct
@@ -16,9 +16,11 @@ from starlette.types import Scope as ASGIScope
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.access import ListDisclosed
+from plankeeper.http.bulk import BulkResult
 from plankeeper.http.context import AccessedKind, KeyContext, ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import MAX_BODY_BYTES, BodyParser
+from plankeeper.http.read_only_fields import find_read_only_fields
 from plankeeper.http.schemas import Query
 
 log = logging.getLogger("plankeeper")
@@ -69,7 +71,10 @@ class Operation:
     body_name: str | None
     body: type[Struct] | None
     parser: BodyParser[Any] | None
+    read_only: frozenset[str]  # the fields of a body, or of the items of a bulk body, that are ignored
+    id_name: str | None  # of the id in the path of the resource to update
     response_type: Any
+    is_bulk: bool  # whether its body has items to create and to update
     has_updated_since: bool  # whether it is a list from which clients can read what has changed
 
 
@@ -155,6 +160,10 @@ class Router:
         self, method: str, path: str, *, lock: Lock | None = None, **declared: Any
     ) -> Callable[[Handler], Handler]:
         def register(handler: Handler) -> Handler:
+            parts = _parse_signature(handler, path)
+            body, read_only = parts["body"], frozenset[str]()
+            if body and (method == "PUT" or declared.get("creates") or parts["is_bulk"]):
+                read_only = find_read_only_fields(body, parts["response_type"])
             operation = Operation(
                 method=method,
                 path=PREFIX + path,
@@ -162,8 +171,11 @@ class Router:
                 tag=self.tag,
                 constraint_errors=self.constraint_errors,
                 lock=lock,
+                parser=BodyParser(body, read_only) if body else None,
+                read_only=read_only,
+                id_name=list(parts["path_ids"])[-1] if method == "PUT" else None,
                 **declared,
-                **_parse_signature(handler, path),
+                **parts,
             )
             self.operations.append(operation)
             return handler
@@ -183,8 +195,8 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         "query": None,
         "body_name": None,
         "body": None,
-        "parser": None,
         "response_type": hints["return"],
+        "is_bulk": get_origin(hints["return"]) is BulkResult,
         "has_updated_since": False,
     }
     if hints["ctx"] not in (ReadContext, WriteContext, KeyContext):
@@ -197,7 +209,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
             has_updated_since = "updated_since" in kind.__struct_fields__
             parts |= {"query_name": name, "query": kind, "has_updated_since": has_updated_since}
         elif name != "ctx":
-            parts |= {"body_name": name, "body": kind, "parser": BodyParser(kind)}
+            parts |= {"body_name": name, "body": kind}
     if path_names != set(parts["path_ids"]):
         raise TypeError(f"{handler}: the path has {path_names}, and the signature has {set(parts['path_ids'])}")
     return parts

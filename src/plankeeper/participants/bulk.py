@@ -12,10 +12,9 @@ from plankeeper.http.bulk import (
     MAX_ITEMS,
     existing_ids,
     find_id_errors,
-    find_read_only_errors,
     item_error,
     item_ids,
-    without_read_only,
+    without_id,
 )
 from plankeeper.http.context import Disclosure, WriteContext
 from plankeeper.http.errors import ValidationError
@@ -27,7 +26,6 @@ from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.schemas import Participant, ParticipantBulkItem
 from plankeeper.participants.service import with_reference_names
 
-_READ_ONLY = ("created_at", "exit_reason_category", "exit_reason_subcategory", "account_manager", "updated_at")
 _EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
 
 
@@ -38,11 +36,9 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     if errors := list(find_id_errors(items, set(old), "participant")):
         raise ValidationError(*errors)
     before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
-    if errors := list(find_read_only_errors(items, before, _READ_ONLY)):
-        raise ValidationError(*errors)
     now = datetime.now(UTC)
     new = [
-        apply_patch(without_read_only(item, _READ_ONLY), old.get(id_) or ParticipantRow(id=id_, created_at=now))
+        apply_patch(without_id(item), old.get(id_) or ParticipantRow(id=id_, created_at=now))
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [is_changed(old.get(each.id), each) for each in new]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, ItemId, ReadOnly, UpdatedAtField
+from plankeeper.http.bulk import ITEMS, ItemId
 from plankeeper.http.pagination import SORT, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
@@ -165,11 +165,6 @@ class ParticipantBulkItem(ParticipantUpdate):
     """A participant to create or, with an id, to update."""
 
     id: ItemId = UNSET
-    created_at: ReadOnly = UNSET
-    exit_reason_category: ReadOnly = UNSET
-    exit_reason_subcategory: ReadOnly = UNSET
-    account_manager: ReadOnly = UNSET
-    updated_at: UpdatedAtField = UNSET
 
 
 class ParticipantBulk(Struct, forbid_unknown_fields=True, kw_only=True):

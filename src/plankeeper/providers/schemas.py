@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, ItemId, ReadOnly, UpdatedAtField
+from plankeeper.http.bulk import ITEMS, ItemId
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
@@ -85,8 +85,6 @@ class ProviderBulkItem(ProviderUpdate):
     """A provider to create or, with an id, to update."""
 
     id: ItemId = UNSET
-    created_at: ReadOnly = UNSET
-    updated_at: UpdatedAtField = UNSET
 
 
 class ProviderBulk(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -8,15 +8,13 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
-from plankeeper.http.bulk import existing_ids, find_id_errors, find_read_only_errors, item_ids, without_read_only
+from plankeeper.http.bulk import existing_ids, find_id_errors, item_ids, without_id
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.providers import store
 from plankeeper.providers.schemas import Provider, ProviderBulkItem, ProviderUpdate
-
-_READ_ONLY = ("created_at", "updated_at")
 
 
 async def select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:
@@ -39,13 +37,9 @@ async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> lis
     before = {each.id: each for each in found}
     if errors := list(find_id_errors(items, set(before), "provider")):
         raise ValidationError(*errors)
-    if errors := list(find_read_only_errors(items, before, _READ_ONLY)):
-        raise ValidationError(*errors)
     now = datetime.now(UTC)
     after = [
-        apply_patch(
-            without_read_only(item, _READ_ONLY), before.get(id_) or Provider(id=id_, created_at=now, updated_at=now)
-        )
+        apply_patch(without_id(item), before.get(id_) or Provider(id=id_, created_at=now, updated_at=now))
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [each for each in after if is_changed(before.get(each.id), each)]

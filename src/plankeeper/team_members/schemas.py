@@ -1,12 +1,13 @@
 """Schemas of team members."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
+    EXTENSION,
     STATE,
     AwareDatetime,
     Email,
@@ -100,13 +101,19 @@ class TeamMember(Struct):
     updated_at: UpdatedAt
 
 
-class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The changes of a team member. Omitted members keep their values; null clears a value."""
+class PermissionByName(Struct, kw_only=True):
+    """A permission as responses have it. Only its name counts."""
+
+    name: PermissionName
+
+
+class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What can change. Omitted fields keep their values; null clears a value."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     role: Text255 | None | UnsetType = UNSET
-    permissions: list[PermissionName] | UnsetType = UNSET
+    permissions: list[PermissionName | PermissionByName] | UnsetType = UNSET
     phone_number: Text50 | None | UnsetType = UNSET
     note: LongText | None | UnsetType = UNSET
     secondary_email: Text255 | None | UnsetType = UNSET
@@ -117,8 +124,27 @@ class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     state: UpperState | None | UnsetType = UNSET
     contact_priority: Priority | None | UnsetType = UNSET
 
+    def __post_init__(self) -> None:
+        if self.permissions is not UNSET:
+            self.permissions = [each.name if isinstance(each, PermissionByName) else each for each in self.permissions]  # pyright: ignore[reportAttributeAccessIssue]
 
-class TeamMemberCreate(TeamMemberUpdate):
+    @property
+    def permission_names(self) -> list[PermissionSlug] | UnsetType:
+        """The permissions by name, also those that the client has sent as objects."""
+        return cast("list[PermissionSlug] | UnsetType", self.permissions)
+
+
+class TeamMemberUpdate(TeamMemberChange):
+    """The changes of a team member. Omitted fields keep their values; null clears a value."""
+
+    email: Annotated[
+        str | None | UnsetType,
+        EXTENSION,
+        Meta(description="Can't be changed. It can be sent if it is the member's own, in either case."),
+    ] = UNSET
+
+
+class TeamMemberCreate(TeamMemberChange):
     """A new team member. At least one of `first_name`, `last_name` and `email` is required."""
 
     email: Email | None | UnsetType = UNSET

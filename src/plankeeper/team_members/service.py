@@ -4,6 +4,7 @@ import re
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Executor
@@ -18,6 +19,7 @@ from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions, other_priority, requires_email
 from plankeeper.team_members.schemas import (
     TeamMember,
+    TeamMemberChange,
     TeamMemberCreate,
     TeamMemberRow,
     TeamMemberUpdate,
@@ -70,7 +72,7 @@ async def create(
         raise ValidationError(first_name="at least one of first_name, last_name and email is required")
     if email and email.lower() == (participant.email or "").lower():
         raise ValidationError(email="must differ from the participant's own email")
-    permissions = new.permissions or []
+    permissions = new.permission_names or []
     if not email and requires_email(permissions):
         raise ApiError("permission_requires_email")
     user_id = await get_or_create_user(ctx.tx, ctx.plan_manager_id, uuid7(), email)
@@ -93,7 +95,7 @@ async def update(
     ctx: WriteContext,
     participant_id: UUID,
     team_member_id: UUID,
-    change: TeamMemberUpdate,
+    change: TeamMemberChange,
     *,
     displaces: bool = False,
 ) -> TeamMember:
@@ -104,7 +106,11 @@ async def update(
     if displaces:  # all of the team in order, so that two such updates never wait for each other
         await store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id, team_member_id))
-    if change.permissions is not UNSET and old.email is None and requires_email(change.permissions):
+    if isinstance(change, TeamMemberUpdate):
+        _require_own_email(change, old)
+        change = replace(change, email=UNSET)
+    permissions = change.permission_names
+    if permissions is not UNSET and old.email is None and requires_email(permissions):
         raise ApiError("permission_requires_email")
     new = apply_patch(change, old)
     new.permissions = effective_permissions(new.permissions)
@@ -120,6 +126,11 @@ async def update(
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, new.id))
     await record_event(ctx, "team_member.updated", before, after)
     return after
+
+
+def _require_own_email(change: TeamMemberUpdate, old: TeamMemberRow) -> None:
+    if change.email is not UNSET and (change.email or "").lower() != (old.email or "").lower():
+        raise ValidationError(email="can't be changed: leave it out, or send the member's own email")
 
 
 async def _displace_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: int | None) -> None:

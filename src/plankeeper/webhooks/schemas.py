@@ -91,25 +91,25 @@ def without_secrets(row: WebhookEndpointRow) -> WebhookEndpoint:
     return msgspec.convert(row, WebhookEndpoint, from_attributes=True)
 
 
-class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new webhook endpoint."""
-
-    url: Url
-    description: LongText | None | UnsetType = UNSET
-    event_types: EventTypes | UnsetType = UNSET
-    payload: PayloadFormat | UnsetType = UNSET
-
-
-class WebhookEndpointUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The changes of a webhook endpoint. Omitted members keep their values."""
-
-    url: Url | UnsetType = UNSET
+class _WebhookEndpointFields(Struct, forbid_unknown_fields=True, kw_only=True):
     description: LongText | None | UnsetType = UNSET
     event_types: EventTypes | UnsetType = UNSET
     payload: PayloadFormat | UnsetType = UNSET
     active: Annotated[
         bool | UnsetType, Meta(description="`true` resumes a paused or disabled endpoint. `false` pauses it.")
     ] = UNSET
+
+
+class WebhookEndpointCreate(_WebhookEndpointFields):
+    """A new webhook endpoint."""
+
+    url: Url
+
+
+class WebhookEndpointUpdate(_WebhookEndpointFields):
+    """The changes of a webhook endpoint. Omitted fields keep their values."""
+
+    url: Url | UnsetType = UNSET
 
 
 class ReplayRequest(Struct, forbid_unknown_fields=True, kw_only=True):

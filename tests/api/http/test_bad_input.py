@@ -304,7 +304,7 @@ def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchange
     with unchanged():
         response = api.post(place, {"email": "a@example.com", "permissions": ["view_budget", "x", 5, "no_access", "y"]})
         assert field_errors(response) == [
-            ("permissions[1]", slugs), ("permissions[2]", "must be a string, not a whole number"),
+            ("permissions[1]", slugs), ("permissions[2]", "must be a string or an object, not a whole number"),
             ("permissions[4]", slugs),
         ]  # fmt: skip
         response = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")

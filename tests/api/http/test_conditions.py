@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.note_types.schemas import NoteTypeUpdate
 from plankeeper.participants.schemas import ParticipantUpdate
 from plankeeper.providers.schemas import ProviderUpdate
-from plankeeper.team_members.schemas import TeamMemberUpdate
+from plankeeper.team_members.schemas import TeamMemberChange
 from plankeeper.webhooks.schemas import WebhookEndpointUpdate
 from support.client import PREFIX, Client
 
@@ -88,7 +88,7 @@ BODIES = {
     "participants": ParticipantUpdate,
     "providers": ProviderUpdate,
     "note-types": NoteTypeUpdate,
-    "team-members": TeamMemberUpdate,
+    "team-members": TeamMemberChange,
     "webhook-endpoints": WebhookEndpointUpdate,
 }
 

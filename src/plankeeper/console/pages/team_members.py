@@ -15,7 +15,7 @@ from plankeeper.http.errors import ApiError, FieldError
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.participants.store import get as get_participant
 from plankeeper.team_members import service, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberUpdate
+from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberListQuery
 
 pages = Pages()
 
@@ -66,7 +66,7 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
     member: TeamMember = context["member"]
     context |= await form_context(request, participant_id, member)
     resource = ("team_member", team_member_id)
-    context |= await edit_context(request, TeamMemberUpdate, member_form(member), resource)
+    context |= await edit_context(request, TeamMemberChange, member_form(member), resource)
     return HtmlPage("team_member_edit.html", context)
 
 
@@ -76,7 +76,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     current = or_404(await store.get(request.tx, request.plan_manager_id, participant_id, team_member_id))
     require_unchanged(request, member_form(current))
     valid, displaces = await require_valid_member(request, participant_id, current)
-    change = TeamMemberUpdate(**{name: getattr(valid, name) for name in TeamMemberUpdate.__struct_fields__})
+    change = TeamMemberChange(**{name: getattr(valid, name) for name in TeamMemberChange.__struct_fields__})
     async with translate_errors(request):
         member = await service.update(
             request.write_context, participant_id, team_member_id, change, displaces=displaces
@@ -89,7 +89,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
 @pages.post(TEAM_PATH + "/{team_member_id}/make-primary", role="manager")
 async def make_primary(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     """The primary contact until now becomes the secondary one, or what the new primary contact was."""
-    change = TeamMemberUpdate(contact_priority=1)
+    change = TeamMemberChange(contact_priority=1)
     await service.update(request.write_context, participant_id, team_member_id, change, displaces=True)
     return Redirect(team_url(participant_id), (await describe_contacts(request, participant_id)).strip())
 
