@@ -176,7 +176,7 @@ def test_an_endpoint_is_edited_and_keeps_its_secret(
     assert server.run(server.db.one(str, secret, endpoint.id)) == before
     rejected = owner.submit(path, values | {"url": "", "event_types": []})
     assert rejected.status_code == 422
-    for error in ("URL must be at least 1 characters long.", "Events must have at least one type, or all events."):
+    for error in ("URL must be at least 1 character long.", "Events must have at least one type, or all events."):
         assert error in rejected.text
 
 

@@ -1,10 +1,12 @@
 """What no error response may contain: internals of the server, or anything of another plan manager."""
 
+import json
 import re
 from typing import Any
 
 import httpx
 
+from support.client import ERROR_FIELDS
 from support.factories import Tenant
 
 # What could only come from the inside: SQL and its errors, Python, paths of files, addresses, names of classes.
@@ -20,7 +22,6 @@ INTERNAL = re.compile(
     """,
     re.VERBOSE,
 )
-ERROR_MEMBERS = {"success", "error", "detail", "errors", "request_id", "documentation_url"}
 # The headers of an error response; others depend on its status.
 ERROR_HEADERS = {
     "cache-control", "content-length", "content-type", "date", "server", "x-content-type-options", "x-request-id",
@@ -46,7 +47,7 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
     if response.request.method == "HEAD":
         return
     body = response.json()
-    assert {"success", "error", "detail", "request_id", "documentation_url"} <= set(body) <= ERROR_MEMBERS
+    assert {"success", "error", "detail", "request_id", "documentation_url"} <= set(body) <= ERROR_FIELDS
     assert body["documentation_url"] == f"/docs/api/errors#{body['error']}"
     strings = all_strings({k: v for k, v in body.items() if k not in ("error", "request_id", "documentation_url")})
     leaks = [match[0] for text in strings if (match := INTERNAL.search(text))]
@@ -54,8 +55,15 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
 
 
 def assert_no_data_of(tenant: Tenant, response: httpx.Response) -> None:
-    """An answer holds no id of a plan manager's things, nor its key, nor its own id."""
-    message = "\n".join([response.text, *(f"{name}: {value}" for name, value in response.headers.items())]).lower()
+    """An answer holds no id of a plan manager's things, nor its key, nor its own id.
+
+    An error for an unknown resource repeats the id of the request's path.
+    """
+    text = response.text
+    if response.status_code == 404 and response.content:
+        text = json.dumps({name: value for name, value in response.json().items() if name != "resource"})
+        assert response.json()["resource"]["id"].lower() in response.request.url.path.lower()
+    message = "\n".join([text, *(f"{name}: {value}" for name, value in response.headers.items())]).lower()
     secrets = {
         tenant.client.plan_manager_id,
         tenant.client.key,
@@ -67,7 +75,9 @@ def assert_no_data_of(tenant: Tenant, response: httpx.Response) -> None:
 def without_volatile_parts(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
     """Status, body and headers, but for what is another with every request."""
     body = (
-        {name: value for name, value in response.json().items() if name != "request_id"} if response.content else None
+        {name: value for name, value in response.json().items() if name not in ("request_id", "resource")}
+        if response.content
+        else None
     )
     volatile = {"date", "x-request-id", "ratelimit", "content-length", "synced-until"}
     return response.status_code, body, {name: each for name, each in response.headers.items() if name not in volatile}

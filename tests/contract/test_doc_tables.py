@@ -36,7 +36,8 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("invoices", "Lines"): ("LineItem",),
     ("invoice-view-sessions", "Fields"): ("InvoiceViewSession",),
     ("events", "Fields"): ("Event",),
-    ("errors", "Errors"): ("Error400",),
+    ("errors", "Errors"): ("Error",),
+    ("errors", "Items of errors"): ("FieldError",),
     ("errors", "The catalogue"): ("ErrorCatalogueEntry",),
     ("webhook-endpoints", "Fields"): ("WebhookEndpointWithSecret", "WebhookDelivery"),
 }

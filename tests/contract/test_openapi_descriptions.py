@@ -16,7 +16,7 @@ OPERATIONS: dict[str, Any] = {
 def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
     """All parts that need a description, with their places."""
     yield "info", DOCUMENT["info"]
-    for kind in ("schemas", "parameters", "headers", "securitySchemes"):
+    for kind in ("schemas", "parameters", "headers", "responses", "securitySchemes"):
         yield from ((f"{kind}.{name}", part) for name, part in COMPONENTS[kind].items())
     for name, schema in COMPONENTS["schemas"].items():
         yield from ((f"{name}.{member}", part) for member, part in schema.get("properties", {}).items())
@@ -24,7 +24,7 @@ def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, operation
         own_parameters = (each for each in operation["parameters"] if "$ref" not in each)
         yield from ((f"{name} {each['name']}", each) for each in own_parameters)
-        yield from ((f"{name} {status}", each) for status, each in operation["responses"].items())
+        yield from ((f"{name} {status}", each) for status, each in operation["responses"].items() if status < "400")
     for type_, webhook in DOCUMENT["webhooks"].items():
         yield type_, webhook["post"]
         yield from ((f"{type_} {status}", each) for status, each in webhook["post"]["responses"].items())
@@ -34,13 +34,13 @@ def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_every_part_has_a_description() -> None:
     parts = list(described_parts())
-    assert len(parts) > 900
+    assert len(parts) > 800
     assert [place for place, part in parts if len(part.get("description", "").strip()) < len("Any text.")] == []
 
 
 def test_a_description_is_a_sentence() -> None:
     sentences = {place: part["description"].rstrip() for place, part in described_parts()}
-    statuses = {place for place in sentences if place[-3:] >= "400" and place[-4] == " "}  # they list the codes
+    statuses = {place for place in sentences if place.startswith("responses.")}  # they list the codes
     assert {place for place, text in sentences.items() if text[-1] != "."} <= statuses
     assert {place for place, text in sentences.items() if text[0].islower()} == set()
 

@@ -18,6 +18,9 @@ PREFIX = "/api/public/v1"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # With fewer idle connections than connections, the pool of httpcore closes one that another thread is about to use.
 LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+ERROR_FIELDS = {
+    "success", "error", "detail", "errors", "errors_total", "resource", "request_id", "documentation_url"
+}  # fmt: skip
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
 
 
@@ -68,13 +71,15 @@ def check_response(response: httpx.Response) -> None:
     if response.status_code >= 400:
         body = response.json() if request.method != "HEAD" else {}
         if body:
-            assert set(body) <= {"success", "error", "detail", "errors", "request_id", "documentation_url"}, body
+            assert set(body) <= ERROR_FIELDS, body
             assert body["success"] is False
             assert urlsplit(body["documentation_url"])[2:] == ("/docs/api/errors", "", body["error"])
             assert body["request_id"] == response.headers["x-request-id"]
     operation = _operation(request.method, request.url.path)
     if operation is None or request.method in ("HEAD", "OPTIONS") or response.status_code == 405:
         return
+    if response.status_code >= 400 and response.json()["error"] != "path_not_found":
+        assert response.json()["error"] in operation["x-error-codes"], (request.method, request.url.path)
     assert str(response.status_code) in operation["responses"], (request.method, request.url.path, response.status_code)
     if response.status_code == 304:
         assert (response.content, "content-type" in response.headers) == (b"", False)
@@ -109,8 +114,12 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 
 @cache
 def _validator(method: str, template: str, status: int) -> Draft202012Validator:
-    operation = DOCUMENT["paths"][template][method.lower()]
-    schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
+    response = DOCUMENT["paths"][template][method.lower()]["responses"].get(str(status)) or {
+        "$ref": "#/components/responses/NotFound"  # of a path with an encoded slash
+    }
+    if "$ref" in response:
+        response = DOCUMENT["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    schema = response["content"]["application/json"]["schema"]
     document = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
     for each in document["components"]["schemas"].values():
         # An answer has no member that the document does not name.

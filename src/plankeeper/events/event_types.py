@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from plankeeper.http.errors import FieldError, ValidationError
+from plankeeper.http.errors import ErrorLocation, FieldError, ValidationError
 from plankeeper.http.schemas import component
 
 # The verbs of each kind of resource. docs/api/events.md explains them.
@@ -56,10 +56,12 @@ EVENT_TYPE = component("EventType", "A kind of resource and what happened to it.
 EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
 
 
-def require_event_types(selected: Iterable[tuple[str, str]]) -> None:
+def require_event_types(selected: Iterable[tuple[str, str]], location: ErrorLocation = "body") -> None:
     """Raise a ValidationError that names the unknown types or patterns. Each comes with its field: `event_types[1]`."""
     errors = [
-        FieldError(field, unknown_type_message(each)) for field, each in selected if each not in EVENT_TYPE_PATTERNS
+        FieldError(field, unknown_type_message(each), "not_allowed", location, [*EVENT_TYPE_PATTERNS])
+        for field, each in selected
+        if each not in EVENT_TYPE_PATTERNS
     ]
     if errors:
         raise ValidationError(*errors)

@@ -10,7 +10,7 @@ from plankeeper.events.event_types import matching_event_types, require_event_ty
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.errors import ApiError, invalid_parameter
 from plankeeper.http.pagination import Page, PaginationMeta, build_page, cut_page
 from plankeeper.http.routing import READ, Router
 
@@ -19,17 +19,19 @@ router = Router("events")
 NIL_UUID = UUID(int=0)
 
 
-@router.get("/events", scope=READ, extension=True, discloses=lambda page: list_disclosed(page.data))
+@router.get(
+    "/events", scope=READ, extension=True, errors=("cursor_expired",), discloses=lambda page: list_disclosed(page.data)
+)
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     """List events in the order in which their writes were committed. This list supports cursors only.
 
     Without `after` and `since`, the list starts with the first event. A new event appears within a second of its write.
     """
     if query.offset:
-        raise ValidationError(offset="must be 0: this list supports cursors only")
+        raise invalid_parameter("offset", "must be 0: this list supports cursors only", "too_large")
     types = None
     if not isinstance(query.type, UnsetType):
-        require_event_types(("type", each) for each in query.type)
+        require_event_types(((f"type[{at}]", each) for at, each in enumerate(query.type)), location="query")
         types = matching_event_types(query.type)
     if query.after == "now":
         newest = await store.latest_id(ctx.db, ctx.plan_manager_id)
@@ -51,7 +53,7 @@ async def _start(ctx: ReadContext, query: EventListQuery) -> str:
     if isinstance(query.since, UnsetType):
         return query.start
     if query.uses_cursor:
-        raise ValidationError(since="must be absent if `after` is set")
+        raise invalid_parameter("since", "must be absent if `after` is set", "inconsistent")
     cursor = await store.find_cursor(ctx.db, ctx.plan_manager_id, query.since)
     return str(cursor or NIL_UUID)
 
@@ -59,8 +61,7 @@ async def _start(ctx: ReadContext, query: EventListQuery) -> str:
 async def _require_cursor(ctx: ReadContext, after: str) -> None:
     """An event that was never in the feed, or that retention has deleted, would be followed by nothing for ever."""
     if not await store.is_in_feed(ctx.db, ctx.plan_manager_id, after):
-        message = "is not an event of this plan manager, or too old to be kept: start with `since` or `after=0`"
-        raise ValidationError(after=message)
+        raise ApiError("cursor_expired")
 
 
 @router.get(

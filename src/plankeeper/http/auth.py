@@ -27,8 +27,8 @@ Authenticate = Callable[[str], Awaitable[Principal]]
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-def unauthenticated_error(code: ErrorCode) -> ApiError:
-    return ApiError(code, headers=_CHALLENGE)
+def unauthenticated_error(code: ErrorCode, detail: str | None = None) -> ApiError:
+    return ApiError(code, detail, headers=_CHALLENGE)
 
 
 def parse_bearer_key(authorization: bytes | None) -> str:
@@ -38,6 +38,9 @@ def parse_bearer_key(authorization: bytes | None) -> str:
     scheme, _, key = authorization.partition(b" ")
     if scheme.lower() != b"bearer" or not key:
         raise unauthenticated_error("missing_api_key")
+    if b"," in key:
+        detail = "The Authorization header occurs more than once, or contains a comma. Send it once, with one key."
+        raise unauthenticated_error("invalid_api_key", detail)
     if not key.isascii():
         raise unauthenticated_error("invalid_api_key")
     return key.lstrip(b" ").decode()

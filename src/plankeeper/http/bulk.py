@@ -1,15 +1,16 @@
 """Requests that create or update many resources at once, all of them or none."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Generic, Protocol, TypeVar
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.errors import FieldError
-from plankeeper.http.schemas import UuidText
+from plankeeper.http.schemas import FieldErrorCode, UuidText
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
@@ -57,9 +58,9 @@ def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -
         if isinstance(item.id, str):
             id_ = UUID(item.id)
             if id_ not in found:
-                yield item_error(index, "id", f"must be the id of an existing {resource}")
+                yield item_error(index, "id", f"must be the id of an existing {resource}", "not_found")
             elif id_ in seen:
-                yield item_error(index, "id", "occurs in an earlier item")
+                yield item_error(index, "id", "occurs in an earlier item", "duplicate")
             seen.add(id_)
 
 
@@ -68,5 +69,25 @@ def without_id(item: S) -> S:
     return replace(item, id=UNSET)
 
 
-def item_error(index: int, field: str, message: str) -> FieldError:
-    return FieldError(f"items[{index}].{field}", message)
+def valid_parts(item_type: type[S], items: Sequence[Any], errors: Sequence[FieldError]) -> list[S]:
+    """The valid fields of each item, so that the errors that only the database shows can be found, too."""
+    invalid: dict[str, set[str]] = {}
+    for error in errors:
+        place, _, name = error.field.partition(".")
+        invalid.setdefault(place, set()).add(re.split(r"[.\[]", name)[0])
+    known = {each.encode_name for each in fields(item_type)}
+    parts: list[S] = []
+    for index, item in enumerate(items):
+        values = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        valid = known & set(values) - invalid.get(f"items[{index}]", set())
+        parts.append(item_type(**{name: values[name] for name in valid}))
+    return parts
+
+
+def in_item_order(errors: Iterable[FieldError]) -> list[FieldError]:
+    """The errors in the order of the items."""
+    return sorted(errors, key=lambda each: int(re.findall(r"\d+", each.field)[0]))
+
+
+def item_error(index: int, field: str, message: str, code: FieldErrorCode) -> FieldError:
+    return FieldError(f"items[{index}].{field}", message, code)

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from plankeeper.database.sorting import Start
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.errors import invalid_parameter
 
 PREFIX = "s."  # no id begins with it
 _NONCE_BYTES = 12
@@ -45,4 +45,4 @@ def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
         return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
     except (InvalidTag, ValueError):
         message = "must be the `next_cursor` of a page of this list with the same sort and filters, or 0"
-        raise ValidationError(after=message) from None
+        raise invalid_parameter("after", message, "inconsistent") from None

@@ -17,15 +17,16 @@ from plankeeper.database.errors import constraint_violation
 from plankeeper.http.access import Access, OnAccess, report_disclosed
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
+from plankeeper.http.bulk import in_item_order
 from plankeeper.http.compression import compress
 from plankeeper.http.context import AccessAction, KeyContext, ReadContext, WriteContext
-from plankeeper.http.errors import ApiError, NotFound
+from plankeeper.http.errors import ApiError, ErrorResource, NotFound, ValidationError
 from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.json import encode
 from plankeeper.http.pagination import ListQuery
-from plankeeper.http.parsing import parse_path_id, parse_query
+from plankeeper.http.parsing import InvalidItemsError, parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
@@ -51,6 +52,7 @@ class ApiDependencies:
 
 
 UNKNOWN_WATERMARK = datetime(1970, 1, 1, tzinfo=UTC)  # as an `updated_since`, it selects everything
+MAX_ID_LENGTH = 100  # of an unknown resource in an error
 CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
 
 
@@ -85,21 +87,23 @@ class Endpoint:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
-            response = self._error_response(error, state)
+            response = self._error_response(error, state, scope)
         if not self._has_secret:
             response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)
         self._deps.on_response(state, scope["method"], self._path, response.status)
 
-    def _error_response(self, error: Exception, state: RequestState) -> Response:
+    def _error_response(self, error: Exception, state: RequestState, scope: Scope) -> Response:
         """In a function of its own: a variable of the caller would keep the error, and with it the body, in a cycle."""
         api_error = to_api_error(error, state.request_id.decode())
         state.error_code = api_error.code
+        if isinstance(api_error, NotFound) and api_error.resource is None:
+            api_error = _name_missing(self._operations[scope["method"]], scope["path_params"])
         return error_response(api_error, state.request_id.decode(), self._deps.settings.public_url)
 
     async def _respond(self, state: RequestState, scope: Scope, receive: Receive) -> Response:
         if b"%2f" in scope.get("raw_path", b"").lower():
-            raise NotFound  # an encoded slash belongs to a segment, and no id contains one
+            raise ApiError("path_not_found")  # an encoded slash belongs to a segment, and no id contains one
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._respond_without_operation(scope["method"])
@@ -117,7 +121,10 @@ class Endpoint:
             bodies, sender = self._deps.admission.bodies, principal.subject
             body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
             path_id = values[operation.id_name] if operation.id_name else None
-            values[operation.body_name] = operation.parser.parse(body, path_id)
+            try:
+                values[operation.body_name] = operation.parser.parse(body, path_id)
+            except InvalidItemsError as error:
+                raise await self._with_stored_errors(operation, plan_manager_id, error) from None
         with self._deps.admission:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
@@ -129,6 +136,16 @@ class Endpoint:
             except asyncpg.SerializationError:  # a concurrent write has changed what this one has read
                 response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=False)
         return _with_location(response, operation, scope["path"])
+
+    async def _with_stored_errors(
+        self, operation: Operation, plan_manager_id: UUID, error: InvalidItemsError
+    ) -> ValidationError:
+        """The errors of a bulk body together with those that only the database shows, such as unknown ids."""
+        if operation.find_errors is None:
+            return error
+        with self._deps.admission:
+            ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
+            return ValidationError(*in_item_order([*error.errors, *await operation.find_errors(ctx, error.items)]))
 
     async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
         principal = await self._deps.admission.admit_key(state, scope)
@@ -251,6 +268,14 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     return arguments
 
 
+def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:
+    """The error for the resource that the last id of a path names."""
+    name = list(operation.path_ids)[-1]
+    kind = name.removesuffix("_id")
+    resource = ErrorResource(kind, path_params[name][:MAX_ID_LENGTH])
+    return NotFound(resource, f"The plan manager has no {kind.replace('_', ' ')} with the id in the path.")
+
+
 def _with_location(response: Response, operation: Operation, path: str) -> Response:
     """The response of a PUT, or of a POST that creates a resource, with the headers that name the resource."""
     if not operation.creates and operation.method != "PUT":
@@ -267,6 +292,6 @@ class NotFoundEndpoint:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         state = RequestState.from_scope(scope)
-        response = error_response(ApiError("not_found"), state.request_id.decode(), self._public_url)
+        response = error_response(ApiError("path_not_found"), state.request_id.decode(), self._public_url)
         await response.send(state.request_id, send)
         self._on_response(state, scope["method"], None, response.status)

@@ -4,16 +4,17 @@ The HTTP layer turns an ApiError into a response with an `Error` body:
 
     ApiError
     ├── ValidationError         400 invalid_request, with a message for each field
-    ├── NotFound                404
+    ├── NotFound                404 not_found, with the kind and the id of the resource
     └── SecretKeyMissingError   503 secret_key_missing
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import EXTENSION
+from plankeeper.http.schemas import EXTENSION, FieldErrorCode, component
 
 ErrorCode = Literal[
     "invalid_request",
@@ -21,12 +22,14 @@ ErrorCode = Literal[
     "missing_plan_manager_id",
     "invalid_plan_manager_id",
     "permission_requires_email",
+    "cursor_expired",
     "missing_api_key",
     "invalid_api_key",
     "expired_api_key",
     "plan_manager_not_allowed",
     "insufficient_scope",
     "not_found",
+    "path_not_found",
     "method_not_allowed",
     "too_many_webhook_endpoints",
     "webhook_endpoint_inactive",
@@ -76,6 +79,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Permission requires an email",
         "A team member without an email can only have the permission `no_access`.",
     ),
+    "cursor_expired": ErrorDefinition(
+        400,
+        "Cursor expired",
+        "`after` is not an event of this plan manager, or its event was deleted after its retention. Start with"
+        " `since`, or with `after=0`.",
+    ),
     "missing_api_key": ErrorDefinition(
         401,
         "Missing API key",
@@ -100,7 +109,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     "not_found": ErrorDefinition(
         404,
         "Not found",
-        "The path does not exist, or the plan manager has no such resource.",
+        "The plan manager has no such resource. `resource` names it.",
+    ),
+    "path_not_found": ErrorDefinition(
+        404,
+        "Path not found",
+        "No endpoint has this path. A trailing slash makes a different path.",
     ),
     "method_not_allowed": ErrorDefinition(
         405,
@@ -179,11 +193,35 @@ MAX_ERRORS = 100
 DOCUMENTATION_PATH = "/docs/api/errors"
 
 
-class FieldError(Struct, frozen=True):
-    """The error of one parameter or one field of the body."""
+ErrorLocation = Annotated[
+    Literal["body", "query", "path", "header"], component("ErrorLocation", "The part of a request that is invalid.")
+]
 
-    field: Annotated[str, Meta(description="The parameter, or the path of the member in the body: `items[3].email`.")]
-    message: Annotated[str, Meta(description="What is valid.")]
+
+class FieldError(Struct, frozen=True):
+    """The error of one parameter, of one header, or of one field of the body."""
+
+    field: Annotated[
+        str, Meta(description="The parameter, the header, or the path of the field in the body: `items[3].email`.")
+    ]
+    message: Annotated[str, Meta(description="What is valid. Its text can change.")]
+    code: Annotated[
+        Annotated[FieldErrorCode, component("FieldErrorCode", "What is wrong with a parameter or a field.")],
+        Meta(description="What is wrong, for programs. `inconsistent`: it contradicts other data."),
+    ] = "inconsistent"
+    location: Annotated[ErrorLocation, Meta(description="`body`, `query`, `path` or `header`.")] = msgspec.field(
+        default="body", name="in"
+    )
+    allowed: Annotated[
+        list[str | int] | UnsetType, Meta(description="Only with the code `not_allowed`: the values that are valid.")
+    ] = UNSET
+
+
+class ErrorResource(Struct, frozen=True):
+    """The resource that an error is about."""
+
+    kind: Annotated[str, Meta(description="The kind of resource, as in events: `participant`, for example.")]
+    id: Annotated[str | None, Meta(description="The id, as in the request; null if the request has none.")]
 
 
 class Error(Struct):
@@ -195,7 +233,15 @@ class Error(Struct):
     errors: Annotated[
         list[FieldError] | UnsetType,
         EXTENSION,
-        Meta(description="Only with `invalid_request`: each invalid field, and what is valid."),
+        Meta(description="Only with `invalid_request`: each invalid field, and what is valid; at most 100."),
+    ] = UNSET
+    errors_total: Annotated[
+        int | UnsetType, EXTENSION, Meta(description="Only with `errors`: the number of all errors.")
+    ] = UNSET
+    resource: Annotated[
+        ErrorResource | UnsetType,
+        EXTENSION,
+        Meta(description="With `not_found` and with conflicts: the resource that isn't there, or that conflicts."),
     ] = UNSET
     request_id: Annotated[
         str | UnsetType,
@@ -220,13 +266,15 @@ class ApiError(Exception):
         code: ErrorCode,
         detail: str | None = None,
         *,
-        errors: list[FieldError] | None = None,
+        errors: Sequence[FieldError] = (),
+        resource: ErrorResource | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.code = code
         self.status = CODES[code].status
         self.detail = detail or CODES[code].description
         self.errors = errors
+        self.resource = resource
         self.headers = headers or {}
         super().__init__(f"{code}: {self.detail}")
 
@@ -236,25 +284,35 @@ class ApiError(Exception):
             success=False,
             error=self.code,
             detail=self.detail,
-            errors=self.errors or UNSET,
+            errors=[*self.errors[:MAX_ERRORS]] or UNSET,
+            errors_total=len(self.errors) or UNSET,
+            resource=self.resource or UNSET,
             request_id=request_id,
             documentation_url=f"{public_url or ''}{DOCUMENTATION_PATH}#{self.code}",
         )
 
 
 class ValidationError(ApiError):
-    """One or more fields are invalid: `ValidationError(email="must ...")`. Reports the first MAX_ERRORS errors."""
+    """One or more fields are invalid: `ValidationError(email="must ...")`, with the code `inconsistent`."""
 
     def __init__(self, *field_errors: FieldError, **messages: str) -> None:
         errors = [*field_errors, *(FieldError(name, message) for name, message in messages.items())]
-        detail = "; ".join(f"{each.field}: {each.message}" for each in errors[:3])
-        more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-        super().__init__("invalid_request", f"{detail}{more}.", errors=errors[:MAX_ERRORS])
+        shown = [f"{each.field}: {each.message}" for each in errors[:3]]
+        more = [f"and {len(errors) - 3:,} more"] if len(errors) > 3 else []
+        detail = "; ".join(shown + more)
+        super().__init__("invalid_request", detail if detail.endswith("?") else f"{detail}.", errors=errors)
+
+
+def invalid_parameter(name: str, message: str, code: FieldErrorCode) -> ValidationError:
+    """The error of a query parameter."""
+    return ValidationError(FieldError(name, message, code, location="query"))
 
 
 class NotFound(ApiError):  # noqa: N818 - the name that the field uses
-    def __init__(self) -> None:
-        super().__init__("not_found")
+    """The plan manager has no such resource. Without one, the resource is the one that the path names."""
+
+    def __init__(self, resource: ErrorResource | None = None, detail: str | None = None) -> None:
+        super().__init__("not_found", detail, resource=resource)
 
 
 class SecretKeyMissingError(ApiError):

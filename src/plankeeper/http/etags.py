@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from plankeeper.http.errors import ApiError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.responses import NOT_MODIFIED, Response
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
+_TAGS = re.compile(r'\*|(?:W/)?"[^"]*"(?:[ \t]*,[ \t]*(?:W/)?"[^"]*")*')
+_WEAK = "A weak tag (W/) in If-Match never matches. Send the ETag of a response that no proxy has compressed."
 
 
 class Preconditions(NamedTuple):
@@ -24,6 +26,12 @@ class Preconditions(NamedTuple):
 
     @classmethod
     def from_headers(cls, headers: Mapping[bytes, bytes]) -> "Preconditions":
+        """Raises ValidationError for a tag that isn't quoted."""
+        for name in ("If-Match", "If-None-Match"):
+            value = headers.get(name.lower().encode())
+            if value is not None and not _TAGS.fullmatch(value.decode("latin-1")):
+                message = 'must be `*` or tags in quotes, separated by commas: "5f0c-1d2e", as in `ETag`'
+                raise ValidationError(FieldError(name, message, "invalid_format", location="header"))
         return cls(headers.get(b"if-match"), headers.get(b"if-none-match"))
 
     def __bool__(self) -> bool:
@@ -58,7 +66,7 @@ def with_etag(response: Response, preconditions: Preconditions, updated_at: date
     tag = etag(response.body, updated_at)
     etag_header = {"etag": tag}
     if preconditions.if_match is not None and not _has_version(preconditions.if_match, tag):
-        raise ApiError("precondition_failed")
+        raise _failed(preconditions)
     if preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag):
         return Response(NOT_MODIFIED, response.body, etag_header)
     return Response(response.status, response.body, etag_header)
@@ -68,7 +76,12 @@ def require_preconditions(preconditions: Preconditions, tag: str) -> None:
     """Raise ApiError `precondition_failed` unless a write may change the record with this tag."""
     matches = preconditions.if_match is None or _has_version(preconditions.if_match, tag)
     if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag)):
-        raise ApiError("precondition_failed")
+        raise _failed(preconditions)
+
+
+def _failed(preconditions: Preconditions) -> ApiError:
+    is_weak = (preconditions.if_match or b"").startswith(b"W/")
+    return ApiError("precondition_failed", _WEAK if is_weak else None)
 
 
 def _has_version(header: bytes, tag: str) -> bool:

@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.parsing import canonical_json
 from plankeeper.http.responses import Response
 from plankeeper.http.routing import Operation
@@ -40,11 +40,15 @@ class IdempotencyStore(Protocol):
 def parse_idempotency_key(
     operation: Operation, principal: Principal, scope: Scope, headers: Mapping[bytes, bytes], body: bytes
 ) -> IdempotencyKey | None:
-    """The idempotency key of a POST, or None if it has no such header; raises ValidationError."""
+    """The idempotency key of a POST, or None if it has no such header; raises ValidationError.
+
+    An id in the path means the same in either case.
+    """
     header = headers.get(b"idempotency-key")
     if header is None or operation.method != "POST":
         return None
     if not _KEY_PATTERN.fullmatch(header):
-        raise ValidationError(**{"Idempotency-Key": "must be 1 to 255 visible ASCII characters"})
+        message = "must be 1 to 255 visible ASCII characters"
+        raise ValidationError(FieldError("Idempotency-Key", message, "invalid_format", location="header"))
     request_hash = hashlib.sha256(scope["query_string"] + b"\n" + canonical_json(body)).digest()
-    return IdempotencyKey(principal.original_key_id, scope["path"], header.decode(), request_hash)
+    return IdempotencyKey(principal.original_key_id, scope["path"].lower(), header.decode(), request_hash)

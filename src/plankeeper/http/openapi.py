@@ -7,7 +7,15 @@ from typing import Any, get_origin
 
 from plankeeper import __version__
 from plankeeper.http.openapi_bodies import body_name, name_bodies
-from plankeeper.http.openapi_errors import error_body_examples, error_examples, error_responses, error_schemas
+from plankeeper.http.openapi_errors import (
+    describe_errors,
+    error_codes,
+    error_example,
+    error_examples,
+    error_responses,
+    error_schemas,
+    shared_error_responses,
+)
 from plankeeper.http.openapi_examples import EXAMPLES, add_examples
 from plankeeper.http.openapi_headers import HEADERS, PARAMETERS, SECURITY_SCHEMES, refer_to_headers
 from plankeeper.http.openapi_links import build_links, operation_id
@@ -36,7 +44,15 @@ _INTRODUCTION = """\
 Every request requires an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
 (`X-Plan-Manager-Id`). Elements with `x-plankeeper-extension` are extensions of Plankeeper. All others belong to the
 public contract.
+
+A path that doesn't exist returns 404 with the code `path_not_found`. A method that a path doesn't have returns 405 with
+the code `method_not_allowed`, and the header `Allow`.
 """
+# Of schemas that no example of a response or a body contains.
+_OTHER_EXAMPLES = {
+    "ErrorResource": {"kind": "participant", "id": EXAMPLES["path_ids"]["participant_id"]},
+    "PermissionByName": {"name": "view_budget"},
+}
 
 
 def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
@@ -63,6 +79,7 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "parameters": dict(PARAMETERS),
             "headers": HEADERS,
             "examples": error_examples(),
+            "responses": shared_error_responses(),
         },
     }
 
@@ -85,9 +102,9 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
         entry["security"] = [{"api_key": []}]
     if operation.required_scopes:
         entry["x-required-scopes"] = list(operation.required_scopes)
-    description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
-    if description:
-        entry["description"] = description
+    sentences = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
+    entry["description"] = "\n\n".join(part for part in (sentences, describe_errors(operation)) if part)
+    entry["x-error-codes"] = error_codes(operation)
     if operation.body:
         entry["requestBody"] = {
             "required": True,
@@ -153,5 +170,12 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     for struct in {*queries, *(operation.body for operation in operations if operation.body)}:
         del components[struct.__name__]  # the fields of a query are parameters
     components |= bodies
-    add_examples(components, error_body_examples() | {"PermissionByName": {"name": "view_budget"}})
+    add_examples(
+        components,
+        {
+            "Error": error_example(),
+            "ErrorResource": {"kind": "participant", "id": EXAMPLES["path_ids"]["participant_id"]},
+            "PermissionByName": {"name": "view_budget"},
+        },
+    )
     return {name: components[name] for name in sorted(components)}

@@ -1,97 +1,149 @@
-"""Error responses in the OpenAPI document: each status has a schema with its codes, and each code an example."""
+"""Errors in the OpenAPI document: one schema, a shared response for each status, and the codes of each operation."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from plankeeper.http.errors import CODES, Error, ValidationError
+from plankeeper.http.errors import (
+    CODES,
+    ApiError,
+    Error,
+    ErrorCode,
+    ErrorResource,
+    FieldError,
+    NotFound,
+    ValidationError,
+)
 from plankeeper.http.openapi_headers import refer_to_headers
 from plankeeper.http.openapi_schemas import Schema, build_components, reference
 from plankeeper.http.routing import Operation
 
-_CODES_BY_STATUS = {
-    status: [code for code, each in CODES.items() if each.status == status]
-    for status in sorted({each.status for each in CODES.values()})
+# The names of the shared responses.
+_NAMES = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    412: "PreconditionFailed",
+    413: "BodyTooLarge",
+    415: "UnsupportedMediaType",
+    422: "IdempotencyKeyReused",
+    429: "RateLimitExceeded",
+    500: "InternalError",
+    503: "ServiceUnavailable",
 }
 # Statuses that aren't part of the public contract. 409 is for some operations.
-_EXTENSIONS = {405, 412, 413, 415, 422, 503}
+_EXTENSIONS = {412, 413, 415, 422, 503}
+# The response of a 409 that isn't.
+_OWN_CONFLICT = "ExtensionConflict"
 _HEADERS = {
     401: ["WwwAuthenticate"],
-    405: ["Allow"],
+    409: ["RetryAfter"],
     415: ["AcceptEncoding"],
     429: ["RetryAfter"],
     503: ["RetryAfter"],
 }
+# What no operation returns: the path, or the method, is none.
+_WITHOUT_OPERATION = {"path_not_found", "method_not_allowed"}
 _EXAMPLE_REQUEST_ID = "01a1fe86-e40d-7182-9abe-c14cb137339a"
-_INVALID_REQUEST = ValidationError(email="must be an email address, such as name@example.com")
+_EXAMPLE_ID = "01a1fe86-e40d-7182-9abe-c14cb137339b"
+
+
+def error_codes(operation: Operation) -> list[ErrorCode]:
+    """The codes that an operation can return, in the order of the table."""
+    codes = {*operation.errors, *_codes_of_shape(operation)}
+    return [code for code in CODES if code in codes]
+
+
+def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
+    """The codes that follow from the parts of an operation."""
+    yield from ("invalid_request", "missing_api_key", "invalid_api_key", "expired_api_key")
+    yield from ("rate_limit_exceeded", "internal_error", "service_unavailable")
+    if not operation.is_for_key:
+        yield from ("missing_plan_manager_id", "invalid_plan_manager_id", "plan_manager_not_allowed")
+    if operation.required_scopes:
+        yield "insufficient_scope"
+    if operation.path_ids:
+        yield "not_found"
+    if operation.body:
+        yield from ("invalid_json", "body_too_large", "unsupported_media_type")
+    if operation.lock or operation.has_etag or operation.is_for_key:
+        yield "precondition_failed"
+    if operation.method == "POST" and operation.writes:
+        yield "idempotency_in_progress"
+    if operation.method == "POST" and operation.writes and operation.body:
+        yield "idempotency_key_reused"
+    if operation.has_secret:
+        yield "secret_key_missing"
+
+
+def describe_errors(operation: Operation) -> str:
+    return f"Error codes: {', '.join(f'`{code}`' for code in error_codes(operation))}."
 
 
 def error_schemas() -> dict[str, Schema]:
-    """`Error404` and `ErrorCode404` for each status, and the schemas that they refer to."""
-    schemas = build_components([Error])
-    error = schemas.pop("Error")
-    for status, codes in _CODES_BY_STATUS.items():
-        members = dict(error["properties"])
-        members["error"] = {"description": members["error"]["description"], **reference(f"ErrorCode{status}")}
-        if "invalid_request" not in codes:
-            del members["errors"]
-        description = f"The body of a response with the status {status}."
-        schemas[f"Error{status}"] = error | {"description": description, "properties": members}
-        schemas[f"ErrorCode{status}"] = {
-            "type": "string",
-            "description": f"The codes of errors with the status {status}.",
-            "enum": codes,
-        }
-    return schemas
+    return build_components([Error])
 
 
 def error_examples() -> dict[str, Any]:
     """An example of each error, by code."""
-    examples: dict[str, Any] = {
-        code: {
-            "success": False,
-            "error": code,
-            "detail": definition.description,
-            "request_id": _EXAMPLE_REQUEST_ID,
-        }
-        for code, definition in CODES.items()
+    return {
+        code: {"summary": each.title, "value": _example(code)}
+        for code, each in CODES.items()
+        if code not in _WITHOUT_OPERATION
     }
-    examples["invalid_request"] = msgspec.to_builtins(_INVALID_REQUEST.body(_EXAMPLE_REQUEST_ID))
-    return {code: {"summary": CODES[code].title, "value": examples[code]} for code in CODES}
 
 
-def error_body_examples() -> dict[str, Any]:
-    """An example of the body of each status, by the name of its schema."""
-    examples = error_examples()
-    return {f"Error{status}": examples[codes[0]]["value"] for status, codes in _CODES_BY_STATUS.items()}
+def error_example() -> dict[str, Any]:
+    """The example of the schema: an error with most fields."""
+    return _example("invalid_request")
 
 
-def error_responses(operation: Operation) -> dict[str, Any]:
-    """The error responses of an operation, by status."""
-    creates = operation.method == "POST" and operation.writes
-    statuses = {400, 401, 403, 405, 429, 500, 503}
-    statuses |= {404} if operation.path_ids or operation.not_found else set()
-    statuses |= {413, 415} if operation.body else set()
-    statuses |= {409} if operation.conflicts or creates else set()
-    statuses |= {412} if operation.lock or operation.has_etag else set()
-    statuses |= {422} if creates else set()
+def _example(code: ErrorCode) -> dict[str, Any]:
+    if code == "invalid_request":
+        email = FieldError("email", "must be an email address, such as name@example.com", "invalid_format")
+        message = "must be one of Active, Inactive, Lead"
+        status = FieldError("status", message, "not_allowed", allowed=["Active", "Inactive", "Lead"])
+        error: ApiError = ValidationError(email, status)
+    elif code == "not_found":
+        error = NotFound(ErrorResource("participant", _EXAMPLE_ID))
+    else:
+        error = ApiError(code)
+    return msgspec.to_builtins(error.body(_EXAMPLE_REQUEST_ID))
+
+
+def shared_error_responses() -> dict[str, Any]:
+    """The error responses that operations refer to, by name."""
     responses: dict[str, Any] = {}
-    for status in sorted(statuses):
-        headers = [*_HEADERS.get(status, []), *(["RetryAfter"] if status == 409 and creates else [])]
-        responses[str(status)] = _error_response(status, headers)
-        if status in _EXTENSIONS or (status == 409 and not operation.conflicts):
-            responses[str(status)]["x-plankeeper-extension"] = True
+    for status, name in _NAMES.items():
+        codes = [code for code, each in CODES.items() if each.status == status and code not in _WITHOUT_OPERATION]
+        if codes:
+            extension = {"x-plankeeper-extension": True} if status in _EXTENSIONS else {}
+            responses[name] = _response(status, codes) | extension
+    responses[_OWN_CONFLICT] = responses[_NAMES[409]] | {"x-plankeeper-extension": True}
     return responses
 
 
-def _error_response(status: int, headers: list[str]) -> dict[str, Any]:
-    codes = _CODES_BY_STATUS[status]
+def _response(status: int, codes: Sequence[str]) -> dict[str, Any]:
     content = {
-        "schema": reference(f"Error{status}"),
+        "schema": reference("Error"),
         "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
     }
     return {
         "description": ", ".join(f"`{code}`" for code in codes),
-        "headers": refer_to_headers(headers),
+        "headers": refer_to_headers(_HEADERS.get(status, [])),
         "content": {"application/json": content},
     }
+
+
+def error_responses(operation: Operation) -> dict[str, Any]:
+    """The error responses of an operation, by status."""
+    names = dict.fromkeys(CODES[code].status for code in error_codes(operation))
+    return {str(status): {"$ref": f"#/components/responses/{_name(status, operation)}"} for status in sorted(names)}
+
+
+def _name(status: int, operation: Operation) -> str:
+    is_contract = not operation.extension and any(CODES[code].status == status for code in operation.errors)
+    return _OWN_CONFLICT if status == 409 and not is_contract else _NAMES[status]

@@ -61,7 +61,6 @@ HEADERS = {
         "schema": {"type": "string"},
     },
     "WwwAuthenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
-    "Allow": {"description": "The methods that the path supports, separated by commas.", "schema": {"type": "string"}},
     "AcceptEncoding": {
         "description": "`identity`, if the body is compressed: send it without compression.",
         "schema": {"type": "string"},
@@ -87,7 +86,6 @@ _HEADER_NAMES = {
     "RateLimitPolicy": "RateLimit-Policy",
     "RateLimit": "RateLimit",
     "WwwAuthenticate": "WWW-Authenticate",
-    "Allow": "Allow",
     "AcceptEncoding": "Accept-Encoding",
     "RetryAfter": "Retry-After",
     "SyncedUntil": "Synced-Until",

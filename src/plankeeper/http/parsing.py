@@ -1,7 +1,7 @@
 """Parse path, query string and body into the types of a handler's parameters."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
@@ -12,8 +12,10 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
+from plankeeper.http.bulk import valid_parts
+from plankeeper.http.errors import ApiError, FieldError, ValidationError, invalid_parameter
 from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.read_only_fields import remove_read_only_fields
 from plankeeper.http.schemas import UUID_PATTERN, Query, decode_custom_type
@@ -40,6 +42,7 @@ UuidOr404 = NewType("UuidOr404", UUID)
 _NIL_UUID = UUID(int=0)
 _UUID = re.compile(UUID_PATTERN)
 _INTEGER = re.compile("-?[0-9]{1,40}")
+_PATH_INTEGER = re.compile("-?[0-9]+")
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 
@@ -51,15 +54,15 @@ def parse_uuid(text: str) -> UUID | None:
 def parse_path_id(name: str, kind: Any, text: str) -> UUID | int:
     """An id of the path as the handler's type; raises ValidationError."""
     if kind is int:
-        if not _INTEGER.fullmatch(text):
-            raise ValidationError(FieldError(name, "must be a whole number"))
+        if not _PATH_INTEGER.fullmatch(text):
+            raise ValidationError(FieldError(name, "must be a whole number", "invalid_format", location="path"))
         # No row has an id beyond bigint, and none has 0.
-        return int(text) if abs(int(text)) < 2**63 else 0
+        return int(text) if len(text) < 19 else 0
     uuid = parse_uuid(text)
     if kind is UuidOr404:
         return uuid or _NIL_UUID
     if uuid is None:
-        raise ValidationError(FieldError(name, "must be a UUID with hyphens"))
+        raise ValidationError(FieldError(name, "must be a UUID with hyphens", "invalid_format", location="path"))
     return uuid
 
 
@@ -76,14 +79,18 @@ def _parse_query(query_type: type[Query] | None, query_string: bytes) -> Query |
     values, errors = _parameters(query_type, query_string)
     parsed, type_errors = validate(query_type or Query, values)
     # Every value of a query is text.
-    type_errors = [FieldError(each.field, each.message.removesuffix(", not a string")) for each in type_errors]
+    type_errors = [
+        replace(each, message=each.message.removesuffix(", not a string"), location="query") for each in type_errors
+    ]
+    reported = {each.field for each in errors}
+    errors += [each for each in type_errors if each.field.partition("[")[0] not in reported]
+    if errors or parsed is None:
+        raise ValidationError(*errors)
     if isinstance(parsed, ListQuery) and parsed.after is not msgspec.UNSET and parsed.offset:
-        type_errors = [FieldError("offset", "must be 0 or absent if `after` is set")]
+        raise invalid_parameter("offset", "must be 0 or absent if `after` is set", "inconsistent")
     if isinstance(parsed, SortableQuery) and parsed.has_cursor_of_another_order:
-        type_errors = [FieldError("after", "must be 0, or the `next_cursor` of a page with the same `sort`")]
-    if errors or type_errors or parsed is None:
-        reported_fields = {error.field for error in errors}
-        raise ValidationError(*errors, *(error for error in type_errors if error.field not in reported_fields))
+        message = "must be 0, or the `next_cursor` of a page with the same `sort`"
+        raise invalid_parameter("after", message, "inconsistent")
     return parsed if query_type else None
 
 
@@ -95,16 +102,20 @@ def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[di
     try:
         pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError:
-        raise ValidationError(FieldError("query", "must be percent-encoded UTF-8 of at most 100 parameters")) from None
+        message = "must be percent-encoded UTF-8 of at most 100 parameters"
+        raise invalid_parameter("query", message, "invalid_format") from None
     parameter_types = _parameter_types(query_type or Query)
     values: dict[str, Any] = {}
     errors: list[FieldError] = []
     for name, text in pairs:
+        kind = parameter_types.get(name, str)
         if name in values:
-            errors.append(FieldError(name, "must not be repeated"))
+            errors.append(FieldError(name, "must not be repeated", "duplicate", location="query"))
         elif name in parameter_types and not text:
-            errors.append(FieldError(name, "must not be empty"))
-        values[name] = coercion(parameter_types.get(name, str))(text)
+            errors.append(FieldError(name, "must not be empty", "too_short", location="query"))
+        elif kind is Decimal and not _DECIMAL.fullmatch(text):  # msgspec takes other forms, such as 1e3
+            errors.append(FieldError(name, "must be a number, such as 12.50", "invalid_format", location="query"))
+        values[name] = coercion(kind)(text)
     return values, errors
 
 
@@ -167,18 +178,25 @@ def unwrap_type(annotation: Any) -> type[Any]:
 class BodyParser(Generic[S]):
     """Turns the bytes of a body into a struct: one typed decode, and only a body that fails it is looked at closely.
 
-    `read_only` are fields that the body can have and that are ignored.
+    `read_only` are fields that the body, or an item of a bulk body, can have and that are ignored.
     """
 
-    def __init__(self, struct_type: type[S], read_only: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        struct_type: type[S],
+        read_only: frozenset[str] = frozenset(),
+        item_type: type[Struct] | None = None,
+    ) -> None:
         self._struct_type = struct_type
         self._read_only = read_only
+        self._item_type = item_type
         self._decoder = msgspec.json.Decoder(struct_type, dec_hook=decode_custom_type)
 
     def parse(self, body: bytes, path_id: UUID | int | None = None, *, suggests: bool = True) -> S:
         """The struct; raises ApiError `invalid_json`, or ValidationError with all errors.
 
-        `path_id` is the id of the resource to update. With `suggests`, the errors of unknown fields name similar ones.
+        Raises InvalidItemsError if only items of a bulk body are invalid. `path_id` is the id of the resource to
+        update. With `suggests`, the errors of unknown fields name similar ones.
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
         _require_few_values(body)
@@ -192,9 +210,19 @@ class BodyParser(Generic[S]):
         id_errors = remove_read_only_fields(document, self._read_only, path_id)
         document = _with_whole_numbers(document)
         parsed, errors = validate(self._struct_type, document, suggests=suggests, has_nul=has_nul)
-        if parsed is None or id_errors:
-            raise ValidationError(*id_errors, *(FieldError(each.field or BODY, each.message) for each in errors))
-        return parsed
+        if parsed is not None and not id_errors:
+            return parsed
+        if self._item_type and all(each.field.startswith("items[") for each in errors):
+            raise InvalidItemsError(errors, valid_parts(self._item_type, document["items"], errors))
+        raise ValidationError(*id_errors, *(replace(each, field=each.field or BODY) for each in errors))
+
+
+class InvalidItemsError(ValidationError):
+    """Items of a bulk body are invalid. `items` have their valid fields."""
+
+    def __init__(self, errors: Sequence[FieldError], items: Sequence[Struct]) -> None:
+        super().__init__(*errors)
+        self.items = items
 
 
 def _require_few_values(body: bytes) -> None:
@@ -219,7 +247,7 @@ def _has_many_values(text: bytes) -> bool:
 
 
 def _too_many_values() -> ValidationError:
-    return ValidationError(FieldError(BODY, f"has more than {MAX_VALUES:,} values"))
+    return ValidationError(FieldError(BODY, f"has more than {MAX_VALUES:,} values", "too_long"))
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
@@ -256,7 +284,12 @@ def _decoding_error(error: Exception, body: bytes) -> str:
     may_have_one = "truncated" in str(error) or "surrogate" in str(error)
     if may_have_one and (surrogate := _LONE_SURROGATE.search(body, 0, MAX_SEARCHED)):
         return f"the escape {(surrogate[1] or surrogate[2]).decode()} is half of a surrogate pair"
-    return str(error).lower()
+    found = _JSON_ERROR.fullmatch(str(error))
+    if found is None:
+        return "it ends too early"  # "Input data was truncated"
+    before = body[: int(found["at"])]
+    line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+    return f"{found['what']} at line {line}, column {column}"
 
 
 def _with_whole_numbers(value: Any) -> Any:
@@ -275,6 +308,8 @@ _LONE_SURROGATE = re.compile(
     rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)(?:\\\\)*(\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
+# The text of msgspec: tests/unit/http/test_json_errors.py has examples.
+_JSON_ERROR = re.compile(r"JSON is malformed: (?P<what>.*) \(byte (?P<at>\d+)\)")
 _canonical_encoder = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
 _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."

@@ -47,6 +47,6 @@ def remove_read_only_fields(
         return []
     sent = document.pop(ID)
     if path_id is None:
-        return [FieldError(ID, "can't be set: leave it out")]
+        return [FieldError(ID, "can't be set: leave it out", "read_only")]
     is_same = sent == path_id if isinstance(path_id, int) else isinstance(sent, str) and sent.lower() == str(path_id)
-    return [] if is_same else [FieldError(ID, "must be the id in the path, or be left out")]
+    return [] if is_same else [FieldError(ID, "must be the id in the path, or be left out", "read_only")]

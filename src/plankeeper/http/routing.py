@@ -3,7 +3,7 @@
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
@@ -18,9 +18,9 @@ from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.access import ListDisclosed
 from plankeeper.http.bulk import BulkResult
 from plankeeper.http.context import AccessedKind, KeyContext, ReadContext, Scope, WriteContext
-from plankeeper.http.errors import ApiError
+from plankeeper.http.errors import ApiError, ErrorCode, FieldError
 from plankeeper.http.parsing import MAX_BODY_BYTES, BodyParser
-from plankeeper.http.read_only_fields import find_read_only_fields
+from plankeeper.http.read_only_fields import bulk_item_type, find_read_only_fields
 from plankeeper.http.schemas import Query
 
 log = logging.getLogger("plankeeper")
@@ -41,6 +41,8 @@ Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
+# Returns the errors of a bulk body's items, each with the fields that are valid by themselves.
+FindErrors = Callable[[ReadContext, Sequence[Any]], Awaitable[list[FieldError]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +56,9 @@ class Operation:
     required_scopes: Scopes  # none: any key may send it
     status: int = 200
     extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
-    conflicts: bool = False  # whether the contract documents its 409
-    not_found: bool = False  # whether it can return 404 although its path names no resource
+    errors: tuple[ErrorCode, ...] = ()  # the codes that don't follow from its other parts
     creates: bool = False  # whether it creates a resource under its path and returns it
+    find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
@@ -100,6 +102,7 @@ class Router:
         scope: Scopes,
         extension: bool = False,
         etag: bool = False,
+        errors: tuple[ErrorCode, ...] = (),
         discloses: AccessedKind | ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a read. `etag` is for single resources.
@@ -113,6 +116,7 @@ class Router:
             required_scopes=scope,
             extension=extension,
             has_etag=etag,
+            errors=errors,
             discloses=discloses,
         )
 
@@ -123,16 +127,18 @@ class Router:
         scope: Scopes,
         extension: bool = False,
         status: int = 200,
-        conflicts: bool = False,
-        not_found: bool = False,
+        errors: tuple[ErrorCode, ...] = (),
         creates: bool = False,
         secret: bool = False,
         max_body_bytes: int = MAX_BODY_BYTES,
+        find_errors: FindErrors | None = None,
         discloses: ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a write, or a read with a body.
 
-        `creates`: it creates a resource under its path, and returns it. `secret`: the response contains a secret.
+        `errors` are the codes that don't follow from its parts. `creates`: it creates a resource under its path, and
+        returns it. `secret`: the response contains a secret. `find_errors` finds the errors of a bulk body's items that
+        only the database shows.
         """
         return self._route(
             "POST",
@@ -140,18 +146,18 @@ class Router:
             required_scopes=scope,
             extension=extension,
             status=status,
-            conflicts=conflicts,
-            not_found=not_found,
+            errors=errors,
             creates=creates,
             has_secret=secret,
             max_body_bytes=max_body_bytes,
+            find_errors=find_errors,
             discloses=discloses,
         )
 
     def put(
-        self, path: str, *, scope: Scopes, extension: bool = False, conflicts: bool = False
+        self, path: str, *, scope: Scopes, extension: bool = False, errors: tuple[ErrorCode, ...] = ()
     ) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, required_scopes=scope, extension=extension, conflicts=conflicts, lock=self.lock)
+        return self._route("PUT", path, required_scopes=scope, extension=extension, errors=errors, lock=self.lock)
 
     def delete(self, path: str, *, scope: Scopes, extension: bool = False) -> Callable[[Handler], Handler]:
         return self._route("DELETE", path, required_scopes=scope, extension=extension, lock=self.lock)
@@ -162,7 +168,8 @@ class Router:
         def register(handler: Handler) -> Handler:
             parts = _parse_signature(handler, path)
             body, read_only = parts["body"], frozenset[str]()
-            if body and (method == "PUT" or declared.get("creates") or parts["is_bulk"]):
+            item_type = bulk_item_type(body) if parts["is_bulk"] else None
+            if body and (method == "PUT" or declared.get("creates") or item_type):
                 read_only = find_read_only_fields(body, parts["response_type"])
             operation = Operation(
                 method=method,
@@ -171,7 +178,7 @@ class Router:
                 tag=self.tag,
                 constraint_errors=self.constraint_errors,
                 lock=lock,
-                parser=BodyParser(body, read_only) if body else None,
+                parser=BodyParser(body, read_only, item_type) if body else None,
                 read_only=read_only,
                 id_name=list(parts["path_ids"])[-1] if method == "PUT" else None,
                 **declared,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -14,6 +14,23 @@ from msgspec.structs import fields
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
+
+# What is wrong with a parameter or a field, for programs.
+FieldErrorCode = Literal[
+    "required",
+    "unknown",
+    "invalid_type",
+    "invalid_format",
+    "not_allowed",
+    "too_short",
+    "too_long",
+    "too_small",
+    "too_large",
+    "read_only",
+    "not_found",
+    "duplicate",
+    "inconsistent",
+]
 
 UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
@@ -29,7 +46,7 @@ def component(name: str, description: str, values: Sequence[str] = ()) -> Meta:
     return Meta(extra_json_schema={"x-component": declared})
 
 
-# A pattern's message stands beside it: `validation.py` reports it when a value does not match.
+# A pattern's message stands beside it: `validation.py` reports it when a value doesn't match.
 UuidText = Annotated[
     str,
     Meta(
@@ -92,23 +109,35 @@ class StateFilter(str):
     __slots__ = ()
 
 
+CUSTOM_TYPES = (Email, StateCode, StateFilter)
+
+
+class InvalidValueError(ValueError):
+    """A string isn't a value of a custom type."""
+
+    def __init__(self, message: str, code: FieldErrorCode, allowed: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.code: FieldErrorCode = code
+        self.allowed = allowed
+
+
 def decode_custom_type(kind: type, value: Any) -> Any:
-    """Msgspec's `dec_hook`: converts a string to one of these types. The ValueError says what is expected."""
+    """Msgspec's `dec_hook`: converts a string to one of these types. The InvalidValueError says what is expected."""
     if not isinstance(value, str):
-        got = next((name for kind, name in _JSON_TYPE_NAMES.items() if isinstance(value, kind)), "this")
-        raise ValueError(f"must be a string, not {got}")  # noqa: TRY004 - msgspec's contract
+        raise ValueError("must be a string")  # noqa: TRY004 - msgspec's contract
     if kind is StateCode:
         if value.upper() in STATE_CODES and value.isascii():
             return StateCode(value.upper())
-        raise ValueError(f"must be one of {', '.join(STATE_CODES)}")
+        raise InvalidValueError(f"must be one of {', '.join(STATE_CODES)}", "not_allowed", STATE_CODES)
     if kind is StateFilter:
         if value.upper() in STATE_CODES and value in (value.lower(), value.upper()):
             return StateFilter(value)
-        raise ValueError(f"must be one of {', '.join(STATE_CODES).lower()}")
+        allowed = [each.lower() for each in STATE_CODES]
+        raise InvalidValueError(f"must be one of {', '.join(allowed)}", "not_allowed", allowed)
     if len(value) > 254:
-        raise ValueError("must be at most 254 characters long")
+        raise InvalidValueError("must be at most 254 characters long", "too_long")
     if not is_email(value):
-        raise ValueError("must be an email address, such as name@example.com")
+        raise InvalidValueError("must be an email address, such as name@example.com", "invalid_format")
     return Email(value)
 
 
@@ -137,15 +166,6 @@ def _is_valid_email(value: str) -> bool:
     except EmailNotValidError:
         return False
     return True
-
-
-_JSON_TYPE_NAMES: dict[type, str] = {
-    dict: "an object",
-    list: "a list",
-    bool: "a boolean",  # before int, its base class
-    int: "a number",
-    float: "a number",
-}
 
 
 def custom_schema(kind: type) -> dict[str, Any]:

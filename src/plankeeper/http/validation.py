@@ -1,104 +1,68 @@
-"""Convert decoded JSON and query parameters to structs, and report all errors by field."""
+"""Convert decoded JSON and query parameters to structs, and find all errors by field.
+
+msgspec decides whether a value is valid. Only if it isn't, the rules below find each error: msgspec reports the first
+one, and only as a text.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, TypeVar, cast, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
 from plankeeper.http.errors import FieldError
-from plankeeper.http.schemas import decode_custom_type
+from plankeeper.http.schemas import CUSTOM_TYPES, InvalidValueError, decode_custom_type
 
 S = TypeVar("S", bound=Struct)
 
-# What is reported of an invalid body, and what it may cost: suggestions take up to 200 µs each.
-MAX_ERRORS = 100
+# What an invalid body may cost: a suggestion takes up to 200 µs.
 MAX_SUGGESTIONS = 20
 MAX_UNKNOWN_FIELDS = 200
+SIMILARITY = 0.75  # of the name of an unknown field to the one that is suggested
 
-_TYPE_NAMES = {
-    "str": "a string",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-    "date": "a date, YYYY-MM-DD",
-    "decimal": "a number",
-    "datetime": "a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ",
-    "uuid": "a UUID with hyphens",
+_TYPE_NAMES: Mapping[type, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    Decimal: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    NoneType: "null",
+    date: "a date, YYYY-MM-DD",
+    datetime: "a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ",
+    UUID: "a UUID with hyphens",
 }
+# Of values that can be of subclasses. A bool is an int, too.
+_BASE_TYPES: tuple[type[Any], ...] = (bool, int, str, list, dict)
+# Fields that clients expect, and where they have to send them instead.
+_ELSEWHERE = {"plan_manager_id": "the header X-Plan-Manager-Id says it"}
 
 
 def validate(
     struct_type: type[S], values: Mapping[str, Any], *, suggests: bool = True, has_nul: bool = True
 ) -> tuple[S | None, list[FieldError]]:
-    """`values` as a `struct_type`, or its errors, at most MAX_ERRORS.
+    """`values` as a `struct_type`, or all errors.
 
-    Validates single fields only if the whole conversion fails. An object with too many unknown fields has one error
-    without a field. With `suggests`, the errors of a few unknown fields name similar ones. Without `has_nul`, no text
-    contains U+0000: to look for it in all values takes longest.
+    An object with too many unknown fields has one error without a field. With `suggests`, the errors of a few unknown
+    fields name similar ones. Without `has_nul`, no text contains U+0000: to look for it in all values takes longest.
     """
     parsed = _convert(struct_type, values, has_nul=has_nul)
     if parsed is not None:
         return parsed, []
-    known = known_fields(struct_type)
-    unknown = list(islice((name for name in values if name not in known), MAX_UNKNOWN_FIELDS + 1))
-    if len(unknown) > MAX_UNKNOWN_FIELDS:
-        return None, [
-            FieldError("", f"has {len(values):,} fields, of which more than {MAX_UNKNOWN_FIELDS} are unknown")
-        ]
-    suggests = suggests and len(unknown) <= MAX_SUGGESTIONS
-    errors = [_unknown_field_error(name, struct_type, suggests=suggests) for name in unknown[:MAX_ERRORS]]
-    for name, field in known.items():
-        if name in values:
-            errors += _field_errors(name, field.type, values[name], has_nul=has_nul)
-        elif field.required:
-            errors.append(FieldError(name, "is required"))
+    errors = list(_Search(MAX_SUGGESTIONS if suggests else 0).in_struct(struct_type, values, ""))
     if errors:
-        return None, errors[:MAX_ERRORS]
+        return None, errors
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
-
-
-def _field_errors(name: str, kind: Any, value: Any, *, has_nul: bool) -> list[FieldError]:
-    item_type = _item_struct(kind)
-    if item_type and isinstance(value, list):
-        has_wrong_length = (validation_error(kind, value, has_nul=has_nul) or "").endswith("items long")
-        if not has_wrong_length:
-            errors = _item_errors(name, item_type, cast("list[Any]", value), has_nul=has_nul)
-            return list(islice(errors, MAX_ERRORS))
-    return [FieldError(*_locate(name, message)) for message in validation_errors(kind, value, has_nul=has_nul)]
-
-
-def _item_struct(kind: Any) -> type[Struct] | None:
-    """The struct that the items of a list have, or None."""
-    if get_origin(kind) is list:
-        item_type = get_args(kind)[0]
-        return item_type if _is_struct(item_type) else None
-    return next((found for part in get_args(kind) if (found := _item_struct(part))), None)
-
-
-def _item_errors(name: str, item_type: type[Struct], items: list[Any], *, has_nul: bool) -> Iterator[FieldError]:
-    """All errors of a list of objects, each with the index of its item."""
-    count = 0
-    for index, item in enumerate(items):
-        if not isinstance(item, dict):
-            count += 1
-            error = validation_error(item_type, item, has_nul=has_nul)
-            yield FieldError(f"{name}[{index}]", error or "must be an object")
-            continue
-        members = cast("dict[str, Any]", item)
-        _, errors = validate(item_type, members, suggests=count < MAX_SUGGESTIONS, has_nul=has_nul)
-        count += len(errors)
-        for error in errors:
-            yield FieldError(f"{name}[{index}].{error.field}".rstrip("."), error.message)
 
 
 def _convert(struct_type: type[S], values: Mapping[str, Any], *, has_nul: bool) -> S | None:
@@ -114,7 +78,7 @@ def _convert(struct_type: type[S], values: Mapping[str, Any], *, has_nul: bool) 
 @cache
 def _datetime_fields(struct_type: type[Struct]) -> tuple[str, ...]:
     """The attributes that can be datetimes."""
-    return tuple(field.name for field in known_fields(struct_type).values() if _can_be_datetime(field.type))
+    return tuple(each.name for each in known_fields(struct_type).values() if _can_be_datetime(each.type))
 
 
 def _can_be_datetime(annotation: Any) -> bool:
@@ -127,29 +91,6 @@ def known_fields(struct_type: type[Struct]) -> Mapping[str, FieldInfo]:
     return {field.encode_name: field for field in fields(struct_type)}
 
 
-def validation_errors(kind: Any, value: Any, *, has_nul: bool = True) -> list[str]:
-    """The error of a value, or the errors of a list's items (at most 100)."""
-    message = validation_error(kind, value, has_nul=has_nul)
-    if not message or " - at `$[" not in message:
-        return [message] if message else []
-    item_messages = ((index, validation_error(kind, [item], has_nul=has_nul)) for index, item in enumerate(value))
-    located = (
-        item_message.replace("`$[0]", f"`$[{index}]", 1) for index, item_message in item_messages if item_message
-    )
-    return list(islice(located, MAX_ERRORS))
-
-
-def validation_error(kind: Any, value: Any, *, has_nul: bool = True) -> str | None:
-    """The error of a value, or None if it is valid."""
-    if has_nul and _contains_nul(value):
-        return "must not contain the character U+0000"
-    try:
-        converted = msgspec.convert(value, kind, dec_hook=decode_custom_type)
-    except msgspec.ValidationError as error:
-        return _translate_error(str(error), kind)
-    return "must be between the years 1 and 9999 in UTC" if _is_out_of_range(converted) else None
-
-
 def _is_out_of_range(value: Any) -> bool:
     """Whether a datetime in UTC is beyond the calendar."""
     try:
@@ -160,26 +101,6 @@ def _is_out_of_range(value: Any) -> bool:
     return False
 
 
-def _unknown_field_error(name: str, struct_type: type[Struct], *, suggests: bool) -> FieldError:
-    if not name.isprintable() or len(name) > 100:
-        name = name[:100].encode("unicode_escape").decode()
-    known = known_fields(struct_type)
-    if not known:
-        return FieldError(name, "is unknown; no parameters are supported")
-    similar = _similar_field(name, struct_type) if suggests else None
-    return FieldError(name, f"is unknown; did you mean {similar}?" if similar else _expected_one_of(known))
-
-
-@lru_cache(maxsize=1000)
-def _similar_field(name: str, struct_type: type[Struct]) -> str | None:
-    """The field whose name is most similar. Files repeat the same unknown field in each line."""
-    return next(iter(get_close_matches(name, known_fields(struct_type), n=1)), None)
-
-
-def _expected_one_of(known: Mapping[str, Any]) -> str:
-    return f"is unknown; expected one of {', '.join(known)}"
-
-
 def _contains_nul(value: Any) -> bool:
     if isinstance(value, str):
         return "\0" in value
@@ -188,60 +109,198 @@ def _contains_nul(value: Any) -> bool:
     return isinstance(value, list) and any(_contains_nul(inner) for inner in value)  # pyright: ignore[reportUnknownVariableType]
 
 
-def _locate(name: str, error: str) -> tuple[str, str]:
-    """The field of a nested error has its path: `permissions[2]`."""
-    message, _, path = error.partition(" - at `$")
-    return name + path.rstrip("`"), message
+class _Rule(NamedTuple):
+    """What one choice of a type requires of a value."""
+
+    kind: type[Any]  # a key of `_TYPE_NAMES`, a struct or a custom type
+    metas: tuple[Meta, ...] = ()
+    allowed: tuple[Any, ...] = ()  # the values of a Literal
+    item: Any = None  # the type of a list's items or of an object's values
+
+    @property
+    def json_types(self) -> tuple[type, ...]:
+        """The types of decoded JSON that can be valid."""
+        if self.kind is Decimal:
+            return (int, float, Decimal, str)
+        if self.kind is float:
+            return (int, float, Decimal)
+        if self.kind is Any:
+            return (bool, int, Decimal, float, str, list, dict, NoneType)
+        if self.kind in (date, datetime, UUID, *CUSTOM_TYPES):
+            return (str,)
+        return (dict,) if is_struct(self.kind) else (self.kind,)
+
+    @property
+    def name(self) -> str:
+        if self.allowed:
+            return f"one of {', '.join(map(str, self.allowed))}"
+        if is_struct(self.kind):
+            return "an object"
+        return _TYPE_NAMES.get(self.kind, "a string")
 
 
-def _translate_error(error: str, kind: Any) -> str:
-    """An error of msgspec in terms of JSON."""
-    message, separator, path = error.partition(" - at `$")
-    return _translate_message(message, kind) + separator + path
+@cache
+def _rules(annotation: Any, metas: tuple[Meta, ...] = ()) -> tuple[_Rule, ...]:
+    """The choices of a type."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _rules(arguments[0], metas + tuple(each for each in arguments[1:] if isinstance(each, Meta)))
+    if origin in (Union, UnionType):
+        return tuple(rule for each in arguments if each is not UnsetType for rule in _rules(each, metas))
+    if origin is Literal:
+        return (_Rule(type(arguments[0]), metas, allowed=arguments),)
+    if origin in (list, dict):
+        return (_Rule(origin, metas, item=arguments[-1]),)
+    return (_Rule(annotation, metas),)
 
 
-def _translate_message(message: str, kind: Any) -> str:  # noqa: PLR0911 - one return for each kind of message
-    if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", message):
-        bound = "at most" if match[2] == "<=" else "at least"
-        return f"must be {bound} {match[3]} {'characters long' if match[1] == 'str' else 'items long'}"
-    if match := re.fullmatch(r"Expected `(int|decimal|float)` (<=|>=|<|>) (\S+)", message):
-        words = {"<=": "at most", ">=": "at least", "<": "below", ">": "above"}
-        return f"must be {words[match[2]]} {match[3]}"
-    if match := re.fullmatch(r"Expected `([^`]+)`(?:, got `(\w+)`)?( with a timezone component)?", message):
-        expected = " or ".join(_TYPE_NAMES.get(part, part) for part in match[1].split(" | "))
-        got = f", not {_TYPE_NAMES.get(match[2], match[2])}" if match[2] and match[2] != match[1] else ""
-        return f"must be {expected}{got}"
-    if message.startswith("Invalid enum value"):
-        return f"must be one of {', '.join(str(choice) for choice in allowed_values(kind))}"
-    if message.startswith("Expected `str` matching regex"):
-        messages = (text for pattern, text in pattern_messages(kind).items() if repr(pattern) in message)
-        return next(messages, "has an invalid format")
-    if message.startswith("Invalid RFC3339 encoded"):
-        return f"must be {_TYPE_NAMES[message.rsplit(' ', 1)[-1]]}"
-    return message[:1].lower() + message[1:]
+class _Search:
+    """Finds the errors of a value."""
+
+    def __init__(self, suggestions: int) -> None:
+        self._suggestions = suggestions
+
+    def in_struct(self, struct_type: type[Struct], values: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+        known = known_fields(struct_type)
+        if struct_type.__struct_config__.forbid_unknown_fields:
+            unknown = list(islice((name for name in values if name not in known), MAX_UNKNOWN_FIELDS + 1))
+            if len(unknown) > MAX_UNKNOWN_FIELDS:
+                message = f"has {len(values):,} fields, of which more than {MAX_UNKNOWN_FIELDS} are unknown"
+                yield FieldError(path, message, "unknown")
+                return
+            for name in unknown:
+                yield FieldError(_join(path, _printable(name)), self._unknown_message(name, struct_type), "unknown")
+        for name, field in known.items():
+            if name in values:
+                yield from self.in_value(field.type, values[name], _join(path, name))
+            elif field.required:
+                yield FieldError(_join(path, name), "is required", "required")
+
+    def _unknown_message(self, name: str, struct_type: type[Struct]) -> str:
+        known = known_fields(struct_type)
+        if not known:
+            return "is unknown; no parameters are supported"
+        if name in _ELSEWHERE:
+            return f"is unknown; {_ELSEWHERE[name]}"
+        self._suggestions -= 1
+        similar = _similar_field(name, struct_type) if self._suggestions >= 0 else None
+        return f"is unknown; did you mean {similar}?" if similar else f"is unknown; expected one of {', '.join(known)}"
+
+    def in_value(self, annotation: Any, value: Any, path: str) -> Iterator[FieldError]:
+        """The errors of a value; of a union, those with the first choice for values of its type."""
+        rules = _rules(annotation)
+        fitting = [each for each in rules if _json_type(value) in each.json_types]
+        if not fitting:
+            yield _type_error(rules, value, path)
+            return
+        errors = [list(self._in_choice(each, value, path)) for each in fitting]
+        if all(errors):
+            yield from errors[0]
+
+    def _in_choice(self, rule: _Rule, value: Any, path: str) -> Iterator[FieldError]:
+        if is_struct(rule.kind):
+            yield from self.in_struct(rule.kind, value, path)
+        elif rule.kind is dict:
+            for name, each in value.items():
+                yield from self.in_value(rule.item, each, _join(path, _printable(name)))
+        elif error := _find_error(rule, value, path):
+            yield error
+        elif rule.kind is list:
+            for index, each in enumerate(value):
+                yield from self.in_value(rule.item, each, f"{path}[{index}]")
+
+
+def _find_error(rule: _Rule, value: Any, path: str) -> FieldError | None:  # noqa: PLR0911 - one return for each error
+    """The error of a value that has the right type of JSON."""
+    if isinstance(value, str) and "\0" in value:
+        return FieldError(path, "must not contain the character U+0000", "invalid_format")
+    if rule.allowed:
+        return None if value in rule.allowed else _not_allowed(rule.allowed, f"must be {rule.name}", path)
+    if rule.kind in CUSTOM_TYPES:
+        try:
+            decode_custom_type(rule.kind, value)
+        except InvalidValueError as error:
+            return FieldError(path, str(error), error.code, allowed=[*error.allowed] or UNSET)
+        return None
+    if rule.kind in (date, datetime, UUID, Decimal):
+        return _format_error(rule, value, path)
+    for meta in rule.metas:
+        if error := _constraint_error(meta, value, path):
+            return error
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return FieldError(path, "must have at most 18 digits", "too_large" if value > 0 else "too_small")
+    return None
+
+
+def _format_error(rule: _Rule, value: Any, path: str) -> FieldError | None:
+    try:
+        converted: Any = msgspec.convert(value, Annotated[rule.kind, *rule.metas] if rule.metas else rule.kind)
+    except msgspec.ValidationError:
+        is_text_for_number = rule.kind is Decimal and isinstance(value, str)
+        suffix, code = (", not a string", "invalid_type") if is_text_for_number else ("", "invalid_format")
+        return FieldError(path, f"must be {rule.name}{suffix}", code)
+    if _is_out_of_range(converted):
+        return FieldError(path, "must be between the years 1 and 9999 in UTC", "invalid_format")
+    return None
+
+
+def _constraint_error(meta: Meta, value: Any, path: str) -> FieldError | None:
+    if isinstance(value, str | list):
+        size, words = len(value), ("be", "{} character{} long") if isinstance(value, str) else ("have", "{} item{}")  # pyright: ignore[reportUnknownArgumentType]
+        if meta.max_length is not None and size > meta.max_length:
+            return FieldError(path, f"must {words[0]} at most {_count(words[1], meta.max_length)}", "too_long")
+        if meta.min_length is not None and size < meta.min_length:
+            return FieldError(path, f"must {words[0]} at least {_count(words[1], meta.min_length)}", "too_short")
+    if isinstance(value, str) and meta.pattern and not re.search(meta.pattern, value):
+        return FieldError(path, (meta.extra or {})["message"], "invalid_format")
+    if isinstance(value, int | float | Decimal):
+        if meta.ge is not None and value < meta.ge:
+            return FieldError(path, f"must be at least {meta.ge}", "too_small")
+        if meta.le is not None and value > meta.le:
+            return FieldError(path, f"must be at most {meta.le}", "too_large")
+    return None
+
+
+def _count(words: str, number: int) -> str:
+    return words.format(number, "" if number == 1 else "s")
+
+
+def _type_error(rules: tuple[_Rule, ...], value: Any, path: str) -> FieldError:
+    names = dict.fromkeys(each.name for each in rules)
+    message = f"must be {' or '.join(names)}, not {_TYPE_NAMES[_json_type(value)]}"
+    if allowed := [each for rule in rules for each in rule.allowed]:
+        return _not_allowed(allowed, message, path)
+    return FieldError(path, message, "invalid_type")
+
+
+def _not_allowed(allowed: Any, message: str, path: str) -> FieldError:
+    return FieldError(path, message, "not_allowed", allowed=[*allowed])
+
+
+def _json_type(value: Any) -> type[Any]:
+    kind = cast("type[Any]", type(value))  # pyright: ignore[reportUnknownArgumentType]
+    return next((each for each in _BASE_TYPES if issubclass(kind, each)), kind)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() and len(name) <= 100 else name[:100].encode("unicode_escape").decode()
+
+
+@lru_cache(maxsize=1000)
+def _similar_field(name: str, struct_type: type[Struct]) -> str | None:
+    """The field whose name is most similar. Files repeat the same unknown field in each line."""
+    return next(iter(get_close_matches(name, known_fields(struct_type), n=1, cutoff=SIMILARITY)), None)
 
 
 @cache
 def allowed_values(kind: Any) -> tuple[Any, ...]:
     """The values of the Literals within a type."""
-    values: list[Any] = []
-    for part in get_args(kind):
-        values += allowed_values(part) if get_args(part) else [part] if isinstance(part, str | int) else []
-    return tuple(values)
+    return tuple(each for rule in _rules(kind) for each in rule.allowed)
 
 
-@cache
-def pattern_messages(kind: Any) -> Mapping[str, str]:
-    """The messages of all patterns within a type."""
-    messages: dict[str, str] = {}
-    parts = [field.type for field in fields(kind)] if _is_struct(kind) else get_args(kind)
-    for part in parts:
-        if isinstance(part, Meta):
-            messages |= {part.pattern: part.extra["message"]} if part.pattern and part.extra else {}
-        else:
-            messages |= pattern_messages(part)
-    return messages
-
-
-def _is_struct(kind: Any) -> bool:
+def is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Struct)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.http.context import AccessedKind, ReadContext, or_404
-from plankeeper.http.errors import NotFound
+from plankeeper.http.errors import ErrorResource, NotFound
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices import store
@@ -33,14 +33,14 @@ def _list_invoices(response: InvoiceStatusResponse) -> Mapping[AccessedKind, Seq
     return {"invoice": [each.id for each in response.data.invoices]}
 
 
-@router.post("/invoices/status", scope=READ, extension=True, not_found=True, discloses=_list_invoices)
+@router.post("/invoices/status", scope=READ, extension=True, errors=("not_found",), discloses=_list_invoices)
 async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
     """Ask where invoices stand. Returns all invoices with a number from providers with an email. `read` is enough."""
     invoices = await store.find_by_provider_and_number(
         ctx.db, ctx.plan_manager_id, body.provider_email, body.invoice_number
     )
     if not invoices:
-        raise NotFound
+        raise NotFound(ErrorResource("invoice", None), "No provider with this email has an invoice with this number.")
     message = "1 invoice found." if len(invoices) == 1 else f"{len(invoices)} invoices found."
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 

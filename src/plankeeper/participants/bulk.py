@@ -6,18 +6,20 @@ from uuid import UUID
 
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.database.client import Executor
 from plankeeper.events.recorder import is_changed, record_events
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.bulk import (
     MAX_ITEMS,
     existing_ids,
     find_id_errors,
+    in_item_order,
     item_error,
     item_ids,
     without_id,
 )
-from plankeeper.http.context import Disclosure, WriteContext
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.context import Disclosure, ReadContext, WriteContext
+from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.pagination import in_order
 from plankeeper.http.schemas import apply_patch
@@ -33,8 +35,7 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     """Create or update a participant for each item, in their order. Raises ValidationError with all errors."""
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
     old = {each.id: each for each in found}
-    if errors := list(find_id_errors(items, set(old), "participant")):
-        raise ValidationError(*errors)
+    errors = [*find_id_errors(items, set(old), "participant")]
     before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
     now = datetime.now(UTC)
     new = [
@@ -42,7 +43,10 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [is_changed(old.get(each.id), each) for each in new]
-    await _require_references(ctx, [(index, item) for index, item in enumerate(items) if changed[index]])
+    changes = [(index, item) for index, item in enumerate(items) if changed[index]]
+    errors += await _find_unknown_references(ctx.tx, ctx.plan_manager_id, ctx.settings.operator_name, changes)
+    if errors:
+        raise ValidationError(*in_item_order(errors))
     unchanged = [each.id for each, differs in zip(new, changed, strict=True) if not differs]
     ctx.disclosed += [Disclosure("viewed", "participant", each) for each in unchanged]
     created = [each for each in new if each.id not in old]
@@ -57,23 +61,33 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     return after
 
 
-async def _require_references(ctx: WriteContext, changes: Sequence[tuple[int, ParticipantBulkItem]]) -> None:
-    """Raise ValidationError if an item refers to an account manager or an exit reason that isn't there."""
+async def find_errors(ctx: ReadContext, items: Sequence[ParticipantBulkItem]) -> list[FieldError]:
+    """The errors of unknown ids, and of ids that occur twice."""
+    found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
+    return [
+        *find_id_errors(items, {each.id for each in found}, "participant"),
+        *await _find_unknown_references(
+            ctx.db, ctx.plan_manager_id, ctx.settings.operator_name, list(enumerate(items))
+        ),
+    ]
+
+
+async def _find_unknown_references(
+    db: Executor, plan_manager_id: UUID, operator: str, changes: Sequence[tuple[int, ParticipantBulkItem]]
+) -> list[FieldError]:
+    """The errors of items that refer to an account manager or an exit reason that isn't there."""
     managers = _sent_ids(changes, ("account_manager_id",))
     query = AccountManagerListQuery(id=[str(each) for each in managers], limit=MAX_ITEMS)
-    operator = ctx.settings.operator_name
-    visible = await account_managers.list_page(ctx.tx, ctx.plan_manager_id, query, operator)
-    reasons = await exit_reasons.list_existing(ctx.tx, ctx.plan_manager_id, list(_sent_ids(changes, _EXIT_REASONS)))
+    visible = await account_managers.list_page(db, plan_manager_id, query, operator)
+    reasons = await exit_reasons.list_existing(db, plan_manager_id, list(_sent_ids(changes, _EXIT_REASONS)))
     known = {name: (set(reasons), "exit reason of this plan manager") for name in _EXIT_REASONS}
     known["account_manager_id"] = ({each.id for each in visible}, "account manager that the list shows")
-    errors = [
-        item_error(index, name, f"must be the id of an {what}")
+    return [
+        item_error(index, name, f"must be the id of an {what}", "not_found")
         for index, item in changes
         for name, (ids, what) in known.items()
         if isinstance(id_ := getattr(item, name), str) and UUID(id_) not in ids
     ]
-    if errors:
-        raise ValidationError(*errors)
 
 
 def _sent_ids(changes: Sequence[tuple[int, ParticipantBulkItem]], names: Sequence[str]) -> set[UUID]:

@@ -7,8 +7,8 @@ from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
+from plankeeper.participants import bulk as bulk_writes
 from plankeeper.participants import service, store
-from plankeeper.participants.bulk import save_many as save_participants
 from plankeeper.participants.queries import count, list_page
 from plankeeper.participants.schemas import Participant, ParticipantBulk, ParticipantListQuery, ParticipantUpdate
 
@@ -29,10 +29,16 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     return await service.create(ctx, change)
 
 
-@router.post("/participants/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES)
+@router.post(
+    "/participants/bulk",
+    scope=WRITE,
+    extension=True,
+    max_body_bytes=MAX_BODY_BYTES,
+    find_errors=bulk_writes.find_errors,
+)
 async def save_many(ctx: WriteContext, bulk: ParticipantBulk) -> BulkResult[Participant]:
     """Create and update up to 500 participants. Either all items are saved, or none."""
-    return BulkResult(await save_participants(ctx, bulk.items))
+    return BulkResult(await bulk_writes.save_many(ctx, bulk.items))
 
 
 @router.get("/participants/{participant_id}", scope=READ, etag=True, discloses="participant")

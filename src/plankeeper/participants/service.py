@@ -24,7 +24,7 @@ from plankeeper.team_members import store as team_store
 async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
     column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
     resource = "account manager" if column == "account_manager_id" else "exit reason"
-    return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager"))
+    return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager", "not_found"))
 
 
 CONSTRAINT_ERRORS = {
@@ -115,4 +115,5 @@ async def _require_visible_account_manager(ctx: WriteContext, change: Participan
     if not isinstance(manager_id, str):
         return
     if await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
-        raise ValidationError(account_manager_id="must be the id of an account manager that the list shows")
+        message = "must be the id of an account manager that the list shows"
+        raise ValidationError(FieldError("account_manager_id", message, "not_found"))

@@ -28,7 +28,9 @@ async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
     return await service.create(ctx, change)
 
 
-@router.post("/providers/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES)
+@router.post(
+    "/providers/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES, find_errors=service.find_errors
+)
 async def save_many(ctx: WriteContext, bulk: ProviderBulk) -> BulkResult[Provider]:
     """Create and update up to 500 providers. Either all items are saved, or none."""
     return BulkResult(await service.save_many(ctx, bulk.items))

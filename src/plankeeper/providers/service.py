@@ -9,8 +9,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.http.bulk import existing_ids, find_id_errors, item_ids, without_id
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.context import ReadContext, WriteContext, or_404
+from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.providers import store
@@ -50,6 +50,12 @@ async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> lis
     changes = [(before.get(each.id), each) for each in changed]
     await record_events(ctx, [("provider.updated" if old else "provider.created", old, new) for old, new in changes])
     return after
+
+
+async def find_errors(ctx: ReadContext, items: Sequence[ProviderBulkItem]) -> list[FieldError]:
+    """The errors of unknown ids, and of ids that occur twice."""
+    found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
+    return [*find_id_errors(items, {each.id for each in found}, "provider")]
 
 
 async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from plankeeper.http.schemas import Email
-from plankeeper.http.validation import validation_error
+from plankeeper.http.schemas import is_email
 from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
 from plankeeper.team_members.rules import PermissionSlug, effective_permissions
 
@@ -31,7 +30,7 @@ class PlausibleFields(Protocol):
 def find_implausible(member: PlausibleFields) -> list[Implausible]:
     """The values that are probably wrong, in the order of the form."""
     email = (member.secondary_email or "").strip()
-    has_invalid_email = email and validation_error(Email, email)
+    has_invalid_email = email and (len(email) > 254 or not is_email(email))
     granted = effective_permissions(member.permissions)
     cannot_see = "approve_invoices" in granted and "view_invoices" not in granted
     return [

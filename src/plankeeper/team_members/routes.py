@@ -30,7 +30,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: TeamMemberListQue
     scope=WRITE,
     extension=True,
     status=201,
-    conflicts=True,
+    errors=("permission_requires_email", "contact_priority_taken", "team_member_exists"),
     creates=True,
 )
 async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate) -> TeamMember:
@@ -50,7 +50,11 @@ async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404)
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id, team_member_id))
 
 
-@router.put("/participants/{participant_id}/team-members/{team_member_id}", scope=WRITE, conflicts=True)
+@router.put(
+    "/participants/{participant_id}/team-members/{team_member_id}",
+    scope=WRITE,
+    errors=("permission_requires_email", "contact_priority_taken"),
+)
 async def update(
     ctx: WriteContext, participant_id: UUID, team_member_id: UuidOr404, change: TeamMemberUpdate
 ) -> TeamMember:

@@ -11,9 +11,9 @@ from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
-from plankeeper.http.errors import ApiError, NotFound, ValidationError
+from plankeeper.http.errors import ApiError, ErrorResource, FieldError, NotFound, ValidationError
 from plankeeper.http.json import to_json
-from plankeeper.http.schemas import apply_patch, unset_to_none
+from plankeeper.http.schemas import UUID_PATTERN, apply_patch, unset_to_none
 from plankeeper.participants.store import select_for_share
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions, other_priority, requires_email
@@ -33,19 +33,24 @@ async def _priority_taken_error(db: Executor, plan_manager_id: UUID, violation: 
     match = re.search(r"=\(\S+, (\S+), (\d)\)", violation.detail)
     holder_id = await store.get_priority_holder(db, plan_manager_id, UUID(match[1]), int(match[2])) if match else None
     subject = f"Team member {holder_id} holds" if holder_id else "Another team member held"
-    return ApiError(
-        "contact_priority_taken", f"{subject} contact priority {match[2] if match else ''} of this participant."
-    )
+    detail = f"{subject} contact priority {match[2] if match else ''} of this participant."
+    holder = ErrorResource("team_member", str(holder_id)) if holder_id else None
+    return ApiError("contact_priority_taken", detail, resource=holder)
 
 
-async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> ApiError:
-    return ApiError("team_member_exists")
+async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+    """Name the member with the email. A member's id is the last one of the key's values."""
+    ids = _UUIDS.findall(violation.detail)
+    return ApiError("team_member_exists", resource=ErrorResource("team_member", ids[-1]) if ids else None)
 
 
 async def _participant_not_found_error(
     _db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation
 ) -> ApiError:
     return NotFound()
+
+
+_UUIDS = re.compile(UUID_PATTERN)
 
 
 CONSTRAINT_ERRORS = {
@@ -69,7 +74,8 @@ async def create(
     participant = or_404(await select_for_share(ctx.tx, ctx.plan_manager_id, participant_id))
     email = unset_to_none(new.email)
     if not any((unset_to_none(new.first_name), unset_to_none(new.last_name), email)):
-        raise ValidationError(first_name="at least one of first_name, last_name and email is required")
+        message = "at least one of first_name, last_name and email is required"
+        raise ValidationError(FieldError("first_name", message, "required"))
     if email and email.lower() == (participant.email or "").lower():
         raise ValidationError(email="must differ from the participant's own email")
     permissions = new.permission_names or []
@@ -130,7 +136,8 @@ async def update(
 
 def _require_own_email(change: TeamMemberUpdate, old: TeamMemberRow) -> None:
     if change.email is not UNSET and (change.email or "").lower() != (old.email or "").lower():
-        raise ValidationError(email="can't be changed: leave it out, or send the member's own email")
+        message = "can't be changed: leave it out, or send the member's own email"
+        raise ValidationError(FieldError("email", message, "read_only"))
 
 
 async def _displace_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: int | None) -> None:

@@ -30,7 +30,13 @@ async def list_(ctx: ReadContext, query: WebhookEndpointListQuery) -> Page[Webho
 
 
 @router.post(
-    "/webhook-endpoints", scope=READ_AND_WRITE, extension=True, status=201, conflicts=True, creates=True, secret=True
+    "/webhook-endpoints",
+    scope=READ_AND_WRITE,
+    extension=True,
+    status=201,
+    errors=("too_many_webhook_endpoints",),
+    creates=True,
+    secret=True,
 )
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint. It receives events from now on. Only this response contains its secret."""
@@ -64,13 +70,23 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
     return await service.rotate_secret(ctx, webhook_endpoint_id)
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/test", scope=READ_AND_WRITE, extension=True, conflicts=True)
+@router.post(
+    "/webhook-endpoints/{webhook_endpoint_id}/test",
+    scope=READ_AND_WRITE,
+    extension=True,
+    errors=("webhook_endpoint_inactive",),
+)
 async def test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
     """Test a webhook endpoint. It receives a `webhook_endpoint.tested` event, whatever event types it has."""
     return await service.send_test(ctx, webhook_endpoint_id)
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/replay", scope=READ_AND_WRITE, extension=True, conflicts=True)
+@router.post(
+    "/webhook-endpoints/{webhook_endpoint_id}/replay",
+    scope=READ_AND_WRITE,
+    extension=True,
+    errors=("webhook_endpoint_inactive",),
+)
 async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
     """Send events again. The endpoint receives every event since a time that matches its event types, in order."""
     return await service.replay(ctx, webhook_endpoint_id, request)

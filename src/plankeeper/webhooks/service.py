@@ -14,7 +14,7 @@ from plankeeper.events.event_types import require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.http.schemas import apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
@@ -128,7 +128,7 @@ async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTest
 async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
     """Move an endpoint back in the feed, so that it receives the events since a time again; raises NotFound."""
     if request.since < EARLIEST_REPLAY:
-        raise ValidationError(since="must be a datetime in the year 2 or later")
+        raise ValidationError(FieldError("since", "must be a datetime in the year 2 or later", "too_small"))
     endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
     min_event_id = uuid7_lower_bound(request.since)
     certain_id = UUID(int=min_event_id.int + UUID7_PER_SECOND)
@@ -169,7 +169,7 @@ def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:
 def _require_valid_url(ctx: WriteContext, url: str) -> None:
     error = validate_url(url, ctx.settings.webhook_allowed_networks)
     if error:
-        raise ValidationError(url=error)
+        raise ValidationError(FieldError("url", error, "invalid_format"))
 
 
 def _with_secret(row: WebhookEndpointRow, secret: str) -> WebhookEndpointWithSecret:

@@ -289,9 +289,9 @@ def test_all_errors_of_a_body_are_reported_together(api: Client, unchanged: Call
         "first_name": "must be a string or null, not an object",
         "last_name": "must be a string or null, not a list",
         "participant_number": "must be a string or null, not a whole number",
-        "email": "must be a string, not a boolean",
+        "email": "must be a string or null, not true or false",
         "state": "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
-        "status": "must be a string, not null",
+        "status": "must be one of Active, Inactive, Lead, not null",
         "is_pace_plan": "must be true or false, not a string",
         "plan_start_date": "must be a date, YYYY-MM-DD",
         "account_manager_id": "must be a UUID with hyphens",
@@ -304,7 +304,7 @@ def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchange
     with unchanged():
         response = api.post(place, {"email": "a@example.com", "permissions": ["view_budget", "x", 5, "no_access", "y"]})
         assert field_errors(response) == [
-            ("permissions[1]", slugs), ("permissions[2]", "must be a string or an object, not a whole number"),
+            ("permissions[1]", slugs), ("permissions[2]", f"{slugs} or an object, not a whole number"),
             ("permissions[4]", slugs),
         ]  # fmt: skip
         response = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
@@ -377,12 +377,18 @@ def test_an_invalid_id_is_not_found_where_the_contract_types_it_as_a_string(api:
     own = api.create("/participants", {})["id"]
     responses = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
     reported = [response.json() | {"request_id": None} for response in responses]
-    says = CODES["not_found"].description
-    expected = {
-        "success": False, "error": "not_found", "detail": says, "request_id": None,
-        "documentation_url": "/docs/api/errors#not_found",
-    }  # fmt: skip
-    assert reported == [expected] * 6
+    sent = [
+        "abc",
+        "1",
+        "None",
+        responses[3].url.path.rpartition("/")[2],
+        "\0",
+        responses[5].url.path.rpartition("/")[2],
+    ]
+    assert [each.pop("resource")["id"] for each in reported] == sent
+    assert reported == [reported[0]] * 6
+    assert (reported[0]["error"], responses[0].status_code) == ("not_found", 404)
+    assert reported[0]["detail"].startswith("The plan manager has no ")
 
 
 def test_an_invalid_body_for_a_member_called_none_is_rejected(api: Client) -> None:

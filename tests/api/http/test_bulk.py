@@ -116,10 +116,8 @@ def test_resources_that_were_got_can_be_sent_back(api: Client, kind: str) -> Non
 def test_a_request_has_1_to_500_items(api: Client, kind: str) -> None:
     assert field_errors(api.post(f"/{kind}/bulk", {})) == [("items", "is required")]
     assert field_errors(api.post(f"/{kind}/bulk", {"items": {}})) == [("items", "must be a list, not an object")]
-    assert field_errors(api.post(f"/{kind}/bulk", {"items": []})) == [("items", "must be at least 1 items long")]
-    assert field_errors(api.post(f"/{kind}/bulk", {"items": [{}] * 501})) == [
-        ("items", "must be at most 500 items long")
-    ]
+    assert field_errors(api.post(f"/{kind}/bulk", {"items": []})) == [("items", "must have at least 1 item")]
+    assert field_errors(api.post(f"/{kind}/bulk", {"items": [{}] * 501})) == [("items", "must have at most 500 items")]
     response = api.post(f"/{kind}/bulk", {"items": [{}] * 500})
     assert len({each["id"] for each in response.json()["data"]}) == 500
 

@@ -65,7 +65,7 @@ def test_a_write_with_a_stale_etag_is_rejected_and_writes_nothing(api: Client, r
     api.put(path, change)
     new = api.get(path)
     body = {"json": change} if method == "PUT" else {}
-    for sent in (old, '"nobody"', f"W/{new.headers['etag']}", "junk"):
+    for sent in (old, '"nobody"', f"W/{new.headers['etag']}"):
         rejected = api.request(method, path, **if_match(sent), **body)
         assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
     assert api.get(path).content == new.content
@@ -194,7 +194,7 @@ def test_if_match_of_a_read_requires_the_version(api: Client, resource: str) -> 
     for sent in (old, "*"):
         assert api.request("GET", path, **if_match(sent)).status_code == 200
     api.put(path, change).raise_for_status()
-    for sent in (old, f"W/{etag_of(api, path)}", "junk"):
+    for sent in (old, f"W/{etag_of(api, path)}"):
         rejected = api.request("GET", path, **if_match(sent))
         assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
         assert api.request("HEAD", path, **if_match(sent)).status_code == 412
@@ -238,3 +238,22 @@ def test_a_response_with_a_secret_has_no_etag(api: Client) -> None:
 
 def test_lists_have_no_etag(api: Client) -> None:
     assert "etag" not in api.get("/participants").headers
+
+
+@pytest.mark.parametrize("tag", ["5f0c", "", '"5f0c', "'5f0c'", '"a" "b"', 'w/"a"', '"a",'])
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+def test_a_tag_must_be_quoted(api: Client, header: str, tag: str) -> None:
+    path = f"/participants/{api.create('/participants', {})['id']}"
+    for method, body in (("GET", None), ("PUT", {"city": "x"}), ("DELETE", None)):
+        response = api.request(method, path, json=body, headers={header: tag})
+        [error] = response.json()["errors"]
+        assert (response.status_code, error["field"], error["in"]) == (400, header, "header")
+    assert api.get(path).json()["city"] is None
+
+
+def test_the_error_for_a_weak_tag_says_that_it_never_matches(api: Client) -> None:
+    path = f"/participants/{api.create('/participants', {})['id']}"
+    tag = api.get(path).headers["etag"]
+    response = api.put(path, {"city": "x"}, headers={"If-Match": f"W/{tag}"})
+    assert (response.status_code, response.json()["error"]) == (412, "precondition_failed")
+    assert "weak tag" in response.json()["detail"]

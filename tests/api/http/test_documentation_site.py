@@ -112,7 +112,7 @@ def test_the_reference_has_every_operation_and_schema() -> None:
 
 def test_the_documentation_url_of_an_error_leads_to_its_section(api: Client, parsed: dict[str, LinkParser]) -> None:
     path, _, anchor = api.get("/nothing").json()["documentation_url"].partition("#")
-    assert anchor == "not_found"
+    assert anchor == "path_not_found"
     assert parsed[path].ids >= set(CODES)
 
 
@@ -147,7 +147,7 @@ def test_unknown_addresses_show_browsers_a_page_and_programs_json(api: Client) -
     for path in ("/docs/nothing", "/docs/404", "/docs/manifest.json", "/docs/index.html", "/docs/../app.py"):
         response = api.http.get(path)
         check_response(response)
-        assert (response.status_code, response.json()["error"]) == (404, "not_found")
+        assert (response.status_code, response.json()["error"]) == (404, "path_not_found")
 
 
 # Without a build

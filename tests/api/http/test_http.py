@@ -102,10 +102,10 @@ def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Cl
         check_response(response)
         assert response.status_code == 404
         assert response.json() == {
-            "success": False, "error": "not_found",
-            "detail": CODES["not_found"].description,
+            "success": False, "error": "path_not_found",
+            "detail": CODES["path_not_found"].description,
             "request_id": response.headers["x-request-id"],
-            "documentation_url": "/docs/api/errors#not_found",
+            "documentation_url": "/docs/api/errors#path_not_found",
         }  # fmt: skip
 
 

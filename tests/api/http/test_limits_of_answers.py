@@ -11,11 +11,12 @@ NIL = "00000000-0000-0000-0000-000000000000"
 def test_at_most_a_hundred_errors_are_reported(api: Client) -> None:
     rejected = api.post("/participants", {f"unknown_{number}": 1 for number in range(200)})
     assert rejected.status_code == 400
-    assert len(rejected.json()["errors"]) == 100
-    assert rejected.json()["detail"].endswith("; and 97 more.")
+    assert (len(rejected.json()["errors"]), rejected.json()["errors_total"]) == (100, 200)
+    assert rejected.json()["detail"].endswith("; and 197 more.")
     rejected = api.post("/participants", {f"unknown_{number}": 1 for number in range(5000)})
     message = "has 5,000 fields, of which more than 200 are unknown"
-    assert rejected.json()["errors"] == [{"field": "body", "message": message}]
+    assert rejected.json()["errors"] == [{"field": "body", "message": message, "code": "unknown", "in": "body"}]
+    assert rejected.json()["errors_total"] == 1
 
 
 def test_an_encoded_slash_does_not_separate_path_segments(api: Client) -> None:

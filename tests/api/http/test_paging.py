@@ -75,7 +75,7 @@ INVALID_LIMITS = {
     "１": "must be a whole number",
     "9" * 50: "must be a whole number",
     "": "must not be empty",
-    "%00": "must not contain the character U+0000",
+    "%00": "must be a whole number",
 }
 
 

@@ -127,7 +127,7 @@ def test_permissions_are_taken_as_names_and_as_objects_of_a_response(
     [
         ("participant", "last_name", "last_name"),
         ("note type", "badge_color", "badge_color"),
-        ("team member", "permissions", "permissions[0]"),
+        ("team member", "permissions", "permissions[0].name"),
     ],
 )
 def test_an_invalid_object_is_reported_whatever_the_version(

@@ -247,13 +247,17 @@ def test_an_invoice_can_have_each_status(api: Client, import_invoice: Put, name:
         assert api.get(f"/invoices/{ident}").json()[name] == value
     for wrong in ("Paid", "unknown"):
         response = api.get("/invoices", **{name: wrong})
-        assert response.json()["errors"] == [{"field": name, "message": f"must be one of {', '.join(values)}"}]
+        assert [(each["field"], each["message"]) for each in response.json()["errors"]] == [
+            (name, f"must be one of {', '.join(values)}")
+        ]
 
 
 def test_an_invalid_filter_is_reported(api: Client) -> None:
     for name in ("participant_id", "provider_id"):
         response = api.get("/invoices", **{name: uuid7().hex})
-        assert response.json()["errors"] == [{"field": name, "message": "must be a UUID with hyphens"}]
+        assert [(each["field"], each["message"]) for each in response.json()["errors"]] == [
+            (name, "must be a UUID with hyphens")
+        ]
     for name in ("pm_provider_id", "is_deleted", "errors"):
         response = api.get("/invoices", **{name: "true"})
         assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [name])

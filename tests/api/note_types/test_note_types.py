@@ -24,7 +24,9 @@ def test_a_new_note_type_returns_201_and_can_be_read(api: Client) -> None:
 def test_a_note_type_must_not_be_blank(api: Client, title: str) -> None:
     rejected = api.post("/note-types", {"note_type": title})
     assert rejected.status_code == 400
-    assert rejected.json()["errors"] == [{"field": "note_type", "message": "must not be blank"}]
+    assert [(each["field"], each["message"]) for each in rejected.json()["errors"]] == [
+        ("note_type", "must not be blank")
+    ]
     assert api.get("/note-types").json()["pagination"]["total"] == 0
 
 

@@ -127,7 +127,7 @@ def test_null_clears_a_field_and_an_empty_string_is_stored(api: Client) -> None:
 def test_null_is_rejected_for_statuses_and_flags(api: Client, name: str) -> None:
     made = api.create("/participants", FULL_PARTICIPANT)
     before = get_one(api, made["id"])
-    must = "a string" if name == "status" else "true or false"
+    must = "one of Active, Inactive, Lead" if name == "status" else "true or false"
     for response in (api.put(f"/participants/{made['id']}", {name: None}), api.post("/participants", {name: None})):
         assert field_errors(response) == [(name, f"must be {must}, not null")]
     assert api.get("/participants").json()["data"] == [before]

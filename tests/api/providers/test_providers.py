@@ -101,10 +101,8 @@ def test_a_read_provider_can_be_written_back(api: Client) -> None:
     assert api.get(path).json() == changed
 
 
-@pytest.mark.parametrize(
-    "body", [{"active": None}, {"active": "true"}, {"created_at": None}, {"name": "x"}, {"abn": 51}]
-)
-def test_read_only_fields_are_rejected_by_name(api: Client, body: dict[str, Any]) -> None:
+@pytest.mark.parametrize("body", [{"active": None}, {"active": "true"}, {"name": "x"}, {"abn": 51}])
+def test_invalid_fields_are_rejected_by_name(api: Client, body: dict[str, Any]) -> None:
     made = api.create("/providers", SUMMARY)
     for response in (api.put(f"/providers/{made['id']}", body), api.post("/providers", body)):
         assert [field for field, _ in field_errors(response)] == list(body)

@@ -49,7 +49,7 @@ def field_errors(response: Any) -> list[tuple[str, str]]:
 
 
 def error_of(response: Any) -> tuple[int, str]:
-    assert set(response.json()) == {"success", "error", "detail", "request_id", "documentation_url"}
+    assert set(response.json()) - {"resource"} == {"success", "error", "detail", "request_id", "documentation_url"}
     return response.status_code, response.json()["error"]
 
 

@@ -12,10 +12,10 @@ import pytest
 from msgspec import Struct
 
 from plankeeper.app import operations
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.errors import MAX_ERRORS, ApiError, ValidationError
 from plankeeper.http.parsing import MAX_CONTAINERS, MAX_SEPARATORS, MAX_VALUES, BodyParser
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.validation import MAX_ERRORS, MAX_UNKNOWN_FIELDS, known_fields
+from plankeeper.http.validation import MAX_UNKNOWN_FIELDS, known_fields
 from plankeeper.import_export.reader import MAX_CELLS, MAX_COLUMNS, RowError, UnreadableFileError, read_rows
 from plankeeper.participants.schemas import ParticipantImport
 
@@ -120,7 +120,7 @@ def test_a_body_of_the_largest_size_is_rejected_at_once(kind: str) -> None:
         if seconds > MAX_COST * baseline(operation.max_body_bytes):
             slow[name] = seconds
         [error] = errors
-        assert not isinstance(error, ValidationError) or 0 < len(error.errors or ()) <= MAX_ERRORS
+        assert not isinstance(error, ValidationError) or 0 < len(error.body("").errors or ()) <= MAX_ERRORS
     assert slow == {}
 
 
@@ -141,11 +141,9 @@ def test_an_object_with_many_unknown_fields_has_one_error() -> None:
 def test_only_a_few_unknown_fields_have_a_suggestion() -> None:
     parser = WITH_BODY[f"POST {PREFIX}/participants"].parser
     assert parser is not None
-    for count, has_suggestion in ((20, True), (21, False)):
-        body = json.dumps({f"first_name{number}": 1 for number in range(count)}).encode()
-        messages = [each.message for each in rejection(parser, body).errors or ()]
-        assert len(messages) == count
-        assert {"did you mean first_name?" in each for each in messages} == {has_suggestion}
+    body = json.dumps({f"first_name{number}": 1 for number in range(25)}).encode()
+    messages = [each.message for each in rejection(parser, body).errors]
+    assert ["did you mean first_name?" in each for each in messages] == [True] * 20 + [False] * 5
 
 
 def test_a_body_with_too_many_values_says_so() -> None:

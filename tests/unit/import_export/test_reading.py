@@ -137,7 +137,7 @@ def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
         ('{"foo": 1}\n', RowError(1, "foo", f"is unknown; expected one of {FIELDS}")),
         ("entity_name\n" + "x" * 256 + "\n", RowError(2, "entity_name", "must be at most 255 characters long")),
         ("{}\n[]\n", RowError(2, "", "The body must be a JSON object.")),
-        ("{}\n{\n", RowError(2, "", "Not valid JSON: input data was truncated.")),
+        ("{}\n{\n", RowError(2, "", "Not valid JSON: it ends too early.")),
         ("{}\n" + "[" * 20_000 + "\n", RowError(2, "", "The body is nested more than 32 levels deep.")),
         ("entity_name,city\na\n", RowError(2, "", "has 1 cells, but the header has 2")),
         ("entity_name,city\na,b,c\n", RowError(2, "", "has 3 cells, but the header has 2")),

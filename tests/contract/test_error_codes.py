@@ -1,0 +1,232 @@
+"""Each operation declares its error codes: each of them can be provoked, and the tests' clients accept no other."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from contract.operations import ALL_OPERATIONS, BODIES
+from plankeeper.api_keys import service
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import CODES, ErrorCode
+from plankeeper.http.idempotency import IdempotencyKey
+from plankeeper.http.openapi_errors import error_codes
+from plankeeper.http.routing import PREFIX, Operation
+from plankeeper.idempotency.service import get_or_claim
+from support.client import DOCUMENT, Client
+from support.factories import Tenant, absent_ids, filled
+from support.server import RunningServer
+
+
+class Requests:
+    """Sends the request of an operation, right in all but what the arguments say."""
+
+    def __init__(self, tenant: Tenant, name: str) -> None:
+        self.tenant = tenant
+        self.operation: Operation = ALL_OPERATIONS[name]
+        self.body: dict[str, Any] | None = BODIES.get(name)
+
+    def send(
+        self,
+        *,
+        headers: dict[str, str | None] | None = None,
+        ids: dict[str, str] | None = None,
+        client: Client | None = None,
+        **more: Any,
+    ) -> httpx.Response:
+        ids = self.tenant.ids | (ids or {})
+        path = self.operation.path.removeprefix(PREFIX).format(**ids)
+        if self.body is not None and "content" not in more:
+            more.setdefault("json", self.body)
+        return (client or self.tenant.client).request(self.operation.method, path, headers=headers or {}, **more)
+
+    def new_key(
+        self, scopes: list[str] | None = None, lifetime: timedelta | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """The header of a new key."""
+
+        async def make() -> str:
+            server, plan_manager_id = self.tenant.server, self.tenant.plan_manager_id
+            async with server.db.transaction() as tx:
+                ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+                return await service.create(
+                    ctx, "test", [plan_manager_id], scopes or ["read", "write"], lifetime, **more
+                )
+
+        return {"Authorization": f"Bearer {self.tenant.server.run(make())}"}
+
+    def without_handler(self, error: Exception) -> httpx.Response:
+        """The response if the handler raises an exception."""
+
+        async def fail(*_: Any, **__: Any) -> None:
+            raise error
+
+        handler = self.operation.handler
+        object.__setattr__(self.operation, "handler", fail)
+        try:
+            return self.send()
+        finally:
+            object.__setattr__(self.operation, "handler", handler)
+
+    @contextmanager
+    def server_with(self, **changes: Any) -> Iterator[Client]:
+        """A client of another server with the same database."""
+        server = RunningServer(self.tenant.server.dsn, **changes).start()
+        client = Client(server.url, self.tenant.client.key, self.tenant.client.plan_manager_id)
+        yield client
+        client.http.close()
+        server.stop()
+
+
+def json_content(content: bytes, kind: str = "application/json") -> dict[str, Any]:
+    return {"content": content, "headers": {"Content-Type": kind}}
+
+
+def other_scope(requests: Requests) -> httpx.Response:
+    scope = "read" if "write" in requests.operation.required_scopes else "write"
+    return requests.send(headers=requests.new_key([scope]))
+
+
+def second_in_a_minute(requests: Requests) -> httpx.Response:
+    key = requests.new_key(rate_limit=1)
+    # Without effect, and three, because a minute can end between two of them.
+    responses = [requests.send(headers=key, params={"unknown": "1"}) for _ in range(3)]
+    return next((each for each in responses if each.status_code == 429), responses[0])
+
+
+def absent(requests: Requests) -> httpx.Response:
+    if requests.operation.path_ids:
+        return requests.send(ids=absent_ids(requests.tenant))
+    return requests.send(json=(requests.body or {}) | {"invoice_number": "none"})
+
+
+def reused_key(requests: Requests) -> httpx.Response:
+    headers = {"Idempotency-Key": str(uuid7())}
+    assert requests.send(headers=headers).is_success
+    [name, value] = next(iter((requests.body or {}).items()))
+    other = value + "x" if isinstance(value, str) else [*value, {}]
+    if name == "since":
+        other = "2026-01-02T03:04:06Z"
+    return requests.send(headers=headers, json=(requests.body or {}) | {name: other})
+
+
+def without_secret_key(requests: Requests) -> httpx.Response:
+    with requests.server_with(secret_key_file=None) as client:
+        return requests.send(client=client)
+
+
+def no_more_endpoints(requests: Requests) -> httpx.Response:
+    with requests.server_with(max_webhook_endpoints=0) as client:
+        return requests.send(client=client)
+
+
+def inactive(requests: Requests) -> httpx.Response:
+    path = f"/webhook-endpoints/{requests.tenant.ids['webhook_endpoint_id']}"
+    requests.tenant.client.put(path, {"active": False}).raise_for_status()
+    return requests.send()
+
+
+def taken_priority(requests: Requests) -> httpx.Response:
+    team = f"/participants/{requests.tenant.ids['participant_id']}/team-members"
+    requests.tenant.client.create(team, {"first_name": "Bo", "contact_priority": 2})
+    return requests.send(json={"first_name": "Cy", "contact_priority": 2})
+
+
+def without_email(requests: Requests) -> httpx.Response:
+    team = f"/participants/{requests.tenant.ids['participant_id']}/team-members"
+    member = requests.tenant.client.create(team, {"first_name": "Bo"})["id"]
+    return requests.send(ids={"team_member_id": member}, json={"first_name": "Bo", "permissions": ["view_budget"]})
+
+
+def again(requests: Requests) -> httpx.Response:
+    requests.send()
+    return requests.send()
+
+
+PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
+    "invalid_request": lambda requests: requests.send(params={"unknown": "1"}),
+    "invalid_json": lambda requests: requests.send(**json_content(b"{")),
+    "missing_plan_manager_id": lambda requests: requests.send(headers={"X-Plan-Manager-Id": None}),
+    "invalid_plan_manager_id": lambda requests: requests.send(headers={"X-Plan-Manager-Id": "1234"}),
+    "permission_requires_email": without_email,
+    "cursor_expired": lambda requests: requests.send(params={"after": str(uuid7())}),
+    "missing_api_key": lambda requests: requests.send(headers={"Authorization": None}),
+    "invalid_api_key": lambda requests: requests.send(headers={"Authorization": "Bearer plk_junk"}),
+    "expired_api_key": lambda requests: requests.send(headers=requests.new_key(lifetime=timedelta(seconds=-1))),
+    "plan_manager_not_allowed": lambda requests: requests.send(headers={"X-Plan-Manager-Id": str(uuid7())}),
+    "insufficient_scope": other_scope,
+    "not_found": absent,
+    "too_many_webhook_endpoints": no_more_endpoints,
+    "webhook_endpoint_inactive": inactive,
+    "contact_priority_taken": taken_priority,
+    "team_member_exists": again,
+    "precondition_failed": lambda requests: requests.send(headers={"If-Match": '"other"'}),
+    "body_too_large": lambda requests: requests.send(**json_content(b" " * (requests.operation.max_body_bytes + 1))),
+    "unsupported_media_type": lambda requests: requests.send(**json_content(b"{}", "text/plain")),
+    "idempotency_key_reused": reused_key,
+    "rate_limit_exceeded": second_in_a_minute,
+    "internal_error": lambda requests: requests.without_handler(RuntimeError("a fault of the test")),
+    "secret_key_missing": without_secret_key,
+    "service_unavailable": lambda requests: requests.without_handler(asyncpg.CannotConnectNowError("a fault")),
+}
+
+# What these requests leave behind would be in the way of others.
+CHANGING: set[ErrorCode] = {"team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive"}
+CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
+
+
+@pytest.mark.parametrize("name", ALL_OPERATIONS)
+def test_each_declared_code_can_be_provoked(fresh_tenant: Tenant, name: str) -> None:
+    requests = Requests(fresh_tenant, name)
+    codes = [code for each, code in CASES if each == name and code in PROVOCATIONS]
+    codes.sort(key=lambda code: code in CHANGING)
+    responses = [PROVOCATIONS[code](requests) for code in codes]
+    assert [each.json().get("error") for each in responses] == codes
+    assert [each.status_code for each in responses] == [CODES[code].status for code in codes]
+
+
+def test_a_request_with_the_key_of_a_running_one_is_rejected(server: RunningServer, api: Client) -> None:
+    tenant = filled(server, api)
+    names = [name for name, code in CASES if code == "idempotency_in_progress"]
+    api_key_id = UUID(api.get("/me").json()["id"])
+
+    async def hold(sent: Callable[[], list[httpx.Response]]) -> list[httpx.Response]:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, tenant.plan_manager_id, server.settings, SYSTEM)
+            for name in names:
+                path = ALL_OPERATIONS[name].path.format(**tenant.ids).lower()
+                await get_or_claim(ctx, IdempotencyKey(api_key_id, path, "busy", b""))
+            return await server.loop.run_in_executor(None, sent)
+
+    def send_all() -> list[httpx.Response]:
+        with ThreadPoolExecutor(7) as pool:
+            return list(pool.map(lambda name: Requests(tenant, name).send(headers={"Idempotency-Key": "busy"}), names))
+
+    responses = server.run(hold(send_all))
+    assert [(each.status_code, each.json()["error"]) for each in responses] == [
+        (409, "idempotency_in_progress") for _ in names
+    ]
+
+
+def test_each_code_belongs_to_an_operation_or_to_none() -> None:
+    declared = {code for _, code in CASES}
+    assert set(CODES) - declared == {"path_not_found", "method_not_allowed"}
+    assert set(PROVOCATIONS) | {"idempotency_in_progress"} == declared
+
+
+def test_the_document_has_the_codes_of_each_operation() -> None:
+    for name, operation in ALL_OPERATIONS.items():
+        entry = DOCUMENT["paths"][operation.path][operation.method.lower()]
+        assert entry["x-error-codes"] == error_codes(operation), name
+        assert entry["description"].endswith(f"`{entry['x-error-codes'][-1]}`.")
+        statuses = {status for status in entry["responses"] if status >= "400"}
+        assert statuses == {str(CODES[code].status) for code in error_codes(operation)}
+        assert json.dumps(entry["responses"]).count("#/components/responses/") == len(statuses)

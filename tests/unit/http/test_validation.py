@@ -1,0 +1,146 @@
+"""The rules that find errors agree with msgspec about what is valid, and each error has its code."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from contract.operations import ALL_OPERATIONS
+from plankeeper.http.schemas import AwareDatetime, Email, StateCode, StateFilter, UuidText, decode_custom_type
+from plankeeper.http.validation import validate
+
+Word = Annotated[str, Meta(min_length=1, max_length=3)]
+
+
+class Part(Struct):
+    name: Word
+
+
+class Everything(Struct, forbid_unknown_fields=True, kw_only=True):
+    text: Word | None | UnsetType = UNSET
+    number: Annotated[int, Meta(ge=1, le=10)] | UnsetType = UNSET
+    flag: bool | UnsetType = UNSET
+    day: date | None | UnsetType = UNSET
+    moment: AwareDatetime | UnsetType = UNSET
+    amount: Decimal | None | UnsetType = UNSET
+    uuid: UUID | UnsetType = UNSET
+    id: UuidText | None | UnsetType = UNSET
+    email: Email | None | UnsetType = UNSET
+    state: StateCode | None | UnsetType = UNSET
+    filter: StateFilter | UnsetType = UNSET
+    kind: Literal["a", "b"] | UnsetType = UNSET
+    priority: Literal[1, 2] | None | UnsetType = UNSET
+    names: Annotated[list[Word], Meta(min_length=1, max_length=2)] | UnsetType = UNSET
+    parts: list[Literal["a"] | Part] | UnsetType = UNSET
+    texts: dict[str, Word] | UnsetType = UNSET
+    anything: Any | UnsetType = UNSET
+
+
+PLAIN = st.sampled_from(
+    [
+        None, True, False, 0, 1, 2, 11, -1, 2**70, Decimal("1.5"), "", "a", "b", "abcd", "a\0", "NSW", "nsw", "1.5",
+        "2026-01-02", "2026-02-30", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05", "0001-01-01T00:00:00+10:00",
+        "ann@example.com", "ann@", "017a5f00-0000-7000-8000-0000000000aa", "017a5f00",
+    ]
+)  # fmt: skip
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+    st.sampled_from(["name", "other", "a\0"]), inner, max_size=2
+), max_leaves=4)  # fmt: skip
+OBJECTS = st.dictionaries(st.sampled_from([*Everything.__struct_encode_fields__, "unknown"]), VALUES, max_size=4)
+
+
+def is_valid(values: dict[str, Any]) -> bool:
+    """Whether msgspec takes the values."""
+    try:
+        msgspec.convert(values, Everything, dec_hook=decode_custom_type)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def texts_in(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for item in value.items() for each in item for text in texts_in(each)]
+    if isinstance(value, list):
+        return [text for each in value for text in texts_in(each)]
+    return [value] if isinstance(value, str) else []
+
+
+@settings(max_examples=1000, deadline=None)
+@given(OBJECTS)
+def test_every_value_that_msgspec_rejects_has_an_error(values: dict[str, Any]) -> None:
+    parsed, errors = validate(Everything, values)
+    assert (parsed is None) is bool(errors)
+    if not is_valid(values):
+        assert errors
+    elif not any("\0" in text or text.startswith("0001") for text in texts_in(values)):
+        assert parsed is not None
+    assert all(each.message and each.field for each in errors)
+
+
+CODES: Sequence[tuple[dict[str, Any], str, str, str]] = [
+    ({"text": 5}, "text", "invalid_type", "must be a string or null, not a whole number"),
+    ({"text": ""}, "text", "too_short", "must be at least 1 character long"),
+    ({"text": "abcd"}, "text", "too_long", "must be at most 3 characters long"),
+    ({"text": "\0"}, "text", "invalid_format", "must not contain the character U+0000"),
+    ({"number": 0}, "number", "too_small", "must be at least 1"),
+    ({"number": 11}, "number", "too_large", "must be at most 10"),
+    ({"number": True}, "number", "invalid_type", "must be a whole number, not true or false"),
+    ({"number": Decimal("1.5")}, "number", "invalid_type", "must be a whole number, not a number"),
+    ({"day": "2026-02-30"}, "day", "invalid_format", "must be a date, YYYY-MM-DD"),
+    ({"moment": "2026-01-02T03:04:05"}, "moment", "invalid_format",
+     "must be a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ"),
+    ({"amount": "x"}, "amount", "invalid_type", "must be a number, not a string"),
+    ({"id": "x"}, "id", "invalid_format", "must be a UUID with hyphens"),
+    ({"email": "x"}, "email", "invalid_format", "must be an email address, such as name@example.com"),
+    ({"email": "x" * 255}, "email", "too_long", "must be at most 254 characters long"),
+    ({"state": "XX"}, "state", "not_allowed", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"),
+    ({"kind": None}, "kind", "not_allowed", "must be one of a, b, not null"),
+    ({"kind": "c"}, "kind", "not_allowed", "must be one of a, b"),
+    ({"priority": 3}, "priority", "not_allowed", "must be one of 1, 2"),
+    ({"names": []}, "names", "too_short", "must have at least 1 item"),
+    ({"names": ["a", "b", "c"]}, "names", "too_long", "must have at most 2 items"),
+    ({"names": ["a", 5]}, "names[1]", "invalid_type", "must be a string, not a whole number"),
+    ({"parts": [{}]}, "parts[0].name", "required", "is required"),
+    ({"parts": ["b"]}, "parts[0]", "not_allowed", "must be one of a"),
+    ({"texts": {"x": 1}}, "texts.x", "invalid_type", "must be a string, not a whole number"),
+    ({"txet": "a"}, "txet", "unknown", "is unknown; did you mean text?"),
+    ({"plan_manager_id": "a"}, "plan_manager_id", "unknown", "is unknown; the header X-Plan-Manager-Id says it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values, field, code, message", CODES)
+def test_an_error_has_its_code(values: dict[str, Any], field: str, code: str, message: str) -> None:
+    _, [error] = validate(Everything, values)
+    assert (error.field, error.code, error.message) == (field, code, message)
+    assert (error.allowed is not UNSET) is (code == "not_allowed")
+
+
+def test_all_errors_are_found_together() -> None:
+    values = {"text": 5, "names": [1, "abcd"], "unknown": 1, "parts": [{"name": ""}, "b"]}
+    _, errors = validate(Everything, values)
+    assert [each.field for each in errors] == ["unknown", "text", "names[0]", "names[1]", "parts[0].name", "parts[1]"]
+
+
+def test_names_are_suggested_only_if_they_are_similar() -> None:
+    [update] = [each.body for name, each in ALL_OPERATIONS.items() if name == "PUT /participants/{participant_id}"]
+    assert update
+    for name, suggested in (("firstname", "first_name"), ("event_id", None), ("actor", None), ("emial", "email")):
+        _, [error] = validate(update, {name: "x"})
+        assert ("did you mean" in error.message) is (suggested is not None)
+        assert suggested is None or f"did you mean {suggested}?" in error.message
+
+
+def test_a_datetime_can_be_out_of_range() -> None:
+    _, [error] = validate(Everything, {"moment": "0001-01-01T00:00:00+10:00"})
+    assert error.message == "must be between the years 1 and 9999 in UTC"
+    assert validate(Everything, {"moment": "2026-01-02T03:04:05Z"})[0] == Everything(
+        moment=datetime.fromisoformat("2026-01-02T03:04:05+00:00")
+    )
