@@ -43,10 +43,8 @@ def get(client: httpx.Client, path: str, **query: Any) -> Any:
         if response.status_code == 429 or response.status_code >= 500:
             time.sleep(float(response.headers.get("retry-after", RETRY_INTERVAL)))
             continue
-        if response.status_code == 400 and path == "/events":
-            errors = response.json().get("errors") or []
-            if [each["field"] for each in errors] == ["after"]:
-                raise CursorExpiredError
+        if response.status_code == 400 and response.json()["error"] == "cursor_expired":
+            raise CursorExpiredError
         if response.status_code == 404:
             return None
         if response.is_error:  # such as a wrong key: sending it again doesn't help

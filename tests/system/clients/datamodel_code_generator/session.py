@@ -8,10 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 from models import (
-    Error404,
-    Error409,
-    Error412,
-    Error429,
+    Error,
     EventPage,
     Participant,
     ParticipantCreate,
@@ -21,7 +18,7 @@ from models import (
     TeamMemberCreate,
     TeamMemberUpdate,
 )
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -49,10 +46,7 @@ def send(method: str, path: str, body: BaseModel, **headers: str) -> httpx.Respo
 
 
 def error_code(response: httpx.Response) -> tuple[int, str]:
-    errors: TypeAdapter[Error404 | Error409 | Error412 | Error429] = TypeAdapter(
-        Error404 | Error409 | Error412 | Error429
-    )
-    return response.status_code, errors.validate_json(response.content).error.value
+    return response.status_code, Error.model_validate_json(response.content).error
 
 
 pages: list[list[str | None]] = []

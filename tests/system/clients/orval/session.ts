@@ -13,7 +13,7 @@ async function expectError(request: Promise<unknown>): Promise<[number | undefin
     await request;
   } catch (error) {
     if (!(error instanceof AxiosError)) throw error;
-    const { response }: AxiosError<api.Error404> = error;
+    const { response }: AxiosError<api.Error> = error;
     return [response?.status, response?.data.error, String(response?.headers["retry-after"])];
   }
   throw new Error("The request succeeded.");
