@@ -84,7 +84,12 @@ def describe_errors(operation: Operation) -> str:
 
 
 def error_schemas() -> dict[str, Schema]:
-    return build_components([Error])
+    schemas = build_components([Error])
+    item = schemas["FieldError"]
+    for field in item["properties"].values():
+        field.pop("default", None)  # of our own code: a response always has the field
+    item["required"] = [name for name in item["properties"] if name != "allowed"]
+    return schemas
 
 
 def error_examples() -> dict[str, Any]:

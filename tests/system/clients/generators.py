@@ -93,7 +93,10 @@ GENERATORS = {
         [_TSC],
         _START_TYPESCRIPT,
         required=["java"],
-        warnings=[_BETA, "Failed to get the schema name: null"],  # for a list of names or objects
+        warnings=[
+            _BETA,
+            "Error (model name matches existing language type)",  # which it renames
+        ],
     ),
     "openapi-typescript": Generator(
         "openapi_fetch",

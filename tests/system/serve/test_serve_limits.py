@@ -148,7 +148,7 @@ def test_forwarded_addresses_are_ignored_without_a_trusted_proxy_and_metrics_hav
         assert metric(own, "plankeeper_http_requests_total", route=LIST_PATH, status="429") == statuses.count(429)
         assert metric(own, "plankeeper_rate_limit_rejections_total") == statuses.count(429)
         gone = httpx.get(f"{alone.url}/metrics")
-        assert (gone.status_code, gone.json()["error"]) == (404, "not_found")
+        assert (gone.status_code, gone.json()["error"]) == (404, "path_not_found")
         assert alone.stop() == 0
 
 
