@@ -1,12 +1,14 @@
 """docs/webhooks.md says what the code says: the receivers, the message, the schedule, the types of events."""
 
+import json
 import re
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from msgspec import Raw
 
+from plankeeper.events.schemas import Event, ResourceRef
+from plankeeper.http.context import SYSTEM, Actor
 from plankeeper.webhooks.payload import build_body, build_headers
 from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS
 from plankeeper.webhooks.schemas import Attempt
@@ -28,14 +30,13 @@ def test_the_page_shows_the_actual_message() -> None:
     head, _, body = shown.partition("\n\n")
     request, host, *headers = head.splitlines()
     assert (request, host) == ("POST /plankeeper HTTP/1.1", "host: hooks.example.com")
-    found = re.fullmatch(
-        r'{"type":"(.+?)","timestamp":"(.+?)","data":{"plan_manager_id":"(.+?)","resource":{"kind":"(.+?)","id":"(.+?)"}}}',
-        body,
+    message = json.loads(body)
+    moment = datetime.fromisoformat(message["timestamp"])
+    resource, actor = ResourceRef(**message["data"]["resource"]), Actor(**message["actor"])
+    event = Event(
+        UUID(int=0), message["type"], moment, actor, resource, None, None, message["request_id"], message["sequence"]
     )
-    assert found
-    type_, at, plan_manager_id, kind, id_ = found.groups()
-    moment = datetime.fromisoformat(at)
-    assert body.encode() == build_body(type_, moment, UUID(plan_manager_id), kind, id_, "thin", None)
+    assert body.encode() == build_body(event, UUID(message["data"]["plan_manager_id"]), "thin")
     sent = build_headers("an id", int(moment.timestamp()), body.encode(), [new_secret()])
     assert [each.partition(": ")[0] for each in headers] == [name for name, _ in sent]
     values = {name: value for name, _, value in (each.partition(": ") for each in headers)}
@@ -46,10 +47,10 @@ def test_the_page_shows_the_actual_message() -> None:
 
 def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
     headers = [name for name, _ in build_headers("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
-    full = build_body("a.b", datetime.now(UTC), UUID(int=0), "a", "b", "full", Raw(b"{}"))
-    members = re.findall(r'"(\w+)":', full.decode().replace('"kind":', "").replace(',"id":', ""))
-    named = [row[0].strip("`").removeprefix("data.") for row in table_rows(section(PAGE, "The message"))]
-    assert named == headers + [each for each in members if each != "data"]
+    event = Event(UUID(int=0), "a.b", datetime.now(UTC), SYSTEM, ResourceRef("a", "b"), None, None, None, 1)
+    full = json.loads(build_body(event, UUID(int=0), "full"))
+    fields = [each for each in full if each != "data"] + [f"data.{each}" for each in full["data"]]
+    assert [row[0].strip("`") for row in table_rows(section(PAGE, "The message"))] == headers + fields
 
 
 def test_the_page_names_every_member_of_an_attempt() -> None:

@@ -45,7 +45,7 @@ WRITTEN_BY_HAND = {
 # What differs from one load of the sample data to the next.
 VARYING = {
     "CurrentApiKey": {"id", "expires_at", "rate_limit"},
-    "EventPage": {"id", "created_at", "next_cursor"},
+    "EventPage": {"id", "created_at", "next_cursor", "sequence"},
     "ReplayResponse": {"events"},
     "ParticipantBulkResult": {"id", "created_at"},
     "ProviderBulkResult": {"id", "created_at"},

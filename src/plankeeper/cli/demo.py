@@ -119,7 +119,7 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
     if plan_manager is None:
         return
     ctx = WriteContext(tx, manager.id, settings, Actor("system", None, f"plankeeper {COMMAND}"))
-    await record_event(ctx, "plan_manager.created", None, plan_manager)
+    await record_event(replace(ctx, notify=False), "plan_manager.created", None, plan_manager)
     for resource, rows in records(manager.id, now=now):
         report = await import_file(
             replace(ctx, import_id=uuid7()),

@@ -95,8 +95,7 @@ async def _follow(
 async def _forward(
     sender: WebhookClient, url: str, plan_manager_id: UUID, event: Event, secret: str, payload: PayloadFormat
 ) -> AttemptResult:
-    resource = event.resource
-    body = build_body(event.type, event.created_at, plan_manager_id, resource.kind, resource.id, payload, event.data)
+    body = build_body(event, plan_manager_id, payload)
     return await sender.post(url, build_headers(str(event.id), int(time.time()), body, [secret]), body)
 
 

@@ -1,5 +1,6 @@
 """`plankeeper plan-managers`: the organisations that own all records."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import click
@@ -29,12 +30,8 @@ def create(name: str, plan_manager_id: UUID | None) -> None:
             created = await store.insert(tx, plan_manager_id or uuid7(), name)
             if created is None:
                 raise click.ClickException(f"The plan manager {plan_manager_id} already exists. Choose another --id.")
-            await record_event(
-                await system_context(tx, settings, created.id, "plan-managers create"),
-                "plan_manager.created",
-                None,
-                created,
-            )
+            ctx = replace(await system_context(tx, settings, created.id, "plan-managers create"), notify=False)
+            await record_event(ctx, "plan_manager.created", None, created)
         return created.id
 
     click.echo(with_database(work))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from plankeeper.console.labels import humanize
-from plankeeper.events.event_types import VERBS
+from plankeeper.events.event_types import NEVER_SENT, VERBS
 
 ALL = "*"
 
@@ -18,7 +18,10 @@ class EventTypeGroup(NamedTuple):
 
 
 def event_type_groups() -> list[EventTypeGroup]:
-    return [EventTypeGroup(humanize(kind), f"{kind}.*", [f"{kind}.{verb}" for verb in VERBS[kind]]) for kind in VERBS]
+    """Without the types that no endpoint receives."""
+    types = {kind: [f"{kind}.{verb}" for verb in verbs] for kind, verbs in VERBS.items()}
+    sent = {kind: [each for each in types_of_kind if each not in NEVER_SENT] for kind, types_of_kind in types.items()}
+    return [EventTypeGroup(humanize(kind), f"{kind}.*", each) for kind, each in sent.items() if each]
 
 
 def simplify_patterns(selected: Sequence[str]) -> list[str]:

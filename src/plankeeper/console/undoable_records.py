@@ -9,7 +9,6 @@ from msgspec import UNSET, Struct
 from plankeeper.account_managers import service as account_manager_service
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerUpdate
-from plankeeper.console.event_changes import members_of
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.client import Executor
 from plankeeper.events.schemas import Event
@@ -46,10 +45,7 @@ def executor(request: PageRequest) -> Executor:
 
 def participant_id_of(event: Event) -> UUID | None:
     """The participant that the event of a participant or of a team member is about."""
-    if event.resource.kind == "participant":
-        return parse_uuid(event.resource.id)
-    members = members_of(event.previous) | members_of(event.data)
-    return parse_uuid(str(members.get("participant_id"))) if event.resource.kind == "team_member" else None
+    return parse_uuid(event.resource.id) if event.resource.kind == "participant" else event.resource.participant_id
 
 
 def _member_key(event: Event) -> tuple[UUID, UUID]:

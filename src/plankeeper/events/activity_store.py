@@ -18,6 +18,7 @@ from plankeeper.events.store import (
     MATCHES_ACTOR,
     POSITIONS_AFTER_CURSOR,
     POSITIONS_OF_CHANGES,
+    WITHOUT_SEQUENCE,
 )
 
 # The earliest positions of each type after the cursor, then the earliest of those.
@@ -77,7 +78,7 @@ async def earliest_for_resource(
 
 
 EARLIEST_OF_IMPORT: LiteralString = f"""
-    select {COLUMNS}, import_id from events
+    select {WITHOUT_SEQUENCE}, import_id from events
     where plan_manager_id = $1 and import_id = $2 and id > $3 and ($4::text[] is null or type = any ($4))
         and ($5::text is null or actor_kind = $5) and ($6::text is null or actor_id = $6)
         and ($7::text is null or resource_id = $7)

@@ -53,18 +53,35 @@ VERBS = {
 }
 EVENT_TYPES = frozenset(f"{kind}.{verb}" for kind, verbs in VERBS.items() for verb in verbs)  # asked for each event
 EVENT_TYPE = component("EventType", "A kind of resource and what happened to it.", sorted(EVENT_TYPES))
-EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
+# No endpoint receives these: a plan manager has none when it is created, and the others are about one endpoint.
+NEVER_SENT = frozenset({"plan_manager.created", "webhook_delivery.retried", "webhook_endpoint.replayed"})
 
 
-def require_event_types(selected: Iterable[tuple[str, str]], location: ErrorLocation = "body") -> None:
-    """Raise a ValidationError that names the unknown types or patterns. Each comes with its field: `event_types[1]`."""
+def _patterns(types: Iterable[str]) -> tuple[str, ...]:
+    return ("*", *sorted({f"{each.partition('.')[0]}.*" for each in types}), *sorted(types))
+
+
+EVENT_TYPE_PATTERNS = _patterns(EVENT_TYPES)
+SENT_PATTERNS = _patterns(EVENT_TYPES - NEVER_SENT)
+
+
+def require_event_types(
+    selected: Iterable[tuple[str, str]],
+    allowed: Sequence[str] = EVENT_TYPE_PATTERNS,
+    location: ErrorLocation = "body",
+) -> None:
+    """Raise a ValidationError that names the other types or patterns. Each comes with its field: `event_types[1]`."""
     errors = [
-        FieldError(field, unknown_type_message(each), "not_allowed", location, [*EVENT_TYPE_PATTERNS])
+        FieldError(field, _message(each), "not_allowed", location, [*allowed])
         for field, each in selected
-        if each not in EVENT_TYPE_PATTERNS
+        if each not in allowed
     ]
     if errors:
         raise ValidationError(*errors)
+
+
+def _message(pattern: str) -> str:
+    return "is never sent to webhook endpoints" if pattern in EVENT_TYPE_PATTERNS else unknown_type_message(pattern)
 
 
 def unknown_type_message(pattern: str) -> str:

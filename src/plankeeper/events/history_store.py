@@ -9,7 +9,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
-from plankeeper.events.store import COLUMNS
+from plankeeper.events.store import COLUMNS, WITHOUT_SEQUENCE
 
 # The index events_by_participant has the same expression.
 IS_OF_PARTICIPANT: LiteralString = """
@@ -18,7 +18,7 @@ IS_OF_PARTICIPANT: LiteralString = """
             else coalesce(data, previous) ->> 'participant_id' end = $2"""
 IS_BEFORE: LiteralString = "id < coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)"
 
-HISTORY: LiteralString = f"select {COLUMNS}, import_id from events where plan_manager_id = $1 and {IS_BEFORE}"
+HISTORY: LiteralString = f"select {WITHOUT_SEQUENCE}, import_id from events where plan_manager_id = $1 and {IS_BEFORE}"
 LATEST: LiteralString = "order by id desc limit $5"
 
 # Two index scans that end at the limit, whatever the number of events. An export of the person has its own kind.
@@ -92,7 +92,7 @@ async def get_first_of_import(
 
 # A range of ids is one of times, so the primary key finds the events of a request.
 LIST_OF_REQUEST: LiteralString = f"""
-    select {COLUMNS}, import_id from events
+    select {WITHOUT_SEQUENCE}, import_id from events
     where plan_manager_id = $1 and id >= $2 and id < $3
         and (request_id = $4 and type = $5 and actor_kind = $6 and actor_id is not distinct from $7 or id = $8)
     order by id desc

@@ -12,6 +12,7 @@ from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ApiError, invalid_parameter
 from plankeeper.http.pagination import Page, PaginationMeta, build_page, cut_page
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.routing import READ, Router
 
 router = Router("events")
@@ -31,21 +32,26 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
         raise invalid_parameter("offset", "must be 0: this list supports cursors only", "too_large")
     types = None
     if not isinstance(query.type, UnsetType):
-        require_event_types(((f"type[{at}]", each) for at, each in enumerate(query.type)), location="query")
+        selected = ((f"type[{at}]", each) for at, each in enumerate(query.type))
+        require_event_types(selected, location="query")
         types = matching_event_types(query.type)
     if query.after == "now":
         newest = await store.latest_id(ctx.db, ctx.plan_manager_id)
         return Page([], PaginationMeta(query.limit, 0, has_more=False, total=None, next_cursor=str(newest or 0)))
     start = await _start(ctx, query)
     if isinstance(query.resource_id, str):
+        resource_id = str(parse_uuid(query.resource_id) or query.resource_id)  # a UUID in either case
         rows = await store.list_page_for_resource(
-            ctx.db, ctx.plan_manager_id, start, types, query.resource_id, query.limit + 1
+            ctx.db, ctx.plan_manager_id, start, types, resource_id, query.limit + 1
         )
     else:
         rows = await store.list_page(ctx.db, ctx.plan_manager_id, start, types, query.limit + 1)
     if not rows and query.after not in (UNSET, "0"):
         await _require_cursor(ctx, query.start)
-    return build_page(query, cut_page([redact(each) for each in rows], query.limit), None)
+    page = build_page(query, cut_page([redact(each) for each in rows], query.limit), None)
+    if page.data:  # also on the last page, so that a client never loses its place
+        page.pagination.next_cursor = str(page.data[-1].id)
+    return page
 
 
 async def _start(ctx: ReadContext, query: EventListQuery) -> str:

@@ -18,11 +18,15 @@ EventMembers = Annotated[
 ]
 
 
-class ResourceRef(Struct):
+class ResourceRef(Struct, omit_defaults=True):
     """The resource that an event concerns."""
 
     kind: Annotated[str, Meta(description="The part of the event's type before the dot.")]
     id: Annotated[str, Meta(description="The id of the resource: a UUID, or the integer of a note type.")]
+    participant_id: Annotated[
+        UUID | None,
+        Meta(description="Only of a team member, whose `id` isn't unique: the participant whose team it is on."),
+    ] = None
 
 
 class Event(Struct):
@@ -43,7 +47,10 @@ class Event(Struct):
             " command."
         ),
     ]
-    resource: Annotated[ResourceRef, Meta(description="`kind` and `id` of the resource that was changed.")]
+    resource: Annotated[
+        ResourceRef,
+        Meta(description="`kind` and `id` of the resource that was changed; of a team member, also `participant_id`."),
+    ]
     data: Annotated[
         EventMembers | None,
         Meta(description="The resource after the write. Null after a deletion."),
@@ -56,6 +63,13 @@ class Event(Struct):
         ),
     ]
     request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request; null for the command line.")]
+    sequence: Annotated[
+        int | None,
+        Meta(
+            description="The position in the plan manager's feed: of two events, the later one has the higher position."
+            " Null until the event is in the feed."
+        ),
+    ]
 
 
 class HistoryEvent(Event):

@@ -12,9 +12,29 @@ from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
-COLUMNS: LiteralString = """
-        id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id"""
+# An event has its parts in this order. `resource_id` is followed by what identifies a team member.
+BEFORE_PARTICIPANT: LiteralString = "id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id"
+AFTER_PARTICIPANT: LiteralString = "data, previous, request_id"
+STORED_COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, {AFTER_PARTICIPANT}"
+COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, resource_participant_id, {AFTER_PARTICIPANT}, sequence"
+PARTICIPANT_ID: LiteralString = (
+    "case resource_kind when 'team_member' then (coalesce(data, previous) ->> 'participant_id')::uuid end"
+)
+
+
+def columns_of_table(sequence: LiteralString = "null::bigint") -> LiteralString:
+    """The columns of an event from the table, with an expression for its position in the feed."""
+    participant_id: LiteralString = f"{PARTICIPANT_ID} as resource_participant_id"
+    return f"{BEFORE_PARTICIPANT}, {participant_id}, {AFTER_PARTICIPANT}, {sequence} as sequence"
+
+
+WITHOUT_SEQUENCE: LiteralString = columns_of_table()
+# The first columns of an event within another row.
+EVENT_COLUMNS: LiteralString = """event.id as event_id, event.type as event_type, event.created_at as event_created_at,
+        event.actor_kind as event_actor_kind, event.actor_id as event_actor_id, event.actor_name as event_actor_name,
+        event.resource_kind as event_resource_kind, event.resource_id as event_resource_id,
+        event.resource_participant_id as event_resource_participant_id"""
+WITH_POSITION: LiteralString = columns_of_table("placed.position")
 
 # Cursors are ids of events ($2), pages are in the order of positions. Nothing follows an event that isn't in the feed;
 # the nil UUID stands for the beginning. In the console, a cursor whose event has been purged stands for its nearest
@@ -30,7 +50,7 @@ IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
 # The event of each position. With the limit, PostgreSQL looks each up by its key, however many rows it expects.
 LATERAL_EVENT: LiteralString = f"""
     cross join lateral (
-        select {COLUMNS} from events where plan_manager_id = $1 and id = placed.event_id limit 1
+        select {WITH_POSITION} from events where plan_manager_id = $1 and id = placed.event_id limit 1
     ) event"""
 POSITIONS_AFTER_CURSOR: LiteralString = f"""select position, event_id from event_order
         where plan_manager_id = $1 and {IS_AFTER_CURSOR}"""
@@ -38,7 +58,7 @@ POSITIONS_BEFORE_CURSOR: LiteralString = f"""select position, event_id from even
         where plan_manager_id = $1 and {IS_BEFORE_CURSOR}"""
 LATERAL_HISTORY_EVENT: LiteralString = f"""
     cross join lateral (
-        select {COLUMNS}, import_id from events where plan_manager_id = $1 and id = placed.event_id limit 1
+        select {WITH_POSITION}, import_id from events where plan_manager_id = $1 and id = placed.event_id limit 1
     ) event"""
 # The codes of some types or all, without the hidden ones.
 CHOSEN_TYPES: LiteralString = (
@@ -74,7 +94,7 @@ INSERT = Write(
     )
     """,
     f"""
-    insert into events (plan_manager_id, {COLUMNS}, notify, import_id)
+    insert into events (plan_manager_id, {STORED_COLUMNS}, notify, import_id)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     """,
     parameters=14,
@@ -277,7 +297,7 @@ async def latest_for_resource(
 
 
 LIST_BY_IMPORT: LiteralString = f"""
-    select {COLUMNS}
+    select {WITHOUT_SEQUENCE}
     from events
     where plan_manager_id = $1 and import_id = $2 and id > $3
     order by id
@@ -289,7 +309,7 @@ async def list_by_import(tx: Transaction, plan_manager_id: UUID, import_id: UUID
     return await tx.rows(Event, LIST_BY_IMPORT, plan_manager_id, import_id, after)
 
 
-GET_MANY: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and {HAS_ID}"
+GET_MANY: LiteralString = f"select {WITHOUT_SEQUENCE} from events where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID]) -> list[Event]:
@@ -299,7 +319,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID
 
 # Of events with the same id of a resource, the last one: ids of events are in order of time.
 LATEST_OF_RESOURCES: LiteralString = f"""
-    select distinct on (resource_id) {COLUMNS}
+    select distinct on (resource_id) {WITHOUT_SEQUENCE}
     from events
     where plan_manager_id = $1 and resource_kind = $2 and resource_id = any ($3::text[])
         and import_id is distinct from $4
@@ -314,7 +334,8 @@ async def latest_of_resources(
     return await db.rows(Event, LATEST_OF_RESOURCES, plan_manager_id, kind, resource_ids, except_import_id)
 
 
-GET: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = $2"
+POSITION: LiteralString = "(select position from event_order where plan_manager_id = $1 and event_id = $2)"
+GET: LiteralString = f"select {columns_of_table(POSITION)} from events where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Event | None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.citus import Nodes, shard_key
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.events.store import EVENT_COLUMNS, WITHOUT_SEQUENCE
 from plankeeper.http.json import to_json
 from plankeeper.webhooks.schemas import DeliveryBacklog, DeliveryJob, DeliveryUpdate, FanOutEndpoint
 
@@ -109,7 +111,7 @@ async def list_due(
     return await nodes.collect(db, lambda ids: db.rows(UUID, LIST_DUE_ON_CITUS, full, busy, clock_offset, ids))
 
 
-CLAIM_DUE = """
+CLAIM_DUE: LiteralString = f"""
     with due as materialized (
         select candidate.plan_manager_id, candidate.id, endpoint.url, endpoint.payload, endpoint.secret,
             endpoint.old_secret, endpoint.old_secret_until
@@ -132,19 +134,20 @@ CLAIM_DUE = """
         where delivery.plan_manager_id = due.plan_manager_id and delivery.id = due.id
             and ($7::uuid is null or delivery.plan_manager_id = $7)
         returning delivery.plan_manager_id, delivery.id, delivery.attempt_count, delivery.event_id,
-            delivery.event_type, delivery.webhook_endpoint_id
+            delivery.webhook_endpoint_id
     )
-    select claimed.plan_manager_id, claimed.id, claimed.attempt_count, claimed.event_id, claimed.event_type,
-        event.created_at as event_created_at, event.resource_kind, event.resource_id,
-        case when due.payload = 'full' then event.data end as data,
+    select claimed.plan_manager_id, claimed.id, claimed.attempt_count,
+        {EVENT_COLUMNS},
+        case when due.payload = 'full' then event.data end as event_data,
+        case when due.payload = 'full' then event.previous end as event_previous,
+        event.request_id as event_request_id, placed.position as event_sequence,
         claimed.webhook_endpoint_id, due.url, due.payload, due.secret,
-        case when due.old_secret_until > statement_timestamp() + $6::interval then due.old_secret end as old_secret,
-        event.request_id
+        case when due.old_secret_until > statement_timestamp() + $6::interval then due.old_secret end as old_secret
     from claimed
     join due on due.id = claimed.id
     -- A lateral with a limit: a look-up by key, whatever number of rows PostgreSQL estimates.
     cross join lateral (
-        select created_at, resource_kind, resource_id, data, request_id from events
+        select {WITHOUT_SEQUENCE} from events
         where plan_manager_id = claimed.plan_manager_id and id = claimed.event_id
             and ($7::uuid is null or plan_manager_id = $7)
         limit 1

@@ -5,6 +5,7 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.events.store import EVENT_COLUMNS, WITHOUT_SEQUENCE
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.webhooks.schemas import DeliveryCount, DeliveryDetails, DeliveryListQuery, WebhookDelivery
 
@@ -108,12 +109,17 @@ async def count_matching(
     return await db.one(DeliveryCount, COUNT_MATCHING, plan_manager_id, endpoint_id, *filters, max_deliveries)
 
 
-GET_DETAILS = """
+GET_DETAILS: LiteralString = f"""
     select delivery.id, delivery.webhook_endpoint_id, delivery.event_id, delivery.event_type, delivery.status,
         delivery.attempts::json, delivery.next_attempt_at, delivery.created_at, delivery.attempt_details::json,
-        event.created_at as event_created_at, event.resource_kind, event.resource_id, event.data
+        {EVENT_COLUMNS},
+        event.data as event_data, event.previous as event_previous, event.request_id as event_request_id,
+        (select position from event_order where plan_manager_id = $1 and event_id = delivery.event_id)
+            as event_sequence
     from webhook_deliveries delivery
-    left join events event on event.plan_manager_id = $1 and event.id = delivery.event_id
+    left join lateral (
+        select {WITHOUT_SEQUENCE} from events where plan_manager_id = $1 and id = delivery.event_id
+    ) event on true
     where delivery.plan_manager_id = $1 and delivery.webhook_endpoint_id = $2 and delivery.id = $3
 """
 

@@ -1,13 +1,10 @@
-"""Webhook messages in the OpenAPI document: each event type has a schema, whatever the payload of the endpoint."""
+"""Webhook messages in the OpenAPI document: each kind of event has a schema, whatever the payload of the endpoint."""
 
 from typing import Any
 
-from plankeeper.events.event_types import EVENT_TYPES
+from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.http.openapi_schemas import Schema, reference
-
-# No endpoint receives these.
-NEVER_SENT = {"webhook_delivery.retried", "webhook_endpoint.replayed"}
 
 # The schemas of the resources in full messages. Other messages contain an object without a schema.
 _OBJECTS = {
@@ -19,13 +16,8 @@ _OBJECTS = {
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }
-_ONLY_AN_ID = {
-    "participant.erased",
-    "participant.hold_placed",
-    "participant.hold_released",
-    "participant.purged",
-    "provider.purged",
-}
+# Some of the messages of these kinds have objects of which only the id is left: after an erasure, for example.
+_ONLY_AN_ID = {"participant", "provider"}
 
 _HEADERS = {
     "WebhookId": "The event's id, the same on every attempt.",
@@ -38,11 +30,21 @@ _HEADERS = {
 def add_messages(document: dict[str, Any]) -> None:
     """Add the messages and their schemas to a document with the schemas of all resources."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
-    types = sorted(EVENT_TYPES - NEVER_SENT)
-    for object_name in sorted({_object_name(type_) for type_ in types}):
-        schemas[f"{object_name}MessageData"] = _data_schema(object_name, schemas)
-    for type_ in types:
-        schemas[_message_name(type_)] = _message_schema(type_, schemas)
+    types: dict[str, list[str]] = {}
+    for type_ in sorted(EVENT_TYPES - NEVER_SENT):
+        types.setdefault(type_.partition(".")[0], []).append(type_)
+    schemas["OnlyAnId"] = {
+        "type": "object",
+        "description": "What is left of a resource.",
+        "properties": {"id": {"type": "string", "description": "The resource's UUID."}},
+        "required": ["id"],
+        "additionalProperties": False,
+        "examples": [{"id": EXAMPLES["path_ids"]["participant_id"]}],
+    }
+    for kind, types_of_kind in types.items():
+        name = _message_name(kind)
+        schemas[f"{name}Data"] = _data_schema(kind, schemas)
+        schemas[name] = _message_schema(kind, types_of_kind, schemas)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
     document["components"]["parameters"] |= {
         name: {
@@ -54,22 +56,18 @@ def add_messages(document: dict[str, Any]) -> None:
         }
         for name, description in _HEADERS.items()
     }
-    document["webhooks"] = {type_: {"post": _operation(type_)} for type_ in types}
+    document["webhooks"] = {kind: {"post": _operation(kind, each)} for kind, each in types.items()}
 
 
-def _object_name(event_type: str) -> str:
-    """The schema of the resource in a message."""
-    kind = event_type.partition(".")[0]
-    return "EventMembers" if event_type in _ONLY_AN_ID else _OBJECTS.get(kind, "EventMembers")
+def _message_name(kind: str) -> str:
+    """`NoteTypeMessage`"""
+    return f"{kind.title().replace('_', '')}Message"
 
 
-def _message_name(event_type: str) -> str:
-    """`ParticipantCreatedMessage`"""
-    return "".join(each.capitalize() for each in event_type.replace(".", "_").split("_")) + "Message"
-
-
-def _data_schema(object_name: str, schemas: dict[str, Schema]) -> Schema:
-    members: dict[str, Schema] = {
+def _data_schema(kind: str, schemas: dict[str, Schema]) -> Schema:
+    name = _OBJECTS.get(kind, "EventMembers")
+    choices = [reference(name), *([reference("OnlyAnId")] if kind in _ONLY_AN_ID else []), {"type": "null"}]
+    fields: dict[str, Schema] = {
         "plan_manager_id": {
             "type": "string",
             "format": "uuid",
@@ -78,56 +76,69 @@ def _data_schema(object_name: str, schemas: dict[str, Schema]) -> Schema:
         "resource": {"description": "The resource that changed.", **reference("ResourceRef")},
         "object": {
             "description": "Only with the payload `full`: the resource after the write, null after a deletion.",
-            "anyOf": [reference(object_name), {"type": "null"}],
+            "anyOf": choices,
+        },
+        "previous": {
+            "description": "Only with the payload `full`: as in the event, the earlier values of the changed fields.",
+            "anyOf": [reference("EventMembers"), {"type": "null"}],
         },
     }
-    kind = next((kind for kind, name in _OBJECTS.items() if name == object_name), "participant")
-    example = _thin_data(kind) | {"object": schemas[object_name]["examples"][0]}
     return {
         "type": "object",
         "description": "What a message says about the resource that changed.",
-        "properties": members,
+        "properties": fields,
         "required": ["plan_manager_id", "resource"],
-        "examples": [example],
+        "examples": [_thin_data(kind) | {"object": schemas[name]["examples"][0], "previous": None}],
     }
 
 
-def _message_schema(event_type: str, schemas: dict[str, Schema]) -> Schema:
-    timestamp = schemas["Event"]["examples"][0]["created_at"]
+def _message_schema(kind: str, types: list[str], schemas: dict[str, Schema]) -> Schema:
+    event = schemas["Event"]["examples"][0]
+    shared = {name: schemas["Event"]["properties"][name] for name in ("sequence", "actor", "request_id")}
+    example = {"type": types[0], "timestamp": event["created_at"], **{name: event[name] for name in shared}}
     return {
         "type": "object",
-        "description": f"The body of a message about an event of the type `{event_type}`.",
+        "description": f"The body of a message about an event of the kind `{kind}`.",
         "properties": {
-            "type": {"type": "string", "const": event_type, "description": "The type of the event."},
+            "type": {
+                "type": "string",
+                "pattern": rf"^{kind}\.",  # without an enum: later versions can add types
+                "description": f"One of {', '.join(f'`{each}`' for each in types)}. Later versions can add types.",
+            },
             "timestamp": {"type": "string", "format": "date-time", "description": "When the write happened."},
+            **shared,
             "data": {
                 "description": "Which resource changed, and with the payload `full` also the resource itself.",
-                **reference(f"{_object_name(event_type)}MessageData"),
+                **reference(f"{_message_name(kind)}Data"),
             },
         },
-        "required": ["type", "timestamp", "data"],
-        "examples": [{"type": event_type, "timestamp": timestamp, "data": _thin_data(event_type.partition(".")[0])}],
+        "required": ["type", "timestamp", *shared, "data"],
+        "examples": [example | {"data": _thin_data(kind)}],
     }
 
 
 def _thin_data(kind: str) -> dict[str, Any]:
     ids = EXAMPLES["path_ids"]
     resource_id = ids.get("session_id" if kind == "invoice_view_session" else f"{kind}_id", ids["event_id"])
+    resource = {"kind": kind, "id": str(resource_id)}
+    if kind == "team_member":
+        resource["participant_id"] = ids["participant_id"]
     [plan_manager] = EXAMPLES["responses"]["CurrentApiKey"]["plan_managers"][:1]
-    return {"plan_manager_id": plan_manager["id"], "resource": {"kind": kind, "id": str(resource_id)}}
+    return {"plan_manager_id": plan_manager["id"], "resource": resource}
 
 
-def _operation(event_type: str) -> dict[str, Any]:
+def _operation(kind: str, types: list[str]) -> dict[str, Any]:
+    names = ", ".join(f"`{each}`" for each in types)
     return {
-        "operationId": f"messages_{event_type.replace('.', '_')}",
+        "operationId": f"messages_{kind}",
         "tags": ["webhook_endpoints"],
-        "summary": f"Receive {event_type}",
-        "description": f"A message about an event of the type `{event_type}`, in the format of Standard Webhooks.",
+        "summary": f"Receive {kind}",
+        "description": f"A message about an event of one of these types, in the format of Standard Webhooks: {names}.",
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": reference(_message_name(event_type))}},
+            "content": {"application/json": {"schema": reference(_message_name(kind))}},
         },
         "responses": {"2XX": {"description": "The receiver has stored the message. Otherwise, it is sent again."}},
         "x-plankeeper-extension": True,

@@ -1,12 +1,10 @@
 """Headers and body of a webhook message (Standard Webhooks 1.0.0)."""
 
-from datetime import datetime
 from uuid import UUID
 
-from msgspec import Raw
-
 from plankeeper import __version__
-from plankeeper.events.redaction import redact_data
+from plankeeper.events.redaction import redact
+from plankeeper.events.schemas import Event
 from plankeeper.http.json import to_json
 from plankeeper.webhooks.schemas import PayloadFormat
 from plankeeper.webhooks.signing import sign_message
@@ -25,20 +23,19 @@ def build_headers(message_id: str, timestamp: int, body: bytes, secrets: list[st
     ]
 
 
-def build_body(
-    event_type: str,
-    created_at: datetime,
-    plan_manager_id: UUID,
-    resource_kind: str,
-    resource_id: str,
-    payload_format: PayloadFormat,
-    data: Raw | None,
-) -> bytes:
-    """The body of a message: the resource's kind and id; in the format `full` also the resource after the write."""
-    content: dict[str, object] = {
-        "plan_manager_id": plan_manager_id,
-        "resource": {"kind": resource_kind, "id": resource_id},
-    }
+def build_body(event: Event, plan_manager_id: UUID, payload_format: PayloadFormat) -> bytes:
+    """The body of a message; in the format `full` with the resource after the write and what has changed."""
+    content: dict[str, object] = {"plan_manager_id": plan_manager_id, "resource": event.resource}
     if payload_format == "full":
-        content["object"] = redact_data(data) if resource_kind == "account" else data
-    return to_json({"type": event_type, "timestamp": created_at, "data": content}).encode()
+        shown = redact(event)
+        content |= {"object": shown.data, "previous": shown.previous}
+    message = {
+        "type": event.type,
+        "timestamp": event.created_at,
+        # A test is sent before the event has a position, and must be the same in each attempt.
+        "sequence": None if event.type == "webhook_endpoint.tested" else event.sequence,
+        "actor": event.actor,
+        "request_id": event.request_id,
+        "data": content,
+    }
+    return to_json(message).encode()

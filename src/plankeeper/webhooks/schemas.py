@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.events.event_types import EVENT_TYPE
+from plankeeper.events.schemas import Event
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, component
 from plankeeper.webhooks.attempt_details import AttemptDetail
@@ -174,13 +175,10 @@ class WebhookDelivery(Struct):
 
 
 class DeliveryDetails(WebhookDelivery):
-    """A delivery with what its attempts sent and received, and its event: null if that isn't kept any more."""
+    """A delivery with what its attempts sent and received, and its event, if that is still kept."""
 
     attempt_details: list[AttemptDetail]
-    event_created_at: datetime | None
-    resource_kind: str | None
-    resource_id: str | None
-    data: Raw | None
+    event: Event | UnsetType
 
 
 class DeliveryCount(Struct):
@@ -214,18 +212,12 @@ class DeliveryJob(Struct):
     plan_manager_id: UUID
     id: UUID
     attempt_count: int  # attempts before this one
-    event_id: UUID
-    event_type: str
-    event_created_at: datetime
-    resource_kind: str
-    resource_id: str
-    data: Raw | None
+    event: Event  # in the format `thin` without its data
     webhook_endpoint_id: UUID
     url: str
     payload: PayloadFormat
     secret: str
     old_secret: str | None
-    request_id: str | None
 
 
 class FanOutEndpoint(Struct):

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.events.event_types import require_event_types
+from plankeeper.events.event_types import SENT_PATTERNS, require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
@@ -44,7 +44,8 @@ async def select_for_update(ctx: WriteContext, webhook_endpoint_id: UUID) -> Web
 
 def _require_event_types(event_types: list[str] | UnsetType) -> None:
     if not isinstance(event_types, UnsetType):
-        require_event_types((f"event_types[{index}]", each) for index, each in enumerate(event_types))
+        selected = ((f"event_types[{index}]", each) for index, each in enumerate(event_types))
+        require_event_types(selected, SENT_PATTERNS)
 
 
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:

@@ -195,7 +195,7 @@ class Worker:
     async def _attempt(self, job: DeliveryJob, trace_headers: Mapping[str, str] | None = None) -> AttemptResult:
         body = build_job_body(job)
         timestamp = int(time.time() + self._clock_offset.total_seconds())
-        headers = payload.build_headers(str(job.event_id), timestamp, body, decrypt_secrets(job, self._cipher))
+        headers = payload.build_headers(str(job.event.id), timestamp, body, decrypt_secrets(job, self._cipher))
         if trace_headers:
             headers += trace_headers.items()
         result = await self._client.post(job.url, headers, body, job.plan_manager_id)
@@ -204,11 +204,11 @@ class Worker:
     async def _attempt_in_span(self, job: DeliveryJob, traces: "WebhookTraces") -> AttemptResult:
         attributes = {
             "plankeeper.webhook_endpoint_id": str(job.webhook_endpoint_id),
-            "plankeeper.event_id": str(job.event_id),
-            "plankeeper.event_type": job.event_type,
+            "plankeeper.event_id": str(job.event.id),
+            "plankeeper.event_type": job.event.type,
             "plankeeper.attempt": job.attempt_count + 1,
         }
-        with traces.attempt(job.plan_manager_id, job.request_id, job.url, attributes) as span:
+        with traces.attempt(job.plan_manager_id, job.event.request_id, job.url, attributes) as span:
             result = await self._attempt(job, span.headers)
             span.set_result(result.status_code, result.error)
             return result
@@ -243,15 +243,7 @@ def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:
 
 def build_job_body(job: DeliveryJob) -> bytes:
     """The body of a delivery: the same bytes for every attempt, unless the endpoint changes its payload format."""
-    return payload.build_body(
-        job.event_type,
-        job.event_created_at,
-        job.plan_manager_id,
-        job.resource_kind,
-        job.resource_id,
-        job.payload,
-        job.data,
-    )
+    return payload.build_body(job.event, job.plan_manager_id, job.payload)
 
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:

@@ -52,11 +52,13 @@ def write(api: Client, method: str, path: str, body: Any = None) -> Any:
 def expected_event(
     api: Client, type_: str, ident: Any, data: Any, previous: Any, template: dict[str, Any]
 ) -> dict[str, Any]:
-    """An event as it should be, with the id and the moment of another."""
+    """An event as it should be, with the id, the moment and the position of another."""
+    kind = type_.partition(".")[0]
+    team = {"participant_id": (data or previous)["participant_id"]} if kind == "team_member" else {}
     return {
         "id": template["id"], "type": type_, "created_at": template["created_at"], "actor": client_actor(api),
-        "resource": {"kind": type_.partition(".")[0], "id": str(ident)}, "data": data, "previous": previous,
-        "request_id": "the-write",
+        "resource": {"kind": kind, "id": str(ident)} | team, "data": data, "previous": previous,
+        "request_id": "the-write", "sequence": template["sequence"],
     }  # fmt: skip
 
 
@@ -65,7 +67,7 @@ def test_creating_a_key_is_the_first_event(api: Client) -> None:
     assert made == {
         "id": made["id"], "type": "api_key.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
         "resource": {"kind": "api_key", "id": made["data"]["id"]}, "previous": None, "request_id": None,
-        "data": {
+        "sequence": 1, "data": {
             "id": made["data"]["id"], "name": "test", "last_four": api.key[-4:], "scopes": ["read", "write"],
             "plan_managers": [api.plan_manager_id], "created_by": "plankeeper", "expires_at": None, "revoked_at": None,
             "created_by_account_id": None,
@@ -202,13 +204,17 @@ def test_the_feed_is_read_by_cursor_from_its_beginning(api: Client) -> None:
         page = api.get("/events", limit=2, **after).json()
         walked += page["data"]
         more = len(walked) < 6
-        following = walked[-1]["id"] if more else None
+        following = walked[-1]["id"]  # also on the last page
         meta = {"limit": 2, "offset": 0, "has_more": more, "total": None, "next_cursor": following}
         assert page["pagination"] == meta
-        if following is None:
+        if not more:
             break
         after = {"after": following}
     assert walked[1:] == whole
+    assert [each["sequence"] for each in walked] == [1, 2, 3, 4, 5, 6]
+    nothing = {"data": [], "pagination": meta | {"next_cursor": None}}
+    assert api.get("/events", after=following, limit=2).json() == nothing
+    assert api.get(f"/events/{walked[3]['id']}").json() == walked[3]
     assert [each["data"]["note_type"] for each in whole] == names
     assert api.get("/events", after="0", offset=0).json()["data"] == walked
     assert api.get("/events", after=walked[-1]["id"]).json()["data"] == []
@@ -271,7 +277,7 @@ def test_an_import_records_one_system_event_per_row(api: Client, import_rows: Im
         assert made == {
             "id": made["id"], "type": "participant.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
             "resource": {"kind": "participant", "id": row["id"]}, "previous": None, "request_id": None,
-            "data": next(each for each in shown if each["id"] == row["id"])
+            "sequence": made["sequence"], "data": next(each for each in shown if each["id"] == row["id"])
             | {"first_name": row["first_name"], "updated_at": made["data"]["updated_at"]},
         }  # fmt: skip
     assert (changed["type"], changed["resource"]["id"]) == ("participant.updated", rows[1]["id"])
@@ -329,7 +335,28 @@ def test_the_feed_does_not_show_where_somebody_signed_in(server: RunningServer, 
     stored = server.run(store.get(server.db, plan_manager_id, UUID(event["id"])))
     assert stored
     assert b"192.0.2.7" in bytes(stored.data or b"")
-    body = build_body("account.sign_in_failed", stored.created_at, plan_manager_id, "account", "1", "full", stored.data)
+    body = build_body(stored, plan_manager_id, "full")
     assert account.email.encode() in body
     assert b"192.0.2.7" not in body
     assert b"A browser of 2026" not in body
+
+
+def test_a_person_on_two_teams_is_told_apart(api: Client) -> None:
+    first, second = (api.create("/participants", {})["id"] for _ in range(2))
+    for each in (first, second):
+        api.create(f"/participants/{each}/team-members", {"email": "bo@example.com"})
+    [member] = api.get(f"/participants/{first}/team-members").json()["data"]
+    api.delete(f"/participants/{first}/team-members/{member['id']}")
+    events = wait_for_events(api, 5)[2:]
+    resource = {"kind": "team_member", "id": member["id"]}
+    assert [(each["type"], each["resource"]) for each in events] == [
+        ("team_member.created", resource | {"participant_id": first}),
+        ("team_member.created", resource | {"participant_id": second}),
+        ("team_member.deleted", resource | {"participant_id": first}),
+    ]
+
+
+def test_a_resource_id_is_found_in_either_case(api: Client) -> None:
+    made = api.create("/participants", {})["id"]
+    [event] = wait_for_events(api, 1)
+    assert api.get("/events", resource_id=made.upper()).json()["data"] == [event]

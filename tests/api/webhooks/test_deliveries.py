@@ -76,8 +76,9 @@ def test_a_write_over_the_api_arrives_thin_or_full(
     [event] = wait_for_events(api, "note_type.created")
     about = {"plan_manager_id": api.plan_manager_id, "resource": {"kind": "note_type", "id": str(made["id"])}}
     first, second = sorted(received_bodies(receiver), key=lambda each: "object" in each["data"])
-    assert first == {"type": "note_type.created", "timestamp": event["created_at"], "data": about}
-    assert second == first | {"data": about | {"object": made}}
+    shared = {name: event[name] for name in ("type", "sequence", "actor", "request_id")}
+    assert first == shared | {"timestamp": event["created_at"], "data": about}
+    assert second == first | {"data": about | {"object": made, "previous": None}}
     assert {each.headers["webhook-id"] for each in receiver.received} == {event["id"]}
     assert {each.headers["content-type"] for each in receiver.received} == {"application/json"}
     for endpoint in (thin, full):
@@ -152,7 +153,7 @@ def test_the_earliest_due_delivery_is_claimed_first(
     async def claim() -> None:
         for each in (7, 5, 4, 3, 2):
             jobs = await delivery_queue.claim_due(server.db, ids, {}, each, 100, NO_OFFSET)
-            claimed.extend(job.resource_id for job in jobs)
+            claimed.extend(job.event.resource.id for job in jobs)
 
     server.run(claim())
     assert claimed == made[: len(claimed)]

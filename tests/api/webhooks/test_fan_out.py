@@ -157,4 +157,4 @@ async def test_deliveries_are_sent_in_the_order_of_the_feed(quiet: QuietDatabase
             owner, endpoint, event_id,
         )  # fmt: skip
     jobs = await delivery_queue.claim_due(quiet.db, [owner], {}, 8, 100, timedelta())
-    assert [each.event_id for each in jobs] == [early[0], late[0]]
+    assert [each.event.id for each in jobs] == [early[0], late[0]]

@@ -3,12 +3,12 @@
 import pytest
 
 from plankeeper.console.event_type_choices import event_type_groups, simplify_patterns
-from plankeeper.events.event_types import EVENT_TYPE_PATTERNS
+from plankeeper.events.event_types import SENT_PATTERNS
 
 
 def test_every_pattern_has_a_box() -> None:
     boxes = ["*", *(each for group in event_type_groups() for each in (group.pattern, *group.types))]
-    assert (sorted(boxes), len(boxes)) == (sorted(EVENT_TYPE_PATTERNS), len(set(boxes)))
+    assert (sorted(boxes), len(boxes)) == (sorted(SENT_PATTERNS), len(set(boxes)))
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
 
 async def _get_event(request: PageRequest, event_id: UUID) -> Event:
     event = or_404(await store.get(executor(request), request.plan_manager_id, event_id))
-    for kind, id_ in find_disclosed(event.resource.kind, event.resource.id, event.data, event.previous).items():
+    for kind, id_ in find_disclosed(event.resource).items():
         request.record_access("viewed", kind, id_)
     return event
 

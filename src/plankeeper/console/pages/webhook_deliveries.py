@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from msgspec import json
+from msgspec import UNSET, json
 
 from plankeeper.console.lists.deliveries import deliveries_of
 from plankeeper.console.lists.download import download_list
@@ -39,8 +39,8 @@ async def get(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> Htm
     endpoint = await get_or_404(request, endpoint_id)
     delivery = or_404(await delivery_store.get_details(request.db, request.plan_manager_id, endpoint_id, delivery_id))
     query = find_list_query(request, endpoint_id)
-    if endpoint.payload == "full" and delivery.resource_kind and delivery.resource_id:
-        for kind, id_ in find_disclosed(delivery.resource_kind, delivery.resource_id, delivery.data).items():
+    if endpoint.payload == "full" and delivery.event is not UNSET:
+        for kind, id_ in find_disclosed(delivery.event.resource).items():
             request.record_access("viewed", kind, id_)
     details = {each.attempt: each for each in delivery.attempt_details}
     context = {
@@ -72,15 +72,6 @@ def find_list_query(request: PageRequest | FormRequest, endpoint_id: UUID) -> Li
 
 def format_payload(plan_manager_id: UUID, delivery: DeliveryDetails, payload: PayloadFormat) -> str | None:
     """The body of the delivery's messages, indented; None if its event isn't kept any more."""
-    if delivery.event_created_at is None or delivery.resource_kind is None or delivery.resource_id is None:
+    if delivery.event is UNSET:
         return None
-    body = build_body(
-        delivery.event_type,
-        delivery.event_created_at,
-        plan_manager_id,
-        delivery.resource_kind,
-        delivery.resource_id,
-        payload,
-        delivery.data,
-    )
-    return json.format(body, indent=2).decode()
+    return json.format(build_body(delivery.event, plan_manager_id, payload), indent=2).decode()
