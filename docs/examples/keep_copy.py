@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keep a copy of participants, their teams and providers in SQLite. It can be killed at any time, and continues.
+"""Keep a copy of participants, teams, providers and invoices in SQLite. It can be killed at any time, and continues.
 
 Set BASE (http://127.0.0.1:8000), KEY and PLAN_MANAGER, and run `python keep_copy.py copy.sqlite`.
 """
@@ -14,9 +14,13 @@ from typing import Any
 
 import httpx
 
-LISTS = {"participant": "/participants", "provider": "/providers"}
-VERBS = ("created", "updated", "deleted", "restored")
-TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "team_member.*", "participant.erased"])
+LISTS: dict[str, tuple[str, dict[str, str]]] = {
+    "participant": ("/participants", {}),
+    "team_member": ("/team-members", {}),
+    "provider": ("/providers", {}),
+    "invoice": ("/invoices", {"include": "line_items"}),
+}
+TYPES = ",".join(f"{kind}.*" for kind in LISTS)
 POLL_INTERVAL = 1.0  # seconds between two requests of an idle feed
 RETRY_INTERVAL = 1.0  # seconds until a request is sent again
 
@@ -33,7 +37,7 @@ def open_copy(path: str) -> sqlite3.Connection:
 
 
 def get(client: httpx.Client, path: str, **query: Any) -> Any:
-    """The JSON of a response, or None if the resource doesn't exist. Waits while the server is away or busy."""
+    """The JSON of a response. Waits while the server is away or busy."""
     while True:
         try:
             response = client.get(path, params=query)
@@ -45,8 +49,6 @@ def get(client: httpx.Client, path: str, **query: Any) -> Any:
             continue
         if response.status_code == 400 and response.json()["error"] == "cursor_expired":
             raise CursorExpiredError
-        if response.status_code == 404:
-            return None
         if response.is_error:  # such as a wrong key: sending it again doesn't help
             sys.exit(f"{response.request.method} {response.url}: {response.status_code} {response.text}")
         return response.json()
@@ -60,9 +62,10 @@ def save(copy: sqlite3.Connection, kind: str, id_: str, data: Any) -> None:
         copy.execute("insert or replace into resources values (?, ?, ?)", (kind, id_, json.dumps(data)))
 
 
-def save_member(copy: sqlite3.Connection, member: Any, data: Any) -> None:
-    """Save a team member. One person has the same id on several teams, so the key has the participant, too."""
-    save(copy, "team_member", f"{member['participant_id']}/{member['id']}", data)
+def key_of(resource: Any) -> str:
+    """One person has the same id on several teams, so the key of a team member has the participant, too."""
+    participant_id = resource.get("participant_id") if resource["kind"] == "team_member" else None
+    return f"{participant_id}/{resource['id']}" if participant_id else str(resource["id"])
 
 
 def delete_team(copy: sqlite3.Connection, participant_id: str) -> None:
@@ -86,39 +89,23 @@ def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
             copy.execute("delete from resources")
             copy.execute("delete from cursors")
             set_cursor(copy, "events", newest)
-    for kind, path in LISTS.items():
-        while (after := cursor(copy, path) or "0") != "end":
-            page = get(client, path, after=after, limit=100)
-            ids = [each["id"] for each in page["data"]]
-            teams = [member for id_ in ids if kind == "participant" for member in get_team(client, id_)]
+    for kind, (path, query) in LISTS.items():
+        while (after := cursor(copy, kind) or "0") != "end":
+            page = get(client, path, after=after, limit=1000, **query)
             with copy:  # the page and its cursor together
                 for each in page["data"]:
-                    save(copy, kind, each["id"], each)
-                for member in teams:
-                    save_member(copy, member, member)
-                set_cursor(copy, path, page["pagination"]["next_cursor"] or "end")
-
-
-def get_team(client: httpx.Client, participant_id: str) -> Iterator[Any]:
-    """The members of a participant's team; none if the participant has been deleted since."""
-    after: str | None = "0"
-    path = f"/participants/{participant_id}/team-members"
-    while after and (page := get(client, path, after=after, limit=1000)):
-        yield from page["data"]
-        after = page["pagination"]["next_cursor"]
+                    save(copy, kind, key_of(each | {"kind": kind}), each)
+                set_cursor(copy, kind, page["pagination"]["next_cursor"] or "end")
 
 
 def apply(copy: sqlite3.Connection, event: Any) -> None:
     """Apply an event. Applying it again does no harm."""
-    kind, id_, data = event["resource"]["kind"], event["resource"]["id"], event["data"]
-    if kind == "team_member":
-        if member := data or event["previous"]:
-            save_member(copy, member, data)
-    elif event["type"].endswith(".erased"):
-        save(copy, kind, id_, None)
-        delete_team(copy, id_)
-    else:
-        save(copy, kind, id_, data)
+    resource = event["resource"]
+    if event["type"].endswith(".erased"):
+        save(copy, "participant", resource["id"], None)
+        delete_team(copy, resource["id"])
+    elif event["type"].endswith((".created", ".updated", ".deleted", ".restored")):
+        save(copy, resource["kind"], key_of(resource), event["data"])
 
 
 def follow(client: httpx.Client, copy: sqlite3.Connection) -> Iterator[int]:
@@ -128,7 +115,8 @@ def follow(client: httpx.Client, copy: sqlite3.Connection) -> Iterator[int]:
         with copy:  # the changes and their cursor together
             for event in page["data"]:
                 apply(copy, event)
-                set_cursor(copy, "events", event["id"])
+            if page["data"]:
+                set_cursor(copy, "events", page["pagination"]["next_cursor"])
         yield len(page["data"])
         if not page["pagination"]["has_more"]:
             time.sleep(POLL_INTERVAL)

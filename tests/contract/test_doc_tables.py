@@ -86,7 +86,7 @@ def test_every_list_filter_is_documented() -> None:
         for row in rows
         if len(row) == 3
     }
-    common = {field.name for field in fields(ListQuery)} | {"sort"}
+    common = {field.name for field in fields(ListQuery)} | {"sort", "include"}
     listed |= {
         (each.path.removeprefix(PREFIX), name): text
         for each in operations()

@@ -86,6 +86,7 @@ BODIES = {
 
 # Lists without links, with the reason.
 NO_LINKS = {
+    "GET /team-members",  # a member's path has two ids
     "GET /error-catalogue",  # entries have no page of their own
     "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries",  # deliveries have none, either
 }

@@ -57,6 +57,7 @@ OTHER_STORES = {
     "personal_data.import_store": "erasures in files and imports, beside the erasures in records",
     "saved_views.settings_store": "the columns and density of lists, beside their views",
     "participants.queries": "the list of participants",
+    "team_members.all_teams_store": "the members of all teams, beside the teams",
     "providers.queries": "the list of providers",
     "invoices.queries": "the lists of invoices",
     "invoices.ignored_warnings_store": "ignored warnings and names beside an invoice, which only the console shows",
@@ -319,7 +320,7 @@ def _plain_types(annotation: Any) -> Iterator[Any]:
 def _is_compatible(postgresql: str, kinds: set[Any]) -> bool:
     """Whether asyncpg returns one of the types for a column. A list of structs is decoded from JSON."""
     if postgresql == "json":
-        return all(kind is Raw or _is_struct_list(kind) for kind in kinds)
+        return all(kind is Raw or _is_struct_list(kind) for kind in kinds - {msgspec.UnsetType})
     return PYTHON_TYPES[postgresql] in kinds
 
 

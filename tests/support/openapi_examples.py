@@ -26,7 +26,7 @@ SOURCES = {
     "ProviderBulkResult": "POST /providers/bulk",
     "ProviderPage": "GET /providers?limit=1",
     "InvoicePage": "GET /invoices?claim_status=rejected&limit=1",
-    "InvoiceWithLines": "GET /invoices/{invoice_id}",
+    "Invoice": "GET /invoices/{invoice_id}",
     "InvoiceStatusResponse": "POST /invoices/status",
     "InvoiceViewSessionPage": "GET /invoice-view-sessions?limit=1",
     "EventPage": "GET /events?type=participant.created&limit=1",

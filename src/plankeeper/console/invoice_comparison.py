@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 from plankeeper.console.formatting import format_date, format_datetime, format_decimal, format_money
 from plankeeper.console.labels import humanize
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.invoices.schemas import Amount, InvoiceWithLines, LineItem
+from plankeeper.http.schemas import unset_to_none
+from plankeeper.invoices.schemas import Amount, Invoice, LineItem
 
 NOTHING = "—"
 CONTENT_COUNT = 5  # values before the lines
@@ -35,7 +36,7 @@ class ComparedValue(NamedTuple):
 class Comparison(NamedTuple):
     """An invoice beside an earlier one."""
 
-    other: InvoiceWithLines
+    other: Invoice
     values: list[ComparedValue]
 
     @property
@@ -43,14 +44,15 @@ class Comparison(NamedTuple):
         return sum(each.differs for each in self.values)
 
 
-def compare_invoices(
-    this: InvoiceWithLines, other: InvoiceWithLines, names: Mapping[UUID, str | None], zone: ZoneInfo
-) -> Comparison:
+def compare_invoices(this: Invoice, other: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) -> Comparison:
     """The comparison of an invoice with an earlier one of the same provider and number."""
     columns = [_values(each, names, zone) for each in (this, other)]
     values = [ComparedValue(label, columns[0][label], columns[1][label], label not in HANDLING) for label in columns[0]]
     lines = zip_longest(
-        *([_line_text(line) for line in each.line_items if not line.is_deleted] for each in (this, other))
+        *(
+            [_line_text(line) for line in unset_to_none(each.line_items) or [] if not line.is_deleted]
+            for each in (this, other)
+        )
     )
     values[CONTENT_COUNT:CONTENT_COUNT] = [
         ComparedValue(f"Line {number}", texts[0] or NOTHING, texts[1] or NOTHING, is_content=True)
@@ -59,7 +61,7 @@ def compare_invoices(
     return Comparison(other, values)
 
 
-def _values(invoice: InvoiceWithLines, names: Mapping[UUID, str | None], zone: ZoneInfo) -> dict[str, str]:
+def _values(invoice: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) -> dict[str, str]:
     participant = invoice.participant_id
     return {
         "Invoice date": format_date(invoice.invoice_date) if invoice.invoice_date else NOTHING,

@@ -10,7 +10,7 @@ from plankeeper.console.warning_texts import describe_fact
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.check_store import InvoiceToCheck
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
-from plankeeper.invoices.schemas import InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice
 from plankeeper.invoices.warnings import (
     WARNINGS,
     Fact,
@@ -42,7 +42,7 @@ class Evidence(NamedTuple):
 
     checked: InvoiceToCheck
     facts: Mapping[str, Sequence[Fact]]
-    earlier: Sequence[InvoiceWithLines]
+    earlier: Sequence[Invoice]
 
     @property
     def wrong_lines(self) -> dict[int, WrongLine]:
@@ -74,14 +74,14 @@ class Evidence(NamedTuple):
         return WarningCard(code, warning.title, sentences or [NO_LONGER_FOUND], ignored)
 
 
-async def find_evidence(request: PageRequest, invoice: InvoiceWithLines, today: date) -> Evidence:
+async def find_evidence(request: PageRequest, invoice: Invoice, today: date) -> Evidence:
     """Check an invoice without storing the result, and read the earlier invoices that it may duplicate."""
     place = (request.db, request.plan_manager_id)
     [checked] = await check_store.get_many(*place, [invoice.id])
     facts = find_facts(checked, today)
-    earlier: list[InvoiceWithLines] = []
+    earlier: list[Invoice] = []
     if "possible_duplicate" in facts:
         ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_DUPLICATES)
-        by_id: dict[UUID, InvoiceWithLines] = {each.id: each for each in await store.get_many(*place, ids)}
+        by_id: dict[UUID, Invoice] = {each.id: each for each in await store.get_many(*place, ids)}
         earlier = [by_id[each] for each in ids if each in by_id]
     return Evidence(checked, facts, earlier)

@@ -35,7 +35,7 @@ def row_factory(row_type: type[T]) -> Callable[[Record], T]:
     """A function that converts a record to `row_type`: a struct, or the value of a single column.
 
     A nested struct takes one column for each member. If its first column is null and the field may be absent, the
-    field is UNSET. Lists of structs and `Raw` are read from JSON text.
+    field is UNSET, and so is a list of structs that is null. Lists of structs and `Raw` are read from JSON text.
     """
     if not issubclass(row_type, Struct):
         return lambda record: record[0]
@@ -86,15 +86,21 @@ def _field_reader(annotation: Any, position: int) -> tuple[int, FieldReader | No
         return end - position, lambda record: build(record[position:end])
     if Raw in map(_strip_annotated, (annotation, *get_args(annotation))):
         return 1, lambda record: None if record[position] is None else Raw(record[position].encode())
-    item_types = get_args(annotation)
-    if item_types and isinstance(item_types[0], type) and issubclass(item_types[0], Struct):
-        decoder = msgspec.json.Decoder(annotation)
-        return 1, lambda record: decoder.decode(record[position])
+    lists = [each for each in (annotation, *get_args(annotation)) if _item_struct(each)]
+    if lists:
+        decoder = msgspec.json.Decoder(lists[0])
+        return 1, lambda record: UNSET if record[position] is None else decoder.decode(record[position])
     return 1, None
 
 
 def _strip_annotated(annotation: Any) -> Any:
     return _strip_annotated(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+
+
+def _item_struct(annotation: Any) -> bool:
+    """Whether a type is a list of structs."""
+    arguments = get_args(annotation)
+    return get_origin(annotation) is list and isinstance(arguments[0], type) and issubclass(arguments[0], Struct)
 
 
 def _nested_struct(annotation: Any) -> type[Struct] | None:

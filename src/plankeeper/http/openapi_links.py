@@ -18,6 +18,8 @@ def build_links(source: Operation, operations: Sequence[Operation]) -> dict[str,
         return {}
     # The id of an item is the parameter that other operations of the resource have.
     own_ids = {name for each in operations if each.tag == source.tag for name in each.path_ids} - set(source.path_ids)
+    if len(own_ids) > 1:  # a single id doesn't identify the item
+        return {}
     expression = "$response.body#/data/0/id" if is_list else "$response.body#/id"
     return {
         operation_id(target): _link(target, source, name, expression)

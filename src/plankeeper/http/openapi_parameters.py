@@ -72,5 +72,8 @@ def _separated_by_commas(array: dict[str, Any]) -> dict[str, Any]:
     """A list in a query as text, because most generators send an array as repeated parameters."""
     items: dict[str, Any] = array["items"]
     is_id = items.get("format") == "uuid"
-    item = UUID_PATTERN if is_id else items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
+    if "enum" in items:
+        item = f"({'|'.join(items['enum'])})"
+    else:
+        item = UUID_PATTERN if is_id else items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
     return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{array['maxItems'] - 1}}}$"}

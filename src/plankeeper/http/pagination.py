@@ -21,7 +21,7 @@ class HasId(Protocol):
 
 R = TypeVar("R", bound=HasId)
 
-_NON_FILTERS = {"limit", "offset", "after", "sort"}
+_NON_FILTERS = {"limit", "offset", "after", "sort", "include"}
 MAX_IDS = 100
 MAX_TOTAL = 10_000  # of a search: counting its matches is slow
 
@@ -58,6 +58,10 @@ _AFTER_DESCRIPTION = (
 )
 
 _SORTED_AFTER_DESCRIPTION = f"{_AFTER_DESCRIPTION} With `sort`, it is the `next_cursor` of the page before."
+_SEALED_AFTER_DESCRIPTION = (
+    "Returns the items after those of a page, whose `next_cursor` it is. `0` starts at the beginning. Not allowed with"
+    " `offset`."
+)
 _SEALED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
 
 
@@ -84,6 +88,7 @@ _SortedNumberCursor = Annotated[
         _SORTED_AFTER_DESCRIPTION,
     ),
 ]
+_OpaqueCursor = Annotated[str, _cursor(f"0|{_SEALED_CURSOR}", "0 or a `next_cursor`", _SEALED_AFTER_DESCRIPTION)]
 _CodeCursor = Annotated[str, _cursor("0|[a-z][a-z_]{0,99}", "0 or an error code")]
 
 
@@ -206,6 +211,13 @@ class NumberedListQuery(SortableQuery, frozen=True):
     @property
     def start(self) -> int:
         return 0 if self.after is UNSET else int(str(self.after))
+
+
+class SealedListQuery(ListQuery, frozen=True):
+    """A list whose rows no single id identifies: its cursor is opaque."""
+
+    after: _OpaqueCursor | UnsetType = UNSET
+    updated_since: UpdatedSince = UNSET
 
 
 class CodeListQuery(ListQuery, frozen=True):

@@ -26,7 +26,7 @@ from plankeeper.import_export.upsert import (
 )
 from plankeeper.invoices import check_store, count_store, store
 from plankeeper.invoices.checks import check, check_new
-from plankeeper.invoices.schemas import InvoiceImport, InvoiceLineImport, InvoiceLineRow, InvoiceRow, InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice, InvoiceImport, InvoiceLineImport, InvoiceLineRow, InvoiceRow
 
 InvoiceImportRow = ImportRow[InvoiceImport]
 
@@ -59,7 +59,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
 
 
-async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, InvoiceWithLines]:
+async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, Invoice]:
     """The invoices by id, in order of id."""
     return {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(ids))}
 
@@ -80,7 +80,7 @@ async def _save(
     ctx: WriteContext,
     rows: Sequence[InvoiceImportRow],
     records: Sequence[InvoiceRow],
-    before: Mapping[UUID, InvoiceWithLines],
+    before: Mapping[UUID, Invoice],
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
     replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
@@ -98,9 +98,11 @@ async def _save(
 
 
 def _build_lines(
-    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, InvoiceWithLines]
+    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
 ) -> list[InvoiceLineRow]:
-    created_at_by_id = {item.id: item.created_at for invoice in before.values() for item in invoice.line_items}
+    created_at_by_id = {
+        item.id: item.created_at for invoice in before.values() for item in unset_to_none(invoice.line_items) or []
+    }
     return [
         _build_line(item, position, record, created_at_by_id)
         for row, record in replaced

@@ -8,7 +8,7 @@ from plankeeper.http.context import WriteContext, or_404
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.checks import check
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
-from plankeeper.invoices.schemas import InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice
 
 
 async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) -> bool:
@@ -34,13 +34,13 @@ async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
     return True
 
 
-async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> InvoiceWithLines:
+async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> Invoice:
     """The invoice, locked until the transaction ends; raises NotFound."""
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
     return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
 
 
-async def _save_ignored_codes(ctx: WriteContext, before: InvoiceWithLines, codes: list[str]) -> None:
+async def _save_ignored_codes(ctx: WriteContext, before: Invoice, codes: list[str]) -> None:
     """Store the ignored codes and check the invoice again, because they determine its errors."""
     await ignored_warnings_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])

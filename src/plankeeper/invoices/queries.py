@@ -3,6 +3,8 @@
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec import UNSET
+
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
@@ -12,7 +14,7 @@ from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoices.count_store import sum_counts
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
-from plankeeper.invoices.store import FULL_COLUMNS, get_many_without_lines
+from plankeeper.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines
 from plankeeper.search.conditions import INVOICE_TEXT
 
 IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
@@ -111,7 +113,7 @@ LIST = FilteredList(
 )
 SUMMED_FIELDS = {"claim_status", "approval_status"}
 PLAIN_PAGE = f"""
-    select {FULL_COLUMNS}
+    select {WITHOUT_LINES}
     from invoices
     where plan_manager_id = $1 and id > $2
     order by id
@@ -120,6 +122,8 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    if query.include is not UNSET:
+        return await fetch_page(db, plan_manager_id, query, LIST, get_many)
     if query.is_plain:
         rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)

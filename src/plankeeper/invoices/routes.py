@@ -15,7 +15,6 @@ from plankeeper.invoices.schemas import (
     InvoiceStatusData,
     InvoiceStatusRequest,
     InvoiceStatusResponse,
-    InvoiceWithLines,
 )
 
 router = Router("invoices")
@@ -23,7 +22,7 @@ router = Router("invoices")
 
 @router.get("/invoices", scope=READ, extension=True, discloses="invoice")
 async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
-    """List invoices without their lines. Deleted invoices are included, and marked with `is_deleted`."""
+    """List invoices. Deleted invoices are included, and marked with `is_deleted`."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -46,6 +45,6 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
 
 
 @router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, discloses="invoice")
-async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
+async def get(ctx: ReadContext, invoice_id: UUID) -> Invoice:
     """Get an invoice. It contains its lines."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

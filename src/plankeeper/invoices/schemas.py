@@ -117,12 +117,6 @@ class InvoiceValues(Struct):
     is_duplicate: Annotated[bool, Meta(description="Whether `possible_duplicate` is among the warnings.")]
 
 
-class Invoice(InvoiceValues):
-    """An invoice."""
-
-    updated_at: UpdatedAt
-
-
 class LineItem(Struct):
     """One line of an invoice."""
 
@@ -141,10 +135,14 @@ class LineItem(Struct):
     created_at: CreatedAt
 
 
-class InvoiceWithLines(Invoice):
-    """An invoice with its lines."""
+class Invoice(InvoiceValues):
+    """An invoice."""
 
-    line_items: Annotated[list[LineItem], Meta(description="All lines of the invoice, in its order.")]
+    updated_at: UpdatedAt
+    line_items: Annotated[
+        list[LineItem] | UnsetType,
+        Meta(description="All lines of the invoice, in its order. In a list only with `include=line_items`."),
+    ]
 
 
 class InvoiceRecord(InvoiceValues):
@@ -186,6 +184,11 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: Annotated[InvoiceSort | UnsetType, EXTENSION, SORT] = UNSET
+    include: Annotated[
+        Annotated[list[Literal["line_items"]], Meta(max_length=10)] | UnsetType,
+        EXTENSION,
+        Meta(description="`line_items`: each invoice comes with its lines."),
+    ] = UNSET
     participant_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this participant.")] = UNSET
     provider_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this provider.")] = UNSET
     claim_status: Annotated[ClaimStatus | UnsetType, Meta(description="Returns items with this claim status.")] = UNSET

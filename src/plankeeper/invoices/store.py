@@ -7,7 +7,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, records_of
-from plankeeper.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow, InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
 SOURCE_COLUMNS: LiteralString = """
@@ -21,13 +21,14 @@ LINE_COLUMNS: LiteralString = """
     claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
 """
 
-# The columns of InvoiceRecord, Invoice and InvoiceWithLines, from `invoices` without an alias.
+# The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
 RECORD_COLUMNS: LiteralString = f"""
     id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
     error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
     {FLAG_COLUMNS}, is_duplicate
 """
 FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
+WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items"
 LINE_ITEMS: LiteralString = """
     coalesce((
         select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
@@ -42,7 +43,7 @@ LINE_ITEMS: LiteralString = """
 """
 
 
-async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLines | None:
+async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Invoice | None:
     return await db.load(get_many, plan_manager_id, invoice_id)
 
 
@@ -51,13 +52,13 @@ GET_MANY = f"""
 """
 
 
-async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceWithLines]:
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     """The invoices with these ids and their lines, in order of id; unknown ids are ignored."""
-    return await db.rows(InvoiceWithLines, GET_MANY, plan_manager_id, invoice_ids)
+    return await db.rows(Invoice, GET_MANY, plan_manager_id, invoice_ids)
 
 
 GET_MANY_WITHOUT_LINES = f"""
-    select {FULL_COLUMNS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
+    select {WITHOUT_LINES} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
 """
 
 
@@ -74,7 +75,7 @@ async def exists(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> bool:
 
 
 FIND_BY_PROVIDER_AND_NUMBER = f"""
-    select {FULL_COLUMNS}
+    select {WITHOUT_LINES}
     from invoices
     where plan_manager_id = $1 and invoice_number = $3 and pm_provider_id in (
         select id from providers where plan_manager_id = $1 and lower(email) = lower($2)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.invoices.schemas import ClaimStatus, Invoice
-from plankeeper.invoices.store import FULL_COLUMNS
+from plankeeper.invoices.store import WITHOUT_LINES
 
 OF_PARTICIPANT: LiteralString = "from invoices where plan_manager_id = $1 and participant_id = $2"
 OF_PROVIDER: LiteralString = "from invoices where plan_manager_id = $1 and pm_provider_id = $2"
@@ -118,8 +118,8 @@ async def top_providers(
 NEWEST_FIRST: LiteralString = "order by created_at desc, id desc limit $3"
 # The same invoices as the header counts: not the deleted ones.
 WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, created_at desc, id desc limit $3"
-LATEST_FOR_PARTICIPANT = f"select {FULL_COLUMNS} {OF_PARTICIPANT} {WARNINGS_FIRST}"
-LATEST_FOR_PROVIDER = f"select {FULL_COLUMNS} {OF_PROVIDER} {NEWEST_FIRST}"
+LATEST_FOR_PARTICIPANT = f"select {WITHOUT_LINES} {OF_PARTICIPANT} {WARNINGS_FIRST}"
+LATEST_FOR_PROVIDER = f"select {WITHOUT_LINES} {OF_PROVIDER} {NEWEST_FIRST}"
 
 
 async def latest_for_participant(

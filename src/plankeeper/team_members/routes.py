@@ -1,18 +1,40 @@
 """Team members: list, create, get, update, delete."""
 
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, or_404
+from plankeeper.http.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.http.errors import NotFound
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants.store import exists
-from plankeeper.team_members import service, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberListQuery, TeamMemberUpdate
+from plankeeper.team_members import all_teams_store, service, store
+from plankeeper.team_members.schemas import (
+    AllTeamMembersQuery,
+    TeamMember,
+    TeamMemberCreate,
+    TeamMemberListQuery,
+    TeamMemberUpdate,
+)
 
 router = Router("team_members", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
+
+
+def _list_participants(page: Page[TeamMember]) -> Mapping[AccessedKind, Sequence[UUID]]:
+    return {"participant": list(dict.fromkeys(each.participant_id for each in page.data))}
+
+
+@router.get("/team-members", scope=READ, extension=True, discloses=_list_participants)
+async def list_all(ctx: ReadContext, query: AllTeamMembersQuery) -> Page[TeamMember]:
+    """List the team members of all participants. They are in order of `participant_id` and `id`.
+
+    A person on several teams occurs several times, with the same `id`.
+    """
+    rows = await all_teams_store.list_page(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.uses_cursor else await all_teams_store.count(ctx.db, ctx.plan_manager_id, query)
+    return build_page(query, rows, total)
 
 
 @router.get("/participants/{participant_id}/team-members", scope=READ, discloses="participant")

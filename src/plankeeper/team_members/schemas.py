@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery, SealedListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     STATE,
@@ -16,6 +16,7 @@ from plankeeper.http.schemas import (
     StateText,
     Text20,
     Text50,
+    Text254,
     Text255,
     Text500,
     UpdatedAt,
@@ -187,6 +188,19 @@ class TeamMemberImport(TeamMemberCreate):
     id: NewId | UnsetType = UNSET
     user_id: NewId | UnsetType = UNSET
     pm_profile_id: NewId | None | UnsetType = UNSET
+
+
+class AllTeamMembersQuery(SealedListQuery, frozen=True):
+    """Filters of the list of all teams, combined with AND."""
+
+    participant_id: Annotated[
+        Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items of these participants: up to 100 ids, separated by commas."),
+    ] = UNSET
+    email: Annotated[
+        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+    ] = UNSET
 
 
 class TeamMemberListQuery(ResourceListQuery, frozen=True):

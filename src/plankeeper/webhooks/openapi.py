@@ -8,7 +8,7 @@ from plankeeper.http.openapi_schemas import Schema, reference
 
 # The schemas of the resources in full messages. Other messages contain an object without a schema.
 _OBJECTS = {
-    "invoice": "InvoiceWithLines",
+    "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",
     "note_type": "NoteType",
     "participant": "Participant",

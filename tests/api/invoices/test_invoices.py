@@ -355,3 +355,19 @@ def test_invoices_cannot_be_written_over_http(api: Client, import_invoice: Put) 
         response = api.request(method, path)
         assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert api.get(one).json() == before
+
+
+def test_a_list_includes_lines_on_request(api: Client, import_invoice: Put) -> None:
+    for number in ("A", "B", "C"):
+        import_invoice(invoice_number=number)
+    plain = api.get("/invoices").json()["data"]
+    assert plain
+    assert not [each for each in plain if "line_items" in each]
+    for filters in ({}, {"sort": "-total"}, {"claim_status": plain[0]["claim_status"]}, {"limit": 1}):
+        page = api.get("/invoices", include="line_items", **filters).json()["data"]
+        assert page == [api.get(f"/invoices/{each['id']}").json() for each in page]
+        assert [each["id"] for each in page] == [each["id"] for each in api.get("/invoices", **filters).json()["data"]]
+    rejected = api.get("/invoices", include="notes")
+    assert rejected.json()["errors"][0] | {"message": ""} == {
+        "field": "include[0]", "code": "not_allowed", "in": "query", "allowed": ["line_items"], "message": "",
+    }  # fmt: skip

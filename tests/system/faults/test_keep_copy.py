@@ -42,20 +42,29 @@ class Service:
         self.client = Client(self.process.url, self.credentials.key, self.credentials.plan_manager_id)
 
     def import_participants(self, ids: list[str], name: str) -> None:
-        file = self._folder / "participants.jsonl"
-        file.write_text("".join(json.dumps({"id": each, "last_name": name}) + "\n" for each in ids))
+        self._import("participants", [{"id": each, "last_name": name} for each in ids])
+
+    def import_invoices(self, ids: list[str], description: str) -> None:
+        line = {"description": description, "quantity": 1, "unit_price": 10.25, "total_price": 10.25}
+        self._import("invoices", [{"id": each, "total": 10.25, "line_items": [line]} for each in ids])
+
+    def _import(self, kind: str, rows: list[dict[str, Any]]) -> None:
+        file = self._folder / f"{kind}.jsonl"
+        file.write_text("".join(json.dumps(each) + "\n" for each in rows))
         done = run_program(
-            "import", "participants", str(file), "--plan-manager", str(self.credentials.plan_manager_id),
+            "import", kind, str(file), "--plan-manager", str(self.credentials.plan_manager_id),
             PLANKEEPER_DATABASE_URL=self.dsn,
         )  # fmt: skip
         assert done.returncode == 0, done
 
     def resources(self, path: str, **query: Any) -> dict[str, Any]:
+        """The items of a list by their ids; team members by the participant's id, too."""
         found: dict[str, Any] = {}
         after = "0"
         while after:
             page = self.client.get(path, after=after, limit=1000, **query).json()
-            found |= {each["id"]: each for each in page["data"]}
+            for each in page["data"]:
+                found[f"{each['participant_id']}/{each['id']}" if path == "/team-members" else each["id"]] = each
             after = page["pagination"]["next_cursor"]
         return found
 
@@ -157,7 +166,7 @@ class Script:
 
     def copy(self) -> dict[str, dict[str, Any]]:
         with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as copy:
-            found: dict[str, dict[str, Any]] = {"participant": {}, "team_member": {}, "provider": {}}
+            found: dict[str, dict[str, Any]] = {"participant": {}, "team_member": {}, "provider": {}, "invoice": {}}
             for kind, id_, data in copy.execute("select kind, id, data from resources"):
                 found[kind][id_] = json.loads(data)
             return found
@@ -233,7 +242,9 @@ def random_writes(service: Service) -> Iterator[None]:
 def test_the_documented_script_survives_kills(service: Service, folder: Path) -> None:
     chance = random.Random(3)
     imported = [str(uuid7()) for _ in range(5000)]
+    invoices = [str(uuid7()) for _ in range(300)]
     service.import_participants(imported[:2000], "Before")
+    service.import_invoices(invoices[:100], "Before")
     script = Script(service, folder / "copy.sqlite")
     with random_writes(service):
         for number in range(KILLS):
@@ -241,19 +252,16 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
             script.kill()
             if number == 1:
                 service.import_participants(imported, "Again")
+                service.import_invoices(invoices, "Again")
             script.start()
-    providers = service.resources("/providers")
-    participants = service.resources("/participants")
     expected = {
-        "participant": participants,
-        "team_member": {
-            f"{participant_id}/{id_}": member
-            for participant_id in participants
-            if participant_id not in imported
-            for id_, member in service.resources(f"/participants/{participant_id}/team-members").items()
-        },
-        "provider": providers,
+        "participant": service.resources("/participants"),
+        "team_member": service.resources("/team-members"),
+        "provider": service.resources("/providers"),
+        "invoice": service.resources("/invoices", include="line_items"),
     }
+    assert len(expected["invoice"]) == len(invoices)
+    assert {each["line_items"][0]["description"] for each in expected["invoice"].values()} == {"Again"}
     assert len(expected["participant"]) > len(imported)
     ids = [each["id"] for each in expected["team_member"].values()]
     assert len(ids) > len(set(ids))  # somebody is on several teams

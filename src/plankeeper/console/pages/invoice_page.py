@@ -14,7 +14,7 @@ from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.http.context import or_404
 from plankeeper.invoices import ignored_warnings_store, store
-from plankeeper.invoices.schemas import InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice
 from plankeeper.providers import store as provider_store
 
 pages = Pages()
@@ -52,7 +52,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     return HtmlPage("invoice.html", context)
 
 
-def plan_strip(invoice: InvoiceWithLines, evidence: Evidence) -> dict[str, float] | None:
+def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
     """Where the plan and the invoice's date lie on the strip; null without a date or without a complete plan."""
     start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
     if start is None or end is None or day is None or end < start:

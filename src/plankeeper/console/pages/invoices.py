@@ -12,7 +12,7 @@ from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, 
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.invoices import ignored_warnings, store
-from plankeeper.invoices.schemas import InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice
 from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
 
 pages = Pages()
@@ -76,7 +76,7 @@ def invoice_url(invoice_id: UUID, place: ListPlace | None) -> str:
     return f"{INVOICES_URL}/{invoice_id}{place.suffix if place else ''}"
 
 
-async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
+async def get_or_404(request: PageRequest, invoice_id: UUID) -> Invoice:
     return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))
 
 
