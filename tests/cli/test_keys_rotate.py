@@ -94,6 +94,20 @@ def test_by_default_the_overlap_is_a_day_and_the_new_key_does_not_expire(
     assert after["expires_at"] is None
 
 
+def test_by_default_the_new_key_expires_when_the_old_one_would_have(
+    settings: dict[str, str], plan_manager: str
+) -> None:
+    done = run_plankeeper(
+        "keys", "create", "--name", "limited", "--plan-manager", plan_manager, "--expires-in", "90d", **settings
+    )
+    assert done.returncode == 0, done
+    statement = "select id, expires_at from api_keys where name = 'limited' order by id"
+    [old] = query(settings["PLANKEEPER_DATABASE_URL"], statement)
+    assert run_plankeeper("keys", "rotate", str(old["id"]), **settings).returncode == 0
+    [replaced, new] = query(settings["PLANKEEPER_DATABASE_URL"], statement)
+    assert new["expires_at"] == old["expires_at"] > replaced["expires_at"]
+
+
 def test_an_inactive_key_cannot_be_rotated(settings: dict[str, str], plan_manager: str) -> None:
     _, revoked = create_key(settings, plan_manager, "revoked")
     assert run_plankeeper("keys", "revoke", revoked, **settings).returncode == 0

@@ -58,10 +58,11 @@ async def create(
     return secret
 
 
-async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetime: timedelta | None) -> str:
+async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, new_expiry: datetime | None) -> str:
     """Replace a key by a new one with the same access and return its secret. The old key expires after the overlap.
 
-    `old_key` is active, and its row is locked. Idempotency keys used with the old key stay valid with the new one.
+    `new_expiry` is that of the new key, or null if it never expires. `old_key` is active, and its row is locked.
+    Idempotency keys used with the old key stay valid with the new one.
     """
     now = datetime.now(UTC)
     secret = await _insert(
@@ -72,7 +73,7 @@ async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetim
             created_by=ctx.actor.name or ctx.actor.kind,
             created_by_account_id=ctx.actor.account_id,
             created_at=now,
-            expires_at=now + lifetime if lifetime else None,
+            expires_at=new_expiry,
             last_used_at=None,
         ),
     )

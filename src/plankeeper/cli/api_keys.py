@@ -1,6 +1,6 @@
 """`plankeeper keys`: API keys."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import click
@@ -94,7 +94,11 @@ def list_() -> None:
     show_default=True,
     help="How long the old key remains valid.",
 )
-@click.option("--expires-in", type=DURATION, help="The lifetime of the new key; by default, it never expires.")
+@click.option(
+    "--expires-in",
+    type=DURATION,
+    help="The lifetime of the new key; by default, it expires when the old key would have.",
+)
 def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> None:
     """Create a key with the same rights as an existing key, and print it. The old key expires after the overlap."""
 
@@ -103,7 +107,8 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
             old_key = await store.select_for_update(tx, key_id)
             if old_key is None or service.key_state(old_key) != "active":
                 return None
-            return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expires_in)
+            expiry = datetime.now(UTC) + expires_in if expires_in else old_key.expires_at
+            return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expiry)
 
     secret = with_database(work)
     if secret is None:

@@ -43,7 +43,8 @@ class KeyHelper:
         async with self._server.db.transaction() as tx:
             old = await store.select_for_update(tx, key_id)
             assert old
-            return await service.rotate(WriteContext(tx, key_id, self._server.settings, ACTOR), old, overlap, lasts)
+            expiry = datetime.now(UTC) + lasts if lasts else None
+            return await service.rotate(WriteContext(tx, key_id, self._server.settings, ACTOR), old, overlap, expiry)
 
     def revoke(self, key: str) -> None:
         async def work() -> None:

@@ -1,7 +1,7 @@
 """Settings, API keys: list, create, rotate, revoke, remove a plan manager."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from plankeeper.accounts import members as member_service
@@ -76,7 +76,9 @@ async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
             "lasts": lifetime_error(request, key.plan_managers),
         }
     )
-    secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
+    new_lifetime = parse_duration(lifetime)
+    new_expiry = datetime.now(UTC) + new_lifetime if new_lifetime else None
+    secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), new_expiry)
     return created_page(request, key.name, secret, request.plan_manager_id)
 
 
