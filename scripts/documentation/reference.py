@@ -39,13 +39,14 @@ def _operation(document: dict[str, Any], method: str, path: str, operation: dict
     ]
     if operation["parameters"]:
         rows = [
-            (f"`{each['name']}`", each["in"], _type(each.get("schema", {})), _yes(each), each.get("description", ""))
+            (f"`{each['name']}`", each["in"], _limited(each.get("schema", {})), _yes(each), each.get("description", ""))
             for each in operation["parameters"]
         ]
         parts.append(_table(("Parameter", "In", "Type", "Required", "Meaning"), rows))
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body:
-        parts.append(f"Request body: {_type(body['schema'])}")
+        example = json.dumps(body["example"], indent=2, ensure_ascii=False)
+        parts.append(f"Request body: {_type(body['schema'])}, for example\n\n```json\n{example}\n```")
     responses = operation.get("responses", {}).items()
     parts.append(_table(("Status", "Body", "Meaning"), [_response(document, *each) for each in responses]))
     return _lines(*parts)
@@ -64,10 +65,10 @@ def _schema(name: str, schema: dict[str, Any]) -> str:
         return _lines(heading, f"Type: {_type(schema)}")
     required = schema.get("required", [])
     rows = [
-        (f"`{member}`", _type(each), "yes" if member in required else "no", each.get("description", ""))
+        (f"`{member}`", _limited(each), "yes" if member in required else "no", each.get("description", ""))
         for member, each in members.items()
     ]
-    return _lines(heading, _table(("Member", "Type", "Required", "Meaning"), rows))
+    return _lines(heading, _table(("Field", "Type", "Required", "Meaning"), rows))
 
 
 def _yes(parameter: dict[str, Any]) -> str:
@@ -77,6 +78,20 @@ def _yes(parameter: dict[str, Any]) -> str:
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def _limited(schema: dict[str, Any]) -> str:
+    """A type with its limits and its default: `integer, 1 to 1000, default 20`."""
+    choices = [schema, *schema.get("anyOf", [])]
+    limits = {name: each[name] for each in choices for name in ("minimum", "maximum", "maxLength") if name in each}
+    parts = [_type(schema)]
+    if "minimum" in limits and "maximum" in limits:
+        parts.append(f"{limits['minimum']:,} to {limits['maximum']:,}")
+    if "maxLength" in limits:
+        parts.append(f"at most {limits['maxLength']:,} characters")
+    if "default" in schema:
+        parts.append(f"default {_literal(schema['default'])}")
+    return ", ".join(parts)
 
 
 def _type(schema: dict[str, Any]) -> str:

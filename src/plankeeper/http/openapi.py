@@ -103,7 +103,8 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     if operation.required_scopes:
         entry["x-required-scopes"] = list(operation.required_scopes)
     sentences = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
-    entry["description"] = "\n\n".join(part for part in (sentences, describe_errors(operation)) if part)
+    parts = (sentences, _describe_scopes(operation), describe_errors(operation))
+    entry["description"] = "\n\n".join(part for part in parts if part)
     entry["x-error-codes"] = error_codes(operation)
     if operation.body:
         entry["requestBody"] = {
@@ -118,6 +119,11 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
+
+
+def _describe_scopes(operation: Operation) -> str:
+    names = " and ".join(f"`{each}`" for each in operation.required_scopes)
+    return f"Requires the scope{'s' if ' and ' in names else ''} {names}." if names else "Any key can send it."
 
 
 def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
