@@ -142,7 +142,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             KEY_FIELDS: "providers_by_search",
             EMAIL_FIELDS: "providers_by_email",
             ("id",): PRIMARY_KEY,
-            ("abn",): "providers_by_abn",
+            ("abn",): "providers_by_abn_digits",
             ("email",): "providers_by_email",
             ("updated_since",): "providers_by_moment",
             ("state",): "providers_by_state",

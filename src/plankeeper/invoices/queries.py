@@ -4,6 +4,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
@@ -122,12 +123,20 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    query, filters = _split_deleted(query)
     if query.include is not UNSET:
-        return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-    if query.is_plain:
+        return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)
+    if query.is_plain and not filters:
         rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
+
+
+def _split_deleted(query: InvoiceListQuery) -> tuple[InvoiceListQuery, dict[str, object]]:
+    """`is_deleted=false` as the filter that has a condition of its own: nearly all invoices match it."""
+    if query.is_deleted is not False:
+        return query, {}
+    return replace(query, is_deleted=UNSET), {"not_deleted": True}
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
@@ -138,7 +147,8 @@ async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: In
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     """The number of matching invoices. Totals by statuses are stored; others are counted on an index."""
-    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, {})):
+    query, filters = _split_deleted(query)
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters)):
         statuses = unset_to_none(query.claim_status), unset_to_none(query.approval_status)
         return await sum_counts(db, plan_manager_id, *statuses)
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, query, **filters)

@@ -195,6 +195,11 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
     approval_status: Annotated[
         ApprovalStatus | UnsetType, Meta(description="Returns items with this approval status.")
     ] = UNSET
+    is_deleted: Annotated[
+        bool | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items that have been deleted (`true`) or not (`false`)."),
+    ] = UNSET
     invoice_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = UNSET
     invoice_date_from: Annotated[date | UnsetType, Meta(description="Returns items dated this day or later.")] = UNSET
     invoice_date_to: Annotated[date | UnsetType, Meta(description="Returns items dated this day or earlier.")] = UNSET

@@ -18,7 +18,12 @@ LIST = FilteredList(
     (
         *PROVIDER_FILTERS,
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("abn",), "abn = {}", is_narrow=True),
+        # An ABN is the same with and without spaces; other texts are compared as they are.
+        Filter(
+            ("abn",),
+            "replace(abn, ' ', '') = replace({0}, ' ', '') and (abn = {0} or replace(abn, ' ', '') ~ '^[0-9]{{11}}$')",
+            is_narrow=True,
+        ),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
         Filter(("state",), "state = {}"),

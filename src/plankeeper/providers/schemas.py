@@ -112,7 +112,11 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
             " ignoring accents, case and punctuation."
         ),
     ] = UNSET
-    abn: Annotated[Text255 | UnsetType, EXTENSION, Meta(description="Returns items with exactly this ABN.")] = UNSET
+    abn: Annotated[
+        Text255 | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items with this ABN; 11 digits match with and without spaces."),
+    ] = UNSET
     email: Annotated[
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET

@@ -258,7 +258,7 @@ def test_an_invalid_filter_is_reported(api: Client) -> None:
         assert [(each["field"], each["message"]) for each in response.json()["errors"]] == [
             (name, "must be a UUID with hyphens")
         ]
-    for name in ("pm_provider_id", "is_deleted", "errors"):
+    for name in ("pm_provider_id", "errors"):
         response = api.get("/invoices", **{name: "true"})
         assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [name])
 
@@ -371,3 +371,17 @@ def test_a_list_includes_lines_on_request(api: Client, import_invoice: Put) -> N
     assert rejected.json()["errors"][0] | {"message": ""} == {
         "field": "include[0]", "code": "not_allowed", "in": "query", "allowed": ["line_items"], "message": "",
     }  # fmt: skip
+
+
+def test_deleted_invoices_can_be_left_out(api: Client, import_invoice: Put) -> None:
+    deleted = import_invoice(is_deleted=True, invoice_number="A")
+    kept = [import_invoice(invoice_number="B", claim_status="paid"), import_invoice(invoice_number="C")]
+    assert list_ids(api, is_deleted="false") == kept
+    assert list_ids(api, is_deleted="true") == [deleted]
+    assert list_ids(api, is_deleted="false", claim_status="paid") == kept[:1]
+    assert list_ids(api, is_deleted="false", sort="-id") == kept[::-1]
+    assert list_ids(api, is_deleted="false", include="line_items") == kept
+    page = api.get("/invoices", is_deleted="false", limit=1, after="0").json()
+    assert page["pagination"]["next_cursor"] == kept[0]
+    assert [api.get("/invoices", is_deleted=each).json()["pagination"]["total"] for each in ("true", "false")] == [1, 2]
+    assert api.get("/invoices", is_deleted="no").status_code == 400
