@@ -6,6 +6,7 @@ The cases are made from the table of routes. An id for which there is no case fa
 import json
 import re
 from collections.abc import Callable, Iterable
+from itertools import product
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 from uuid import UUID
@@ -45,6 +46,16 @@ NO_IDS = {
     ("PUT /participants/{participant_id}", "service_region_id"): "a kind of region, the same for all",
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
+    **{
+        (f"{method} {path}", "external_id"): "each plan manager's own: tests/api/http/test_matching.py tries others'"
+        for method, path in (
+            *product(("GET", "POST"), ("/participants", "/participants/{participant_id}/team-members", "/providers")),
+            ("GET", "/team-members"),
+            ("PUT", "/participants/{participant_id}"),
+            ("PUT", "/participants/{participant_id}/team-members/{team_member_id}"),
+            ("PUT", "/providers/{provider_id}"),
+        )
+    },
 }
 # Requests about several resources: tests/api/http/test_bulk.py sends other plan managers' ids in their items.
 BULK = ("POST /participants/bulk", "POST /providers/bulk")

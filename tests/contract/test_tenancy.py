@@ -144,6 +144,11 @@ def test_every_id_filter_is_tested() -> None:
     assert takes_ids == {
         ("GET /participants", "account_manager"),
         ("GET /team-members", "participant_id"),
+        # tests/api/http/test_matching.py tries the external ids of another plan manager
+        ("GET /participants", "external_id"),
+        ("GET /participants/{participant_id}/team-members", "external_id"),
+        ("GET /team-members", "external_id"),
+        ("GET /providers", "external_id"),
         ("GET /invoices", "participant_id"),
         ("GET /invoices", "provider_id"),
         ("GET /invoice-view-sessions", "invoice_id"),

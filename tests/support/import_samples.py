@@ -90,18 +90,19 @@ PARTICIPANT: Row = {
     "date_ceased": "2026-01-31", "reason_for_leaving": "moved", "exit_reason_category_id": REASON,
     "exit_reason_subcategory_id": SUBREASON, "account_manager_id": MANAGER, "is_pace_plan": True,
     "plan_start_date": "2025-02-01", "plan_end_date": "2026-01-31", "postal_statement": True,
-    "participant_receives_statements": True,
+    "participant_receives_statements": True, "external_id": "crm-17",
 }  # fmt: skip
 FULL_PROVIDER: Row = {
     "id": PROVIDER, "entity_name": "Physio", "abn": "53004085616", "email": "p@example.com", "active": False,
     "primary_phone_number": "02 5550 0000", "address": "2 B St", "city": "Perth", "state": "WA", "postcode": "6000",
-    "ndis_provider_number": "4050000000", "created_at": CREATED_AT,
+    "ndis_provider_number": "4050000000", "external_id": "crm-17", "created_at": CREATED_AT,
 }  # fmt: skip
 MEMBER: Row = {
     "participant_id": PERSON, "id": USER, "user_id": USER, "pm_profile_id": None, "first_name": "Lee",
     "last_name": "Ng", "email": "Lee@example.com", "role": "Support coordinator", "phone_number": "1", "note": "a\r\nb",
     "secondary_email": "not an address", "secondary_phone_number": "2", "address_line_1": "3 C St", "city": "Hobart",
     "state": "TAS", "postcode": "7000", "contact_priority": 2, "permissions": ["view_budget", "view_documents"],
+    "external_id": "crm-18",
 }  # fmt: skip
 ITEM: Row = {
     "id": LINE, "description": 'Hour, "one"', "service_item_number": "15_056_0128_1_3", "quantity": 1.5,

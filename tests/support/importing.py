@@ -25,14 +25,16 @@ async def import_records(
     return await import_bytes(server, plan_manager_id, resource, text.encode())
 
 
-async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: str, content: bytes) -> ImportReport:
+async def import_bytes(
+    server: RunningServer, plan_manager_id: UUID, resource: str, content: bytes, match: str | None = None
+) -> ImportReport:
     """The report of an import; with bad lines nothing was written."""
     report = ImportReport()
     try:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM, import_id=uuid7())
             report = await import_file(
-                ctx, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
+                ctx, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None, match=match
             )
             if report.rejected_lines:
                 raise _RollbackError

@@ -41,8 +41,17 @@ class _RolledBackError(Exception):
 @click.argument("file", type=click.File("rb"))
 @_plan_manager_option
 @click.option("--notify", is_flag=True, help="Send the changes to webhook endpoints; by default, they aren't sent.")
-def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) -> None:
+@click.option(
+    "--match",
+    type=click.Choice(["external_id", "participant_number", "abn"]),
+    help="Update the record that has a line's value of this field; create one if none has it.",
+)
+def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool, match: str | None) -> None:
     """Import a CSV or JSON Lines FILE (`-` reads standard input). If any line is invalid, nothing is written."""
+    fields = RESOURCES[resource].match_fields
+    if match and match not in fields:
+        known = f"use one of {', '.join(fields)}" if fields else "its lines can only be matched by id"
+        raise click.BadParameter(f"{resource} can't be matched by {match}: {known}.", param_hint="--match")
     report = ImportReport()
 
     async def work(db: Database, settings: Settings) -> None:
@@ -51,7 +60,9 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) 
             async with db.transaction() as tx:
                 ctx = await system_context(tx, settings, plan_manager_id, "import")
                 ctx = replace(ctx, notify=notify, import_id=uuid7())
-                report = await import_file(ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress)
+                report = await import_file(
+                    ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress, match=match
+                )
                 if report.rejected_lines:
                     raise _RolledBackError
 

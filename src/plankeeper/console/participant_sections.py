@@ -70,6 +70,7 @@ def _person(participant: Participant) -> list[Field]:
         ("date_of_birth", "date", participant.date_of_birth),
         ("gender", "text", participant.gender),
         ("pronouns", "text", participant.pronouns),
+        *([("external_id", "text", participant.external_id)] if participant.external_id else []),
     ]
 
 

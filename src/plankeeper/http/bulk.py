@@ -1,7 +1,7 @@
 """Requests that create or update many resources at once, all of them or none."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
@@ -9,7 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import fields, replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.client import Executor
 from plankeeper.http.errors import FieldError
+from plankeeper.http.record_matches import MatchError, MatchField, RecordMatcher
 from plankeeper.http.schemas import FieldErrorCode, UuidText
 
 T = TypeVar("T")
@@ -22,6 +24,10 @@ ITEMS = Meta(
     min_length=1,
     max_length=MAX_ITEMS,
     description=f"1 to {MAX_ITEMS} resources, each to create or, with `id`, to update.",
+)
+MATCH = Meta(
+    description="The field by which an item without an `id` finds the resource to update. If there is none, the item"
+    " creates one. A number is the same with and without spaces."
 )
 ItemId = Annotated[
     UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")
@@ -62,6 +68,49 @@ def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -
             elif id_ in seen:
                 yield item_error(index, "id", "occurs in an earlier item", "duplicate")
             seen.add(id_)
+
+
+async def find_matches(
+    db: Executor,
+    plan_manager_id: UUID,
+    items: Sequence[S],
+    fields: Mapping[str, MatchField],
+    match: str | UnsetType,
+    resource: str,
+) -> tuple[Sequence[S], list[FieldError]]:
+    """The items with the ids of the resources that they match, and the errors of those that can't be saved."""
+    matched, errors = list(items), list[FieldError]()
+    if isinstance(match, str):
+        unknown = [index for index, each in enumerate(items) if cast("BulkItem", each).id is UNSET]
+        values = [getattr(items[index], match) for index in unknown]
+        results = await RecordMatcher(fields[match], "item").match(db, plan_manager_id, values)
+        for index, result in zip(unknown, results, strict=True):
+            if isinstance(result, MatchError):
+                errors.append(item_error(index, match, *result))
+            elif result:
+                matched[index] = replace(items[index], id=str(result))
+    rejected = {each.field for each in errors}
+    taken = await _find_taken(db, plan_manager_id, matched, fields["external_id"], resource)
+    return matched, [*errors, *(each for each in taken if each.field not in rejected)]
+
+
+async def _find_taken(
+    db: Executor, plan_manager_id: UUID, items: Sequence[Any], external_id: MatchField, resource: str
+) -> list[FieldError]:
+    """The errors of external ids that another resource or an earlier item has."""
+    sent = {index: str(each.external_id) for index, each in enumerate(items) if each.external_id}
+    if not sent:
+        return []
+    holders = {each.value: each.id for each in await external_id.list_holders(db, plan_manager_id, [*sent.values()])}
+    errors, seen = list[FieldError](), set[str]()
+    for index, value in sent.items():
+        own_id = items[index].id
+        if value in holders and (own_id is UNSET or UUID(own_id) != holders[value]):
+            errors.append(item_error(index, "external_id", f"belongs to another {resource}", "duplicate"))
+        elif value in seen:
+            errors.append(item_error(index, "external_id", "occurs in an earlier item", "duplicate"))
+        seen.add(value)
+    return errors
 
 
 def without_id(item: S) -> S:

@@ -124,7 +124,8 @@ class Endpoint:
             try:
                 values[operation.body_name] = operation.parser.parse(body, path_id)
             except InvalidItemsError as error:
-                raise await self._with_stored_errors(operation, plan_manager_id, error) from None
+                query = values.get(operation.query_name or "")
+                raise await self._with_stored_errors(operation, plan_manager_id, query, error) from None
         with self._deps.admission:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
@@ -138,14 +139,17 @@ class Endpoint:
         return _with_location(response, operation, scope["path"])
 
     async def _with_stored_errors(
-        self, operation: Operation, plan_manager_id: UUID, error: InvalidItemsError
+        self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
     ) -> ValidationError:
         """The errors of a bulk body together with those that only the database shows, such as unknown ids."""
         if operation.find_errors is None:
             return error
         with self._deps.admission:
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            return ValidationError(*in_item_order([*error.errors, *await operation.find_errors(ctx, error.items)]))
+            stored = await operation.find_errors(ctx, query, error.items)
+        rejected = {each.field for each in error.errors}
+        others = [each for each in stored if each.field not in rejected]
+        return ValidationError(*in_item_order([*error.errors, *others]))
 
     async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
         principal = await self._deps.admission.admit_key(state, scope)

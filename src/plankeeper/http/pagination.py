@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.database.filters import MAX_SHALLOW_OFFSET, SortOrder
 from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
-from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText, component
+from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, Text255, UuidText, component
 
 T = TypeVar("T")
 
@@ -154,6 +154,9 @@ _DefaultSort = Annotated[
     Literal["id", "-id", "updated_at", "-updated_at"], component("Sort", "The order of a list; `-` reverses it.")
 ]
 DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
+ExternalIdFilter = Annotated[
+    Text255 | UnsetType, EXTENSION, Meta(description="Returns items with this id in another system.")
+]
 
 
 class SortableQuery(ListQuery, frozen=True):

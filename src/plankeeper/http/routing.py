@@ -41,8 +41,8 @@ Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
-# Returns the errors of a bulk body's items, each with the fields that are valid by themselves.
-FindErrors = Callable[[ReadContext, Sequence[Any]], Awaitable[list[FieldError]]]
+# Returns the errors of a bulk body's items, each with the fields that are valid by themselves. Takes the query, too.
+FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldError]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

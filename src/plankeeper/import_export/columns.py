@@ -21,12 +21,14 @@ _PERSON = {
     "address_line_2": ("Address 2", "Unit"),
 }
 _NDIS_NUMBER = ("NDIS number", "NDIS no", "NDIS", "NDIS participant number", "Participant no", "NDIS ID", "NDIS #")
+_EXTERNAL_ID = ("ID in other system", "CRM ID", "Reference")
 _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "participants": {
         **_PERSON,
         "middle_name": ("Middle names", "Second name"),
         "preferred_name": ("Known as", "Nickname", "Preferred"),
         "participant_number": _NDIS_NUMBER,
+        "external_id": _EXTERNAL_ID,
         "date_of_birth": ("DOB", "Birth date", "Birthday", "Birthdate", "Born"),
         "gender": ("Sex",),
         "status": ("Participant status",),
@@ -60,6 +62,7 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
             "Trading name",
         ),
         "abn": ("ABN number", "Australian Business Number", "Business number"),
+        "external_id": _EXTERNAL_ID,
         "email": _PERSON["email"],
         "active": ("Is active", "Status"),
         "primary_phone_number": (*_PERSON["phone_number"], "Phone number"),

@@ -8,6 +8,7 @@ from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.participants import service as participants
+from plankeeper.providers import service as providers
 from plankeeper.team_members import service as team_members
 
 
@@ -20,6 +21,7 @@ def _invalid(**errors: str) -> ConstraintErrorHandler:
 
 CONSTRAINT_ERRORS: Mapping[str, ConstraintErrorHandler] = {
     **participants.CONSTRAINT_ERRORS,
+    **providers.CONSTRAINT_ERRORS,
     **team_members.CONSTRAINT_ERRORS,
     "team_members_participant_id_fkey": _invalid(participant_id="must be the id of a participant of this plan manager"),
     "users_email_key": _invalid(email="is already used by another user of this plan manager"),

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import asyncpg
+from msgspec import UNSET
 
 from plankeeper.database.errors import constraint_violation
 from plankeeper.http.context import WriteContext
+from plankeeper.http.record_matches import MatchError, RecordMatcher
 from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.import_export.reader import ImportRow, RowError, read_rows
 from plankeeper.import_export.registry import Resource
@@ -58,15 +60,18 @@ async def import_file(
     constraint_errors: Mapping[str, ConstraintErrorHandler],
     progress: Callable[[int], None],
     *,
+    match: str | None = None,
     exclusive: bool = True,
 ) -> ImportReport:
     """Import a file in the transaction `ctx.tx`. If the report has errors, the caller must roll back.
 
+    With `match`, a row without an id is about the record that has its value of this field, or about a new one.
     Calls `progress` with the number of lines read so far. Raises UnreadableFileError if the file is not an import
     file. An `exclusive` import can block the event loop and wait for locks; without it, it does neither for long.
     """
     report = ImportReport()
     batch: list[ImportRow[Any]] = []
+    matcher = RecordMatcher(resource.match_fields[match], "line") if match else None
     for row in read_rows(file, resource.import_schema):
         if isinstance(row, RowError):
             report.add_error(row)
@@ -77,15 +82,35 @@ async def import_file(
         report.add_warning(row, resource.check(row.values))
         batch.append(row)
         if len(batch) == BATCH_SIZE:
+            batch = await _match_rows(ctx, matcher, batch, report)
             await upsert_batch(ctx, resource, batch, constraint_errors, report)
             progress(report.row_count)
             batch = []
             if report.row_count == BATCH_SIZE:
                 await ctx.tx.analyze(*resource.tables, wait=exclusive)
     if batch:
+        batch = await _match_rows(ctx, matcher, batch, report)
         await upsert_batch(ctx, resource, batch, constraint_errors, report)
         progress(report.row_count)
     return report
+
+
+async def _match_rows(
+    ctx: WriteContext, matcher: RecordMatcher | None, batch: list[ImportRow[Any]], report: ImportReport
+) -> list[ImportRow[Any]]:
+    """Give the rows the ids of the records that they match. Returns the rows without errors."""
+    if matcher is None:
+        return batch
+    unknown = [row for row in batch if row.values.id is UNSET]
+    values = [getattr(row.values, matcher.field.name) for row in unknown]
+    rejected = set[int]()
+    for row, result in zip(unknown, await matcher.match(ctx.tx, ctx.plan_manager_id, values), strict=True):
+        if isinstance(result, MatchError):
+            report.add_error(RowError(row.line_number, matcher.field.name, result.message))
+            rejected.add(row.line_number)
+        elif result:
+            row.values.id = str(result)
+    return [row for row in batch if row.line_number not in rejected]
 
 
 async def upsert_batch(

@@ -1,7 +1,7 @@
 """The resources that can be imported and exported."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonImport
 from plankeeper.http.context import WriteContext
+from plankeeper.http.record_matches import MatchField
 from plankeeper.import_export import account_managers as account_manager_import
 from plankeeper.import_export import invoices as invoice_import
 from plankeeper.import_export import team_members as team_member_import
@@ -25,10 +26,12 @@ from plankeeper.invoices import store as invoices
 from plankeeper.invoices.schemas import InvoiceImport, InvoiceRecord
 from plankeeper.note_types import store as note_types
 from plankeeper.note_types.schemas import NoteTypeImport, NoteTypeRow
+from plankeeper.participants import bulk as participant_bulk
 from plankeeper.participants import store as participants
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import ParticipantImport
+from plankeeper.providers import service as provider_service
 from plankeeper.providers import store as providers
 from plankeeper.providers.schemas import ProviderImport, ProviderRecord
 from plankeeper.team_members import store as team_members
@@ -44,7 +47,7 @@ class Resource:
     """How a resource is imported and exported.
 
     `import_schema` is a row of an import, `export_schema` a row of an export. An import writes to `tables`.
-    `check` returns a warning about a valid row, or None.
+    `check` returns a warning about a valid row, or None. `match_fields` are those by which rows can find their record.
     """
 
     import_schema: type[Struct]
@@ -53,6 +56,7 @@ class Resource:
     export: Callable[[Transaction, UUID], AsyncGenerator[Sequence[Struct]]]
     tables: tuple[str, ...]
     check: Callable[[Any], str | None] = _no_check
+    match_fields: Mapping[str, MatchField] = field(default_factory=dict[str, MatchField])
 
 
 def _check_participant(values: ParticipantImport) -> str | None:
@@ -115,6 +119,7 @@ RESOURCES: Mapping[str, Resource] = {
         export=participants.export,
         tables=("participants",),
         check=_check_participant,
+        match_fields=participant_bulk.MATCH_FIELDS,
     ),
     "providers": Resource(
         import_schema=ProviderImport,
@@ -129,6 +134,7 @@ RESOURCES: Mapping[str, Resource] = {
         export=providers.export,
         tables=("providers",),
         check=_check_provider,
+        match_fields=provider_service.MATCH_FIELDS,
     ),
     "note-types": Resource(
         import_schema=NoteTypeImport,

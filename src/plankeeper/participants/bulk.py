@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from msgspec import UNSET
+
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.database.client import Executor
@@ -13,6 +15,7 @@ from plankeeper.http.bulk import (
     MAX_ITEMS,
     existing_ids,
     find_id_errors,
+    find_matches,
     in_item_order,
     item_error,
     item_ids,
@@ -22,20 +25,30 @@ from plankeeper.http.context import Disclosure, ReadContext, WriteContext
 from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.pagination import in_order
+from plankeeper.http.record_matches import MatchField
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
 from plankeeper.participants.rows import ParticipantRow
-from plankeeper.participants.schemas import Participant, ParticipantBulkItem
+from plankeeper.participants.schemas import Participant, ParticipantBulkItem, ParticipantBulkQuery
 from plankeeper.participants.service import with_reference_names
 
+MATCH_FIELDS = {
+    "external_id": MatchField("external_id", store.list_by_external_ids),
+    "participant_number": MatchField("participant_number", store.list_by_spaceless_numbers, digits=9),
+}
 _EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
 
 
-async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> list[Participant]:
+async def save_many(
+    ctx: WriteContext, query: ParticipantBulkQuery, items: Sequence[ParticipantBulkItem]
+) -> list[Participant]:
     """Create or update a participant for each item, in their order. Raises ValidationError with all errors."""
+    if query.match is not UNSET:  # so that two requests don't create a participant each for the same value
+        await store.lock_matches(ctx.tx, ctx.plan_manager_id)
+    items, errors = await _find_matches(ctx.tx, ctx.plan_manager_id, query, items)
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
     old = {each.id: each for each in found}
-    errors = [*find_id_errors(items, set(old), "participant")]
+    errors += find_id_errors(items, set(old), "participant")
     before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
     now = datetime.now(UTC)
     new = [
@@ -61,15 +74,25 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     return after
 
 
-async def find_errors(ctx: ReadContext, items: Sequence[ParticipantBulkItem]) -> list[FieldError]:
-    """The errors of unknown ids, and of ids that occur twice."""
+async def find_errors(
+    ctx: ReadContext, query: ParticipantBulkQuery, items: Sequence[ParticipantBulkItem]
+) -> list[FieldError]:
+    """The errors of items without a match, of unknown ids, and of ids that occur twice."""
+    items, errors = await _find_matches(ctx.db, ctx.plan_manager_id, query, items)
     found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
     return [
+        *errors,
         *find_id_errors(items, {each.id for each in found}, "participant"),
         *await _find_unknown_references(
             ctx.db, ctx.plan_manager_id, ctx.settings.operator_name, list(enumerate(items))
         ),
     ]
+
+
+async def _find_matches(
+    db: Executor, plan_manager_id: UUID, query: ParticipantBulkQuery, items: Sequence[ParticipantBulkItem]
+) -> tuple[Sequence[ParticipantBulkItem], list[FieldError]]:
+    return await find_matches(db, plan_manager_id, items, MATCH_FIELDS, query.match, "participant")
 
 
 async def _find_unknown_references(

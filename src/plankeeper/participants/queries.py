@@ -25,6 +25,7 @@ LIST = FilteredList(
         *PARTICIPANT_FILTERS,
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
         Filter(("participant_number",), "participant_number = {}", is_narrow=True),
+        Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(
             ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"

@@ -10,7 +10,13 @@ from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants import bulk as bulk_writes
 from plankeeper.participants import service, store
 from plankeeper.participants.queries import count, list_page
-from plankeeper.participants.schemas import Participant, ParticipantBulk, ParticipantListQuery, ParticipantUpdate
+from plankeeper.participants.schemas import (
+    Participant,
+    ParticipantBulk,
+    ParticipantBulkQuery,
+    ParticipantListQuery,
+    ParticipantUpdate,
+)
 
 router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
@@ -36,9 +42,9 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     max_body_bytes=MAX_BODY_BYTES,
     find_errors=bulk_writes.find_errors,
 )
-async def save_many(ctx: WriteContext, bulk: ParticipantBulk) -> BulkResult[Participant]:
+async def save_many(ctx: WriteContext, query: ParticipantBulkQuery, bulk: ParticipantBulk) -> BulkResult[Participant]:
     """Create and update up to 500 participants. Either all items are saved, or none."""
-    return BulkResult(await bulk_writes.save_many(ctx, bulk.items))
+    return BulkResult(await bulk_writes.save_many(ctx, query, bulk.items))
 
 
 @router.get("/participants/{participant_id}", scope=READ, etag=True, discloses="participant")

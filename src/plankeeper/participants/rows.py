@@ -44,6 +44,7 @@ class ParticipantRow(Struct):
     plan_end_date: date | None = None
     postal_statement: bool = False
     participant_receives_statements: bool = False
+    external_id: str | None = None
 
 
 class ParticipantVersion(ParticipantRow):

@@ -6,16 +6,18 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, ItemId
-from plankeeper.http.pagination import SORT, ResourceListQuery
+from plankeeper.http.bulk import ITEMS, MATCH, ItemId
+from plankeeper.http.pagination import SORT, ExternalIdFilter, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     CreatedAt,
     Email,
     EmailText,
+    ExternalIdText,
     LongText,
     NewId,
+    Query,
     SearchText,
     StateCode,
     StateFilter,
@@ -97,6 +99,7 @@ class Participant(Struct):
     participant_receives_statements: Annotated[
         bool, Meta(description="Whether statements are emailed to the participant.")
     ]
+    external_id: Annotated[ExternalIdText | None, EXTENSION]
     exit_reason_category: Annotated[
         ExitReasonRef | UnsetType,
         Meta(description="`id` and `name` of the reason for leaving. Absent if it isn't set."),
@@ -159,6 +162,7 @@ class ParticipantUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     postal_statement: Annotated[bool | UnsetType, EXTENSION] = UNSET
     participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
 
 
 class ParticipantBulkItem(ParticipantUpdate):
@@ -171,6 +175,18 @@ class ParticipantBulk(Struct, forbid_unknown_fields=True, kw_only=True):
     """The participants to create and to update."""
 
     items: Annotated[list[ParticipantBulkItem], ITEMS]
+
+
+ParticipantMatch = Annotated[
+    Literal["external_id", "participant_number"],
+    component("ParticipantMatch", "The fields by which participants can be found."),
+]
+
+
+class ParticipantBulkQuery(Query, frozen=True):
+    """How the items find their participants."""
+
+    match: Annotated[ParticipantMatch | UnsetType, EXTENSION, MATCH] = UNSET
 
 
 class ParticipantImport(ParticipantUpdate):
@@ -218,6 +234,7 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
     email: Annotated[
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET
+    external_id: ExternalIdFilter = UNSET
     plan_end_date_from: Annotated[
         date | UnsetType,
         EXTENSION,

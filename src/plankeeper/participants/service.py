@@ -14,6 +14,7 @@ from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
+from plankeeper.http.record_matches import external_id_error
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
 from plankeeper.participants.rows import ParticipantVersion, UnlockedParticipant, reference_ids, with_references
@@ -28,6 +29,7 @@ async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: C
 
 
 CONSTRAINT_ERRORS = {
+    "participants_external_id_key": external_id_error("participant"),
     "participants_account_manager_id_fkey": _unknown_reference,
     "participants_exit_reason_category_id_fkey": _unknown_reference,
     "participants_exit_reason_subcategory_id_fkey": _unknown_reference,

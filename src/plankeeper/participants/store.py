@@ -9,6 +9,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.http.record_matches import ValueHolder
 from plankeeper.participants.rows import (
     NamedReference,
     ParticipantIdentifier,
@@ -25,7 +26,8 @@ PERSON_COLUMNS: LiteralString = """
 """
 REFERENCE_COLUMNS: LiteralString = "exit_reason_category_id, exit_reason_subcategory_id, account_manager_id"
 PLAN_COLUMNS: LiteralString = """
-    is_pace_plan, plan_start_date, plan_end_date, postal_statement, participant_receives_statements
+    is_pace_plan, plan_start_date, plan_end_date, postal_statement, participant_receives_statements,
+    external_id
 """
 COLUMNS: LiteralString = f"{PERSON_COLUMNS}, {REFERENCE_COLUMNS}, {PLAN_COLUMNS}"
 
@@ -293,6 +295,38 @@ FIND_BY_NUMBERS = """
 async def find_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ParticipantIdentifier]:
     """All participants with one of the numbers; several may share a number."""
     return await db.rows(ParticipantIdentifier, FIND_BY_NUMBERS, plan_manager_id, numbers)
+
+
+LIST_BY_EXTERNAL_IDS = """
+    select id, external_id as value
+    from participants
+    where plan_manager_id = $1 and external_id is not null and external_id = any ($2) -- the index has no nulls
+"""
+
+
+async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids: Sequence[str]) -> list[ValueHolder]:
+    return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
+
+
+LIST_BY_SPACELESS_NUMBERS = """
+    select id, participant_number as value
+    from participants
+    where plan_manager_id = $1 and replace(participant_number, ' ', '') = any ($2)
+"""
+
+
+async def list_by_spaceless_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ValueHolder]:
+    """The participants whose number is one of these, apart from spaces."""
+    spaceless = [each.replace(" ", "") for each in numbers]
+    return await db.rows(ValueHolder, LIST_BY_SPACELESS_NUMBERS, plan_manager_id, spaceless)
+
+
+LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('participant matches ' || $1::uuid::text, 0))"
+
+
+async def lock_matches(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Wait until no other transaction creates participants for values that no record has."""
+    await tx.execute(LOCK_MATCHES, plan_manager_id)
 
 
 COMPACT_COUNTS = compose_compaction("participant_counts", "status", "state")

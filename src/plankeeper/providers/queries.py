@@ -24,6 +24,7 @@ LIST = FilteredList(
             "replace(abn, ' ', '') = replace({0}, ' ', '') and (abn = {0} or replace(abn, ' ', '') ~ '^[0-9]{{11}}$')",
             is_narrow=True,
         ),
+        Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
         Filter(("state",), "state = {}"),

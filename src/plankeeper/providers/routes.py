@@ -9,9 +9,9 @@ from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.providers import service, store
 from plankeeper.providers.queries import count, list_page
-from plankeeper.providers.schemas import Provider, ProviderBulk, ProviderListQuery, ProviderUpdate
+from plankeeper.providers.schemas import Provider, ProviderBulk, ProviderBulkQuery, ProviderListQuery, ProviderUpdate
 
-router = Router("providers", lock=service.select_for_update)
+router = Router("providers", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
 @router.get("/providers", scope=READ, extension=True)
@@ -31,9 +31,9 @@ async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
 @router.post(
     "/providers/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES, find_errors=service.find_errors
 )
-async def save_many(ctx: WriteContext, bulk: ProviderBulk) -> BulkResult[Provider]:
+async def save_many(ctx: WriteContext, query: ProviderBulkQuery, bulk: ProviderBulk) -> BulkResult[Provider]:
     """Create and update up to 500 providers. Either all items are saved, or none."""
-    return BulkResult(await service.save_many(ctx, bulk.items))
+    return BulkResult(await service.save_many(ctx, query, bulk.items))
 
 
 @router.get("/providers/{provider_id}", scope=READ, etag=True)

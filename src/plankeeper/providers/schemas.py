@@ -1,19 +1,21 @@
 """Schemas of providers: responses, request bodies, queries and stored rows."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, ItemId
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery
+from plankeeper.http.bulk import ITEMS, MATCH, ItemId
+from plankeeper.http.pagination import DefaultSort, ExternalIdFilter, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     CreatedAt,
     Email,
     EmailText,
+    ExternalIdText,
     NewId,
+    Query,
     SearchText,
     StateCode,
     StateText,
@@ -23,6 +25,7 @@ from plankeeper.http.schemas import (
     Text255,
     Text500,
     UpdatedAt,
+    component,
 )
 
 
@@ -57,6 +60,7 @@ class ProviderRecord(Struct, kw_only=True):
         EXTENSION,
         Meta(description="The number of the provider's registration with the NDIS, as any text, or null."),
     ] = None
+    external_id: Annotated[ExternalIdText | None, EXTENSION] = None
     created_at: Annotated[CreatedAt, EXTENSION]
 
 
@@ -79,6 +83,7 @@ class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     state: Annotated[StateCode | None | UnsetType, EXTENSION] = UNSET
     postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
     ndis_provider_number: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
 
 
 class ProviderBulkItem(ProviderUpdate):
@@ -91,6 +96,17 @@ class ProviderBulk(Struct, forbid_unknown_fields=True, kw_only=True):
     """The providers to create and to update."""
 
     items: Annotated[list[ProviderBulkItem], ITEMS]
+
+
+ProviderMatch = Annotated[
+    Literal["external_id", "abn"], component("ProviderMatch", "The fields by which providers can be found.")
+]
+
+
+class ProviderBulkQuery(Query, frozen=True):
+    """How the items find their providers."""
+
+    match: Annotated[ProviderMatch | UnsetType, EXTENSION, MATCH] = UNSET
 
 
 class ProviderImport(ProviderUpdate):
@@ -120,3 +136,4 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
     email: Annotated[
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET
+    external_id: ExternalIdFilter = UNSET

@@ -4,17 +4,26 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.client import Executor
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
-from plankeeper.http.bulk import existing_ids, find_id_errors, item_ids, without_id
+from plankeeper.http.bulk import existing_ids, find_id_errors, find_matches, in_item_order, item_ids, without_id
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.json import to_json
+from plankeeper.http.record_matches import MatchField, external_id_error
 from plankeeper.http.schemas import apply_patch
 from plankeeper.providers import store
-from plankeeper.providers.schemas import Provider, ProviderBulkItem, ProviderUpdate
+from plankeeper.providers.schemas import Provider, ProviderBulkItem, ProviderBulkQuery, ProviderUpdate
+
+MATCH_FIELDS = {
+    "external_id": MatchField("external_id", store.list_by_external_ids),
+    "abn": MatchField("abn", store.list_by_spaceless_abns, digits=11),
+}
+CONSTRAINT_ERRORS = {"providers_external_id_key": external_id_error("provider")}
 
 
 async def select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:
@@ -31,12 +40,16 @@ async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
     return after
 
 
-async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> list[Provider]:
+async def save_many(ctx: WriteContext, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]) -> list[Provider]:
     """Create or update a provider for each item, in their order. Raises ValidationError with all errors."""
+    if query.match is not UNSET:  # so that two requests don't create a provider each for the same value
+        await store.lock_matches(ctx.tx, ctx.plan_manager_id)
+    items, errors = await _find_matches(ctx.tx, ctx.plan_manager_id, query, items)
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
     before = {each.id: each for each in found}
-    if errors := list(find_id_errors(items, set(before), "provider")):
-        raise ValidationError(*errors)
+    errors += find_id_errors(items, set(before), "provider")
+    if errors:
+        raise ValidationError(*in_item_order(errors))
     now = datetime.now(UTC)
     after = [
         apply_patch(without_id(item), before.get(id_) or Provider(id=id_, created_at=now, updated_at=now))
@@ -52,10 +65,19 @@ async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> lis
     return after
 
 
-async def find_errors(ctx: ReadContext, items: Sequence[ProviderBulkItem]) -> list[FieldError]:
-    """The errors of unknown ids, and of ids that occur twice."""
+async def find_errors(
+    ctx: ReadContext, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
+) -> list[FieldError]:
+    """The errors of items without a match, of unknown ids, and of ids that occur twice."""
+    items, errors = await _find_matches(ctx.db, ctx.plan_manager_id, query, items)
     found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
-    return [*find_id_errors(items, {each.id for each in found}, "provider")]
+    return [*errors, *find_id_errors(items, {each.id for each in found}, "provider")]
+
+
+async def _find_matches(
+    db: Executor, plan_manager_id: UUID, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
+) -> tuple[Sequence[ProviderBulkItem], list[FieldError]]:
+    return await find_matches(db, plan_manager_id, items, MATCH_FIELDS, query.match, "provider")
 
 
 async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:

@@ -7,12 +7,13 @@ from uuid import UUID
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.http.record_matches import ValueHolder
 from plankeeper.providers import count_store
 from plankeeper.providers.schemas import Provider, ProviderRecord
 
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
-    created_at
+    external_id, created_at
 """
 
 
@@ -37,6 +38,36 @@ SAME_ABN = f"""
 async def list_same_abn(db: Executor, plan_manager_id: UUID, provider: Provider, limit: int) -> list[Provider]:
     """Other providers with the ABN of a provider, which must have one."""
     return await db.rows(Provider, SAME_ABN, plan_manager_id, provider.abn, provider.id, limit)
+
+
+LIST_BY_EXTERNAL_IDS = """
+    select id, external_id as value
+    from providers
+    where plan_manager_id = $1 and external_id is not null and external_id = any ($2) -- the index has no nulls
+"""
+
+
+async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids: Sequence[str]) -> list[ValueHolder]:
+    return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
+
+
+LIST_BY_SPACELESS_ABNS = """
+    select id, abn as value from providers where plan_manager_id = $1 and replace(abn, ' ', '') = any ($2)
+"""
+
+
+async def list_by_spaceless_abns(db: Executor, plan_manager_id: UUID, abns: Sequence[str]) -> list[ValueHolder]:
+    """The providers whose ABN is one of these, apart from spaces."""
+    spaceless = [each.replace(" ", "") for each in abns]
+    return await db.rows(ValueHolder, LIST_BY_SPACELESS_ABNS, plan_manager_id, spaceless)
+
+
+LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('provider matches ' || $1::uuid::text, 0))"
+
+
+async def lock_matches(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Wait until no other transaction creates providers for values that no record has."""
+    await tx.execute(LOCK_MATCHES, plan_manager_id)
 
 
 SELECT_FOR_UPDATE = GET_MANY + " for update"

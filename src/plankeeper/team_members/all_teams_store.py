@@ -20,19 +20,21 @@ MATCHES: LiteralString = """
     where member.plan_manager_id = $1
         and ($2::uuid[] is null or member.participant_id = any ($2))
         and ($3::text is null or lower(users.email) = lower($3))
-        and ($4::timestamptz is null or member.updated_at >= $4)"""
+        and ($4::timestamptz is null or member.updated_at >= $4)
+        and ($5::text is null or member.external_id = $5)"""
 LIST_PAGE: LiteralString = f"""
     select {COLUMNS}
     {FROM_MEMBERS} {MATCHES}
-        and (member.participant_id, member.id) > ($5::text::uuid, $6::text::uuid)
+        and (member.participant_id, member.id) > ($6::text::uuid, $7::text::uuid)
     order by member.participant_id, member.id
-    limit $7 offset $8
+    limit $8 offset $9
 """
 COUNT: LiteralString = f"select count(*) {FROM_MEMBERS} {MATCHES}"
 
 
 def _filters(query: AllTeamMembersQuery) -> tuple[object, ...]:
-    return unset_to_none(query.participant_id), unset_to_none(query.email), unset_to_none(query.updated_since)
+    filters = (query.participant_id, query.email, query.updated_since, query.external_id)
+    return tuple(map(unset_to_none, filters))
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: AllTeamMembersQuery) -> PageRows[TeamMember]:

@@ -5,12 +5,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery, SealedListQuery
+from plankeeper.http.pagination import DefaultSort, ExternalIdFilter, ResourceListQuery, SealedListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     STATE,
     AwareDatetime,
     Email,
+    ExternalIdText,
     LongText,
     NewId,
     StateText,
@@ -99,6 +100,7 @@ class TeamMember(Struct):
         list[Permission],
         Meta(description="At least one. An update replaces all of them; an empty list means `no_access`."),
     ]
+    external_id: Annotated[ExternalIdText | None, EXTENSION]
     updated_at: UpdatedAt
 
 
@@ -124,6 +126,7 @@ class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
     postcode: Text20 | None | UnsetType = UNSET
     state: UpperState | None | UnsetType = UNSET
     contact_priority: Priority | None | UnsetType = UNSET
+    external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
 
     def __post_init__(self) -> None:
         if self.permissions is not UNSET:
@@ -172,6 +175,7 @@ class TeamMemberRow(Struct, kw_only=True):
     postcode: str | None = None
     contact_priority: int | None = None
     permissions: list[PermissionSlug] = field(default_factory=_default_permissions)
+    external_id: str | None = None
 
 
 class TeamMemberVersion(TeamMemberRow, kw_only=True):
@@ -201,9 +205,11 @@ class AllTeamMembersQuery(SealedListQuery, frozen=True):
     email: Annotated[
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET
+    external_id: ExternalIdFilter = UNSET
 
 
 class TeamMemberListQuery(ResourceListQuery, frozen=True):
     """The query of the list."""
 
     sort: DefaultSort = UNSET
+    external_id: ExternalIdFilter = UNSET

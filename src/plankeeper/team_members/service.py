@@ -13,6 +13,7 @@ from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, ErrorResource, FieldError, NotFound, ValidationError
 from plankeeper.http.json import to_json
+from plankeeper.http.record_matches import external_id_error
 from plankeeper.http.schemas import UUID_PATTERN, apply_patch, unset_to_none
 from plankeeper.participants.store import select_for_share
 from plankeeper.team_members import store
@@ -54,6 +55,7 @@ _UUIDS = re.compile(UUID_PATTERN)
 
 
 CONSTRAINT_ERRORS = {
+    "team_members_external_id_key": external_id_error("team member"),
     "team_members_contact_priority_key": _priority_taken_error,
     "team_members_user_id_key": _member_exists_error,
     "team_members_pkey": _member_exists_error,

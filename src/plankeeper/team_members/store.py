@@ -14,7 +14,7 @@ from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, Tea
 
 TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
         phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state, postcode,
-        contact_priority"""
+        contact_priority, external_id"""
 
 # What the resource (COLUMNS) and the row of an import or an export (ROW_COLUMNS) share.
 MEMBER_COLUMNS: LiteralString = """member.first_name, member.last_name, users.email, member.role,
@@ -31,12 +31,12 @@ COLUMNS: LiteralString = f"""
             select json_agg(json_build_object('id', permission.id, 'name', permission.name,
                 'label', permission.label, 'order', permission."order") order by permission."order")
             {FROM_MEMBER_PERMISSIONS}
-        ) as permissions, member.updated_at"""
+        ) as permissions, member.external_id, member.updated_at"""
 ROW_COLUMNS: LiteralString = f"""
         member.participant_id, member.id, member.user_id, member.pm_profile_id, {MEMBER_COLUMNS}, (
             select array_agg(permission.name order by permission.name)
             {FROM_MEMBER_PERMISSIONS}
-        ) as permissions"""
+        ) as permissions, member.external_id"""
 FROM_MEMBERS: LiteralString = """
     from team_members member
     join users on users.plan_manager_id = $1 and users.id = member.user_id"""
@@ -51,6 +51,7 @@ LIST = FilteredList(
     (
         Filter(("participant_id",), "participant_id = {}", is_narrow=True),
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
@@ -201,7 +202,7 @@ UPDATE_MANY = f"""
         secondary_phone_number = new.secondary_phone_number, address_line_1 = new.address_line_1,
         city = new.city, state = new.state, postcode = new.postcode,
         pm_profile_id = new.pm_profile_id, contact_priority = new.contact_priority,
-        updated_at = statement_timestamp()
+        external_id = new.external_id, updated_at = statement_timestamp()
     from {records_of("team_members")} new
     where member.plan_manager_id = $1 and member.participant_id = new.participant_id
         and member.id = new.id

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
 from plankeeper.demo import plan_managers, records
+from plankeeper.import_export.importer import ImportReport
 from plankeeper.import_export.reader import RowError
 from plankeeper.import_export.upsert import ImportCounts
 from support.client import Client
@@ -37,7 +39,9 @@ from support.import_samples import (
     to_csv,
     to_json_lines,
 )  # fmt: skip
+from support.importing import import_bytes
 from support.resources import times_of, without_updated_at
+from support.server import RunningServer
 
 in_both_formats = pytest.mark.parametrize("to_file", [to_json_lines, to_csv])
 
@@ -213,7 +217,7 @@ def test_one_invalid_line_rejects_the_whole_file(
 
 def unrelated_row(resource: str) -> Row:
     """A record beside that of the book, which collides with it in nothing."""
-    own = {"id", "user_id", "email", "contact_priority", "invoice_number", "line_items"}
+    own = {"id", "user_id", "external_id", "email", "contact_priority", "invoice_number", "line_items"}
     row = {
         name: value for name, value in ALL_ROWS[resource][0].items() if name not in own or resource.endswith("sessions")
     }
@@ -387,3 +391,27 @@ def test_an_imported_id_does_not_use_up_the_ids_of_all_plan_managers(
     assert get_json(api, f"/note-types/{2**53}")["note_type"] == "Last"
     rows = [{"id": 2**53, "note_type": "Changed"}]
     assert_imported(import_content(api, "note-types", to_json_lines(rows)), changed=1)
+
+
+@pytest.mark.parametrize(
+    "resource, field, name", [("participants", "external_id", "first_name"), ("providers", "abn", "entity_name")]
+)
+def test_lines_match_records_by_a_field(
+    server: RunningServer, api: Client, resource: str, field: str, name: str
+) -> None:
+    def import_matched(*lines: str) -> ImportReport:
+        content = "\n".join([f"{field},{name}", *lines]).encode()
+        return server.run(import_bytes(server, UUID(api.plan_manager_id), resource, content, match=field))
+
+    lines = [f"{51824753000 + number},Name {number}" for number in range(1500)]  # more than one batch
+    for created, changed, unchanged in ((1500, 0, 0), (0, 0, 1500)):
+        assert import_matched(*lines).counts == ImportCounts(created, changed, unchanged)
+    assert import_matched("51824753000,Other").counts == ImportCounts(0, 1, 0)
+    assert api.get(f"/{resource}", **{field: "51824753000"}).json()["data"][0][name] == "Other"
+
+    report = import_matched("51824753000,Third", *lines[1:], ",Nobody", "51824753000,Again")
+    assert [(each.line_number, each.field, each.message) for each in report.errors] == [
+        (1502, field, "is required, because each line finds its record by it"),
+        (1503, field, "occurs in an earlier line"),
+    ]
+    assert api.get(f"/{resource}", **{field: "51824753000"}).json()["data"][0][name] == "Other"

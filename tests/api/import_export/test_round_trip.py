@@ -95,6 +95,8 @@ def row_with_text(resource: str, number: int, text: str) -> Row:
     """The book's record of a kind, with a nasty text in all of its fields that take any."""
     id_: Any = number if resource == "note-types" else new_id()
     row = ALL_ROWS[resource][-1] | {"id": id_} | dict.fromkeys(TEXT_FIELDS[resource], text)
+    if "external_id" in row:
+        row |= {"external_id": f"{number}{text}"[:255]}
     if resource == "account-managers":
         row |= {"email": None}
     if resource == "team-members":

@@ -22,7 +22,7 @@ UNSET = SUMMARY | {
     "service_region_id": None, "status": "Active", "approval_required": False, "onboard_date": None,
     "date_ceased": None, "reason_for_leaving": None, "account_manager": {"id": None, "name": None},
     "is_pace_plan": False, "plan_start_date": None, "plan_end_date": None, "postal_statement": False,
-    "participant_receives_statements": False,
+    "participant_receives_statements": False, "external_id": None,
 }  # fmt: skip
 FULL_PARTICIPANT = ANN | {
     "middle_name": "Mary", "preferred_name": "Annie", "phone_number": "+61 2 5550 1234", "date_of_birth": "1990-02-28",
@@ -30,7 +30,7 @@ FULL_PARTICIPANT = ANN | {
     "city": "Sydney", "service_region_id": "very_remote", "status": "Inactive", "approval_required": True,
     "onboard_date": "2020-01-01", "date_ceased": "2026-01-31", "reason_for_leaving": "Moved\naway",
     "is_pace_plan": True, "plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30", "postal_statement": True,
-    "participant_receives_statements": True,
+    "participant_receives_statements": True, "external_id": "crm-17",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ PERMISSIONS = [
 NO_ACCESS = PERMISSIONS[5:]
 UNSET = dict.fromkeys((
     "pm_profile_id", "first_name", "last_name", "email", "role", "phone_number", "note", "secondary_email",
-    "secondary_phone_number", "address_line_1", "city", "state", "postcode", "contact_priority",
+    "secondary_phone_number", "address_line_1", "city", "state", "postcode", "contact_priority", "external_id",
 )) | {"permissions": NO_ACCESS}  # fmt: skip
 TEXTS = {
     "first_name": 255, "last_name": 255, "role": 255, "phone_number": 50, "note": 10_000, "secondary_email": 255,
