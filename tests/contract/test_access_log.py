@@ -42,7 +42,8 @@ WITHOUT_PERSONAL_DATA = {
     "GET /account-managers", "GET /account-managers/{account_manager_id}", "GET /note-types",
     "GET /note-types/{note_type_id}", "GET /providers", "GET /providers/{provider_id}", "GET /invoice-view-sessions",
     "GET /invoice-view-sessions/{session_id}", "GET /webhook-endpoints", "GET /webhook-endpoints/{webhook_endpoint_id}",
-    "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /error-catalogue",
+    "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /webhook-deliveries/{webhook_delivery_id}",
+    "GET /error-catalogue",
 }  # fmt: skip
 # Pages that show a name and are no reads of records.
 NAMES_ONLY = {

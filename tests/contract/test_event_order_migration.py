@@ -12,6 +12,7 @@ from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, assign_positions
+from plankeeper.events.store import FeedPage
 from support.cluster import SharedCluster
 
 ONE, OTHER, EMPTY = (UUID(f"017a5f00-0000-7000-8000-00000000000{number}") for number in (1, 2, 3))
@@ -73,11 +74,9 @@ async def test_events_keep_their_positions(migrated: Database) -> None:
     assert await migrated.rows(int, statement, ONE) == [110, 120, 130, 140, 150, 160]
     assert await migrated.rows(int, statement, OTHER) == [5010, 5020, 5030]
     ids = [event_id(number) for number in (2, 1, 3, 4, 5, 6)]
-    assert [each.id for each in await store.list_page(migrated, ONE, NONE, None, 6)] == ids
-    assert [each.id for each in await store.list_page(migrated, ONE, str(ids[0]), ["provider.created"], 2)] == [
-        event_id(4),
-        event_id(6),
-    ]
+    assert [each.id for each in await store.list_page(migrated, ONE, FeedPage(NONE), None, 6)] == ids
+    after_first = await store.list_page(migrated, ONE, FeedPage(str(ids[0])), ["provider.created"], 2)
+    assert [each.id for each in after_first] == [event_id(4), event_id(6)]
 
 
 async def test_events_without_a_position_are_queued_and_get_the_next_ones(migrated: Database) -> None:

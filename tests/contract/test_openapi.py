@@ -88,7 +88,6 @@ BODIES = {
 NO_LINKS = {
     "GET /team-members",  # a member's path has two ids
     "GET /error-catalogue",  # entries have no page of their own
-    "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries",  # deliveries have none, either
 }
 
 

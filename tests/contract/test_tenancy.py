@@ -120,12 +120,13 @@ def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
         ("/invoices", "provider_id", "provider_id"),
         ("/invoice-view-sessions", "invoice_id", "invoice_id"),
         ("/events", "resource_id", "participant_id"),
+        ("/webhook-endpoints/{webhook_endpoint_id}/deliveries", "event_id", "event_id"),
     ],
 )
 def test_a_filter_by_a_foreign_id_finds_nothing(
     tenant: Tenant, other_tenant: Tenant, path: str, parameter: str, whose: str
 ) -> None:
-    own = f"/participants/{tenant.ids['participant_id']}"
+    own, path = f"/participants/{tenant.ids['participant_id']}", path.format(**tenant.ids)
     assert tenant.client.put(own, {"account_manager_id": tenant.ids["account_manager_id"]}).status_code == 200
     for params in ({parameter: other_tenant.ids[whose]}, {parameter: other_tenant.ids[whose], "after": "0"}):
         assert tenant.client.get(path, **params).json()["data"] == []
@@ -154,6 +155,7 @@ def test_every_id_filter_is_tested() -> None:
         ("GET /invoice-view-sessions", "invoice_id"),
         ("GET /invoice-view-sessions", "user_id"),  # what was recorded: not an id of anything
         ("GET /events", "resource_id"),
+        ("GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "event_id"),
     }
 
 

@@ -102,7 +102,9 @@ def webhooks(client: Client) -> dict[str, str]:
     endpoint = client.create("/webhook-endpoints", wanted)["id"]
     client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
     [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]
-    return {"webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"]}
+    return {
+        "webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"], "event_id": delivery["event_id"]
+    }  # fmt: skip
 
 
 def absent_ids(world: Tenant) -> dict[str, str]:
@@ -173,10 +175,8 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     reason = {"id": subcategory, "name": "Far", "parent_id": category}
     report = server.run(import_records(server, plan_manager_id, "exit-reasons", [reason]))
     assert not report.errors, report.errors
-    event = "select id from events where plan_manager_id = $1 order by id limit 1"
     ids = records | webhooks(client) | {
         "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
-        "event_id": str(server.run(server.db.one(UUID, event, plan_manager_id))),
     }  # fmt: skip
     return Tenant(server, client, ids)
 

@@ -13,6 +13,7 @@ from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.schemas import Event
+from plankeeper.events.store import FeedPage
 from plankeeper.settings import Settings
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from plankeeper.webhooks.payload import build_body, build_headers
@@ -81,7 +82,7 @@ async def _follow(
     click.echo("Listening for events. Press Ctrl-C to stop.")
     sender = Forwarder()
     while True:
-        events = await store.list_page(db, plan_manager_id, cursor, None, PAGE_SIZE)
+        events = await store.list_page(db, plan_manager_id, FeedPage(cursor), None, PAGE_SIZE)
         for event in events:
             cursor = str(event.id)
             line = f"{event.created_at.astimezone():%H:%M:%S}  {event.type}  {event.resource.id}"

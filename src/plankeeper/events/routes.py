@@ -9,11 +9,13 @@ from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types, require_event_types
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
+from plankeeper.events.store import FeedPage
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ApiError, invalid_parameter
 from plankeeper.http.pagination import Page, PaginationMeta, build_page, cut_page
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.routing import READ, Router
+from plankeeper.http.schemas import unset_to_none
 
 router = Router("events")
 
@@ -24,7 +26,7 @@ NIL_UUID = UUID(int=0)
     "/events", scope=READ, extension=True, errors=("cursor_expired",), discloses=lambda page: list_disclosed(page.data)
 )
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
-    """List events in the order in which their writes were committed. This list supports cursors only.
+    """List events in the order in which their writes were committed, or the newest first. Supports cursors only.
 
     Without `after` and `since`, the list starts with the first event. A new event appears within a second of its write.
     """
@@ -35,21 +37,24 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
         selected = ((f"type[{at}]", each) for at, each in enumerate(query.type))
         require_event_types(selected, location="query")
         types = matching_event_types(query.type)
+    if query.is_reversed:
+        _require_no_start(query)
     if query.after == "now":
         newest = await store.latest_id(ctx.db, ctx.plan_manager_id)
         return Page([], PaginationMeta(query.limit, 0, has_more=False, total=None, next_cursor=str(newest or 0)))
-    start = await _start(ctx, query)
+    times = (unset_to_none(query.created_since), unset_to_none(query.created_until))
+    feed_page = FeedPage(await _start(ctx, query), query.is_reversed, *times)
     if isinstance(query.resource_id, str):
         resource_id = str(parse_uuid(query.resource_id) or query.resource_id)  # a UUID in either case
         rows = await store.list_page_for_resource(
-            ctx.db, ctx.plan_manager_id, start, types, resource_id, query.limit + 1
+            ctx.db, ctx.plan_manager_id, feed_page, types, resource_id, query.limit + 1
         )
     else:
-        rows = await store.list_page(ctx.db, ctx.plan_manager_id, start, types, query.limit + 1)
+        rows = await store.list_page(ctx.db, ctx.plan_manager_id, feed_page, types, query.limit + 1)
     if not rows and query.after not in (UNSET, "0"):
         await _require_cursor(ctx, query.start)
     page = build_page(query, cut_page([redact(each) for each in rows], query.limit), None)
-    if page.data:  # also on the last page, so that a client never loses its place
+    if page.data and not query.is_reversed:  # also on the last page, so that a client never loses its place
         page.pagination.next_cursor = str(page.data[-1].id)
     return page
 
@@ -62,6 +67,16 @@ async def _start(ctx: ReadContext, query: EventListQuery) -> str:
         raise invalid_parameter("since", "must be absent if `after` is set", "inconsistent")
     cursor = await store.find_cursor(ctx.db, ctx.plan_manager_id, query.since)
     return str(cursor or NIL_UUID)
+
+
+def _require_no_start(query: EventListQuery) -> None:
+    """Reject what says where the feed starts: from the newest event on, it starts at its end."""
+    if query.after == "now":
+        message = "must be 0 or the id of an event with `sort=-sequence`"
+        raise invalid_parameter("after", message, "inconsistent")
+    if query.since is not UNSET:
+        message = "must be absent with `sort=-sequence`, which supports `created_since`"
+        raise invalid_parameter("since", message, "inconsistent")
 
 
 async def _require_cursor(ctx: ReadContext, after: str) -> None:

@@ -1,13 +1,13 @@
 """Schemas of events."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.http.context import Actor
-from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.pagination import CreatedSince, CreatedUntil, UuidListQuery
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
 
 # Without a schema: the members differ by the kind of the resource, and old events have those of their time.
@@ -107,6 +107,11 @@ class QueuedEvents(Struct):
     notify: bool
 
 
+EventSort = Annotated[
+    Literal["sequence", "-sequence"], component("EventSort", "The order of the list of events; `-` reverses it.")
+]
+
+
 class EventListQuery(UuidListQuery, frozen=True):
     """Filters and the start of the feed, which supports cursors only."""
 
@@ -117,7 +122,8 @@ class EventListQuery(UuidListQuery, frozen=True):
                 pattern=f"^(0|now|{UUID_PATTERN})$",
                 extra={"message": "must be 0, now or the id of an event"},
                 description="Returns the events after this one. `0` starts at the beginning. `now` returns no events,"
-                " and the newest event as `next_cursor`, or `0` if there is none.",
+                " and the newest event as `next_cursor`, or `0` if there is none. With `sort=-sequence`, returns the"
+                " events before this one, and `0` starts with the newest event.",
             ),
         ]
         | UnsetType,
@@ -128,6 +134,13 @@ class EventListQuery(UuidListQuery, frozen=True):
         EXTENSION,
         Meta(description="Returns items since the minute of this datetime; not allowed with `after`."),
     ] = UNSET
+    sort: Annotated[
+        EventSort | UnsetType,
+        EXTENSION,
+        Meta(description="The order of the events: that of the feed, or with `-` the newest event first."),
+    ] = UNSET
+    created_since: CreatedSince = UNSET
+    created_until: CreatedUntil = UNSET
     type: Annotated[
         Annotated[list[Text255], Meta(max_length=100)] | UnsetType,
         EXTENSION,
@@ -138,6 +151,11 @@ class EventListQuery(UuidListQuery, frozen=True):
     resource_id: Annotated[Text255 | UnsetType, Meta(description="Returns items about the resource with this id.")] = (
         UNSET
     )
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the newest event comes first."""
+        return self.sort == "-sequence"
 
 
 class EventFilter(Struct, frozen=True):

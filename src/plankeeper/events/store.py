@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
+from plankeeper.http.parsing import uuid7_lower_bound, uuid7_upper_bound
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
@@ -47,6 +48,25 @@ IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id >= $2
                 order by event_id limit 1),
             9223372036854775807)"""
+# As in IS_AFTER_CURSOR, for pages from the newest event to the oldest one: the nil UUID stands for the end.
+PRECEDES_CURSOR: LiteralString = """position < coalesce(
+            (select position from event_order where plan_manager_id = $1 and event_id = $2),
+            case when $2 = '00000000-0000-0000-0000-000000000000'::uuid then 9223372036854775807 end)"""
+# Events that were created from $4 until before $5; null doesn't limit. The marks limit the positions: clocks differ by
+# less than an hour, and no event gets its position more than a day after the first one since $5 that gets one. The ids
+# ($6, $7) are near the time, too. The event itself decides, which is read only for rows of the page.
+IS_OF_TIME: LiteralString = """position >= case when $4::timestamptz is null then 0 else coalesce(
+            (select position from event_marks where plan_manager_id = $1 and minute >= $4 - interval '1 hour'
+                order by minute limit 1),
+            9223372036854775807) end
+        and position < case when $5::timestamptz is null then 9223372036854775807 else coalesce(
+            (select position from event_marks where plan_manager_id = $1 and minute >= interval '24 hours' + (
+                select minute from event_marks where plan_manager_id = $1 and minute >= $5 order by minute limit 1)
+                order by minute limit 1),
+            9223372036854775807) end
+        and ($4 is null and $5 is null or event_id >= $6 and event_id < $7 and (
+            select ($4 is null or event.created_at >= $4) and ($5 is null or event.created_at < $5)
+            from events event where event.plan_manager_id = $1 and event.id = event_order.event_id))"""
 # The event of each position. With the limit, PostgreSQL looks each up by its key, however many rows it expects.
 LATERAL_EVENT: LiteralString = f"""
     cross join lateral (
@@ -144,68 +164,111 @@ def queue_row(rows: Sequence[EventRow]) -> QueuedEvents:
     return QueuedEvents(first.plan_manager_id, first.id, [row.id for row in rows], unique_types, first.notify)
 
 
+class FeedPage(NamedTuple):
+    """A page of the feed: after a cursor, in the order of positions or, reversed, from the newest event on.
+
+    `created_since` is the earliest time, and `created_until` the end of the times of its events.
+    """
+
+    after: str
+    is_reversed: bool = False
+    created_since: datetime | None = None
+    created_until: datetime | None = None
+
+    @property
+    def ids(self) -> tuple[UUID, UUID]:
+        """The ids of all events of these times are between these two."""
+        lower = uuid7_lower_bound(self.created_since) if self.created_since else UUID(int=0)
+        return lower, uuid7_upper_bound(self.created_until) if self.created_until else UUID(int=2**128 - 1)
+
+
 # One position more than the page needs: retention keeps the newest one without its event.
-LIST_PAGE: LiteralString = f"""
+def _page(cursor_condition: LiteralString, order: LiteralString) -> LiteralString:
+    return f"""
     select {COLUMNS}
     from (
-        {POSITIONS_AFTER_CURSOR}
-        order by position
+        select position, event_id from event_order
+        where plan_manager_id = $1 and {cursor_condition} and {IS_OF_TIME}
+        order by {order}
         limit $3::bigint + 1
     ) placed {LATERAL_EVENT}
-    order by position
+    order by {order}
     limit $3
 """
+
+
 # A page of each type, then the first page of those: the index of types is in the order of positions within a type.
-LIST_PAGE_BY_TYPE: LiteralString = f"""
+def _page_by_type(cursor_condition: LiteralString, order: LiteralString) -> LiteralString:
+    return f"""
     select {COLUMNS}
     from (
         select of_type.position, of_type.event_id
-        from unnest(array(select code from event_types where name = any ($4::text[]))) as chosen (code)
+        from unnest(array(select code from event_types where name = any ($8::text[]))) as chosen (code)
         cross join lateral (
-            {POSITIONS_AFTER_CURSOR}
-                and type = chosen.code
-            order by position
+            select position, event_id from event_order
+            where plan_manager_id = $1 and {cursor_condition} and {IS_OF_TIME} and type = chosen.code
+            order by {order}
             limit $3::bigint + 1
         ) of_type
-        order by position
+        order by {order}
         limit $3::bigint + 1
     ) placed {LATERAL_EVENT}
-    order by position
+    order by {order}
     limit $3
 """
 
 
+LIST_PAGE: LiteralString = _page(IS_AFTER_CURSOR, "position")
+LIST_PAGE_REVERSED: LiteralString = _page(PRECEDES_CURSOR, "position desc")
+LIST_PAGE_BY_TYPE: LiteralString = _page_by_type(IS_AFTER_CURSOR, "position")
+LIST_PAGE_BY_TYPE_REVERSED: LiteralString = _page_by_type(PRECEDES_CURSOR, "position desc")
+
+
 async def list_page(
-    db: Executor, plan_manager_id: UUID, after: str, types: Sequence[str] | None, limit: int
+    db: Executor, plan_manager_id: UUID, page: FeedPage, types: Sequence[str] | None, limit: int
 ) -> list[Event]:
-    """The events after a cursor, in the order of their positions, of some types or all."""
+    """The events of a page, of some types or all."""
+    values = (page.after, limit, page.created_since, page.created_until, *page.ids)
+    if types is None and page.is_reversed:
+        return await db.rows(Event, LIST_PAGE_REVERSED, plan_manager_id, *values)
     if types is None:
-        return await db.rows(Event, LIST_PAGE, plan_manager_id, after, limit)
-    return await db.rows(Event, LIST_PAGE_BY_TYPE, plan_manager_id, after, limit, types)
+        return await db.rows(Event, LIST_PAGE, plan_manager_id, *values)
+    if page.is_reversed:
+        return await db.rows(Event, LIST_PAGE_BY_TYPE_REVERSED, plan_manager_id, *values, types)
+    return await db.rows(Event, LIST_PAGE_BY_TYPE, plan_manager_id, *values, types)
 
 
 # All events of the resource are looked up before they are ordered: most resources have few.
-LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
+def _page_for_resource(cursor_condition: LiteralString, order: LiteralString) -> LiteralString:
+    return f"""
     with changed as materialized (
         select id from events
-        where plan_manager_id = $1 and resource_id = $4 and ($3::text[] is null or type = any ($3))
+        where plan_manager_id = $1 and resource_id = $7 and ($6::text[] is null or type = any ($6))
+            and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
     )
     select {COLUMNS}
     from (
         {POSITIONS_OF_CHANGES}
-        where {IS_AFTER_CURSOR}
-        order by position
-        limit $5
+        where {cursor_condition}
+        order by {order}
+        limit $3
     ) placed {LATERAL_EVENT}
-    order by position
+    order by {order}
 """
 
 
+LIST_PAGE_FOR_RESOURCE: LiteralString = _page_for_resource(IS_AFTER_CURSOR, "position")
+LIST_PAGE_FOR_RESOURCE_REVERSED: LiteralString = _page_for_resource(PRECEDES_CURSOR, "position desc")
+
+
 async def list_page_for_resource(
-    db: Executor, plan_manager_id: UUID, after: str, types: Sequence[str] | None, resource_id: str, limit: int
+    db: Executor, plan_manager_id: UUID, page: FeedPage, types: Sequence[str] | None, resource_id: str, limit: int
 ) -> list[Event]:
-    """The events of one resource after a cursor. A separate statement, because the resource has its own index."""
-    return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, after, types, resource_id, limit)
+    """The events of one resource on a page. A separate statement, because the resource has its own index."""
+    values = (page.after, limit, page.created_since, page.created_until, types, resource_id)
+    if page.is_reversed:
+        return await db.rows(Event, LIST_PAGE_FOR_RESOURCE_REVERSED, plan_manager_id, *values)
+    return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, *values)
 
 
 EVENTS_OF_LATEST_POSITIONS: LiteralString = (

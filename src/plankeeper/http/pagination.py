@@ -140,6 +140,16 @@ UpdatedSince = Annotated[
     EXTENSION,
     Meta(description="Returns items changed at or after this datetime."),
 ]
+CreatedSince = Annotated[
+    AwareDatetime | UnsetType,
+    EXTENSION,
+    Meta(description="Returns items created at or after this datetime."),
+]
+CreatedUntil = Annotated[
+    AwareDatetime | UnsetType,
+    EXTENSION,
+    Meta(description="Returns items created before this datetime."),
+]
 _IDS_DESCRIPTION = (
     f"Returns items with one of these ids: up to {MAX_IDS}, separated by commas; unknown ids are ignored."
 )

@@ -336,7 +336,15 @@ def _containers(container: Any) -> list[Any]:
     return [each for each in members if isinstance(each, dict | list)]
 
 
+UUID7_PER_SECOND = 1000 << 80  # the difference of two UUIDs of version 7 that were generated a second apart
+
+
 def uuid7_lower_bound(at: datetime) -> UUID:
     """The lowest UUID of version 7 at a time: ids generated at or after it are higher."""
     milliseconds = max(0, int(at.timestamp() * 1000) - 1)
     return UUID(int=milliseconds << 80)
+
+
+def uuid7_upper_bound(at: datetime) -> UUID:
+    """A UUID of version 7 a second after a time: ids generated before the time are lower."""
+    return UUID(int=uuid7_lower_bound(at).int + UUID7_PER_SECOND)

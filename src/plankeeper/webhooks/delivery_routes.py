@@ -1,13 +1,17 @@
-"""Webhook deliveries: list the deliveries of an endpoint, retry a delivery."""
+"""Webhook deliveries: list the deliveries of an endpoint, get or retry a delivery."""
 
 from uuid import UUID
 
+from msgspec import UNSET
+
 from plankeeper.events.event_types import EVENT_TYPES, unknown_type_message
-from plankeeper.http.context import ReadContext, WriteContext
+from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import FieldError, NotFound, ValidationError
 from plankeeper.http.pagination import Page, build_page, cut_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.webhooks import delivery_store, endpoint_store, service
+from plankeeper.webhooks.delivery_store import DeliveryFilter, id_bounds
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
 router = Router("webhook_deliveries")
@@ -20,15 +24,43 @@ async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryList
         message = unknown_type_message(query.event_type)
         allowed = sorted(EVENT_TYPES)
         raise ValidationError(FieldError("event_type", message, "not_allowed", location="query", allowed=[*allowed]))
-    rows = await delivery_store.list_page(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
+    filters = _delivery_filter(query)
+    read = delivery_store.list_newest if query.is_reversed else delivery_store.list_oldest
+    rows = await read(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, filters, query.limit + 1, query.offset)
     if not rows and await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound
-    total = (
-        None
-        if query.uses_cursor
-        else await delivery_store.count(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
-    )
+    total = None
+    if not query.uses_cursor:
+        counted = await delivery_store.count_matching(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, filters, None)
+        total = counted.deliveries
     return build_page(query, cut_page(rows, query.limit), total)
+
+
+def _delivery_filter(query: DeliveryListQuery) -> DeliveryFilter:
+    """The filter of a page: with the deliveries after its cursor, or before it if the newest one comes first."""
+    times = (unset_to_none(query.created_since), unset_to_none(query.created_until))
+    after, before = id_bounds(*times)
+    if query.after not in (UNSET, "0"):
+        cursor = UUID(query.start)
+        if query.is_reversed:
+            before = min(cursor, before or cursor)
+        else:
+            after = max(cursor, after or cursor)
+    event_id = unset_to_none(query.event_id)
+    return DeliveryFilter(
+        after,
+        before,
+        unset_to_none(query.status),
+        unset_to_none(query.event_type),
+        *times,
+        event_id=UUID(event_id) if event_id else None,
+    )
+
+
+@router.get("/webhook-deliveries/{webhook_delivery_id}", scope=READ, extension=True, etag=True)
+async def get(ctx: ReadContext, webhook_delivery_id: UUID) -> WebhookDelivery:
+    """Get a webhook delivery. It contains all its attempts."""
+    return or_404(await delivery_store.get(ctx.db, ctx.plan_manager_id, webhook_delivery_id))
 
 
 @router.post(

@@ -6,38 +6,14 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.store import EVENT_COLUMNS, WITHOUT_SEQUENCE
-from plankeeper.http.schemas import unset_to_none
-from plankeeper.webhooks.schemas import DeliveryCount, DeliveryDetails, DeliveryListQuery, WebhookDelivery
+from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.webhooks.schemas import DeliveryCount, DeliveryDetails, WebhookDelivery
+
+# Workers generate the ids, and the database sets the times of creation: how much their clocks can differ, in ms.
+MAX_CLOCK_DIFFERENCE = 60 * 60 * 1000
 
 COLUMNS: LiteralString = """
         id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at"""
-
-LIST_PAGE: LiteralString = f"""
-    select {COLUMNS}
-    from webhook_deliveries
-    where plan_manager_id = $1 and webhook_endpoint_id = $2 and id > $3
-        and ($4::text is null or status = $4)
-        and ($5::text is null or event_type = $5)
-    order by id
-    limit $6 offset $7
-"""
-
-
-async def list_page(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
-) -> list[WebhookDelivery]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(
-        WebhookDelivery,
-        LIST_PAGE,
-        plan_manager_id,
-        endpoint_id,
-        query.start,
-        unset_to_none(query.status),
-        unset_to_none(query.event_type),
-        query.limit + 1,
-        query.offset,
-    )
 
 
 class DeliveryFilter(NamedTuple):
@@ -55,6 +31,19 @@ class DeliveryFilter(NamedTuple):
     created_before: datetime | None = None
     attempted_since: datetime | None = None
     attempted_before: datetime | None = None
+    event_id: UUID | None = None
+
+
+def id_bounds(start: datetime | None, end: datetime | None) -> tuple[UUID | None, UUID | None]:
+    """The `after` and `before` of deliveries of a time: ids, which are in order of time, bound what an index reads."""
+    return (
+        _shift(uuid7_lower_bound(start), -MAX_CLOCK_DIFFERENCE) if start else None,
+        _shift(uuid7_lower_bound(end), MAX_CLOCK_DIFFERENCE) if end else None,
+    )
+
+
+def _shift(delivery_id: UUID, milliseconds: int) -> UUID:
+    return UUID(int=max(0, delivery_id.int + (milliseconds << 80)))
 
 
 ATTEMPTS_OF_TIME: LiteralString = """
@@ -71,42 +60,69 @@ MATCHING: LiteralString = f"""
         and ($8::timestamptz is null or created_at < $8)
         and ($9::timestamptz is null or exists ({ATTEMPTS_OF_TIME}
         ))"""
-LIST_NEWEST: LiteralString = f"select {COLUMNS} {MATCHING} order by id desc limit $11"
+# $11 is the event: a statement of its own, because the deliveries of an event have their own index.
+OF_ALL_EVENTS: LiteralString = f"{MATCHING} and $11::uuid is null"
+OF_EVENT: LiteralString = f"{MATCHING} and event_id = $11"
+LIST_NEWEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id desc limit $12 offset $13"
+LIST_NEWEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id desc limit $12 offset $13"
 
 
 async def list_newest(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int, offset: int = 0
 ) -> list[WebhookDelivery]:
     """The matching deliveries, the newest first."""
-    return await db.rows(WebhookDelivery, LIST_NEWEST, plan_manager_id, endpoint_id, *filters, limit)
+    values = (endpoint_id, *filters, limit, offset)
+    if filters.event_id is None:
+        return await db.rows(WebhookDelivery, LIST_NEWEST, plan_manager_id, *values)
+    return await db.rows(WebhookDelivery, LIST_NEWEST_OF_EVENT, plan_manager_id, *values)
 
 
-LIST_OLDEST: LiteralString = f"select {COLUMNS} {MATCHING} order by id limit $11"
+LIST_OLDEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id limit $12 offset $13"
+LIST_OLDEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id limit $12 offset $13"
 
 
 async def list_oldest(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int, offset: int = 0
 ) -> list[WebhookDelivery]:
     """The matching deliveries, the oldest first."""
-    return await db.rows(WebhookDelivery, LIST_OLDEST, plan_manager_id, endpoint_id, *filters, limit)
+    values = (endpoint_id, *filters, limit, offset)
+    if filters.event_id is None:
+        return await db.rows(WebhookDelivery, LIST_OLDEST, plan_manager_id, *values)
+    return await db.rows(WebhookDelivery, LIST_OLDEST_OF_EVENT, plan_manager_id, *values)
 
 
-COUNT_MATCHING: LiteralString = f"""
+def _count(matching: LiteralString) -> LiteralString:
+    return f"""
     select count(*) as deliveries, coalesce(sum(attempts), 0)::bigint as attempts
     from (
         select case when $9::timestamptz is not null then (select count(*) from ({ATTEMPTS_OF_TIME}) of_time) end
             as attempts
-        {MATCHING}
-        limit $11
+        {matching}
+        limit $12
     ) counted
 """
 
 
+COUNT_MATCHING: LiteralString = _count(OF_ALL_EVENTS)
+COUNT_MATCHING_OF_EVENT: LiteralString = _count(OF_EVENT)
+
+
 async def count_matching(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, max_deliveries: int
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, max_deliveries: int | None
 ) -> DeliveryCount:
     """The number of matching deliveries, of at most `max_deliveries`, and of their attempts in the time selected."""
-    return await db.one(DeliveryCount, COUNT_MATCHING, plan_manager_id, endpoint_id, *filters, max_deliveries)
+    values = (endpoint_id, *filters, max_deliveries)
+    if filters.event_id is None:
+        return await db.one(DeliveryCount, COUNT_MATCHING, plan_manager_id, *values)
+    return await db.one(DeliveryCount, COUNT_MATCHING_OF_EVENT, plan_manager_id, *values)
+
+
+GET: LiteralString = f"select {COLUMNS} from webhook_deliveries where plan_manager_id = $1 and id = $2"
+
+
+async def get(db: Executor, plan_manager_id: UUID, delivery_id: UUID) -> WebhookDelivery | None:
+    """A delivery of any endpoint."""
+    return await db.one_or_none(WebhookDelivery, GET, plan_manager_id, delivery_id)
 
 
 GET_DETAILS: LiteralString = f"""
@@ -129,21 +145,6 @@ async def get_details(
 ) -> DeliveryDetails | None:
     """A delivery of an endpoint with what its attempts sent and received, and its event."""
     return await db.one_or_none(DeliveryDetails, GET_DETAILS, plan_manager_id, endpoint_id, delivery_id)
-
-
-COUNT = """
-    select count(*)
-    from webhook_deliveries
-    where plan_manager_id = $1 and webhook_endpoint_id = $2
-        and ($3::text is null or status = $3)
-        and ($4::text is null or event_type = $4)
-"""
-
-
-async def count(db: Executor, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery) -> int:
-    return await db.one(
-        int, COUNT, plan_manager_id, endpoint_id, unset_to_none(query.status), unset_to_none(query.event_type)
-    )
 
 
 INSERT = """

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.events.event_types import EVENT_TYPE
 from plankeeper.events.schemas import Event
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, component
+from plankeeper.http.pagination import CreatedSince, CreatedUntil, DefaultSort, ResourceListQuery, UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, UuidText, component
 from plankeeper.webhooks.attempt_details import AttemptDetail
 
 PayloadFormat = Annotated[
@@ -194,8 +194,19 @@ class WebhookEndpointListQuery(ResourceListQuery, frozen=True):
     sort: DefaultSort = UNSET
 
 
+DeliverySort = Annotated[
+    Literal["created_at", "-created_at"],
+    component("DeliverySort", "The order of a list of deliveries; `-` reverses it."),
+]
+
+
 class DeliveryListQuery(UuidListQuery, frozen=True):
     """Filters for the deliveries of an endpoint."""
+
+    sort: Annotated[
+        DeliverySort | UnsetType,
+        Meta(description="The order of the deliveries: that of their creation, or with `-` the newest one first."),
+    ] = UNSET
 
     status: Annotated[
         DeliveryStatus | UnsetType,
@@ -204,6 +215,14 @@ class DeliveryListQuery(UuidListQuery, frozen=True):
     event_type: Annotated[
         Annotated[Text255, EVENT_TYPE] | UnsetType, Meta(description="Returns items of events of exactly this type.")
     ] = UNSET
+    event_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of the event with this id.")] = UNSET
+    created_since: CreatedSince = UNSET
+    created_until: CreatedUntil = UNSET
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the newest delivery comes first."""
+        return self.sort == "-created_at"
 
 
 class DeliveryJob(Struct):

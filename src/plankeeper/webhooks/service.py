@@ -15,7 +15,7 @@ from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.http.parsing import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.http.schemas import apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
 from plankeeper.webhooks.schemas import (
@@ -33,7 +33,6 @@ from plankeeper.webhooks.schemas import (
 from plankeeper.webhooks.signing import OLD_SECRET_GRACE_PERIOD, new_secret
 from plankeeper.webhooks.url_policy import validate_url
 
-UUID7_PER_SECOND = 1000 << 80  # the difference of two UUIDs of version 7 that were generated a second apart
 EARLIEST_REPLAY = datetime(2, 1, 1, tzinfo=UTC)  # an earlier time can leave PostgreSQL's range in another time zone
 
 
@@ -132,7 +131,7 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
         raise ValidationError(FieldError("since", "must be a datetime in the year 2 or later", "too_small"))
     endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
     min_event_id = uuid7_lower_bound(request.since)
-    certain_id = UUID(int=min_event_id.int + UUID7_PER_SECOND)
+    certain_id = uuid7_upper_bound(request.since)
     start = await endpoint_store.find_replay_start(
         ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id, certain_id
     )

@@ -94,6 +94,77 @@ def test_since_starts_with_the_minute(server: RunningServer, api: Client) -> Non
     assert "time zone" in messages(api.get("/events", since="2026-01-01"))["since"]
 
 
+def test_the_newest_events_come_first(api: Client, other: Client) -> None:
+    participant = api.create("/participants", {})["id"]
+    for _ in range(3):
+        api.create("/providers", {})
+    api.put(f"/participants/{participant}", {"last_name": "Ng"}).raise_for_status()
+    newest_first = [each["id"] for each in wait_for_feed(api, 6)][::-1]
+    for filters, expected in (
+        ({}, newest_first),
+        ({"type": "participant.*,provider.*"}, newest_first[:5]),
+        ({"resource_id": participant}, [newest_first[0], newest_first[4]]),
+        ({"resource_id": participant, "type": "participant.updated"}, newest_first[:1]),
+    ):
+        walked: list[str] = []
+        cursor: dict[str, str] = {}
+        while cursor or not walked:
+            page = api.get("/events", sort="-sequence", limit=2, **filters, **cursor).json()
+            walked += [each["id"] for each in page["data"]]
+            after = page["pagination"]["next_cursor"]
+            cursor = {"after": after} if after else {}
+            assert page["pagination"] == {
+                "limit": 2, "offset": 0, "has_more": after is not None, "total": None, "next_cursor": after
+            }  # fmt: skip
+            assert after in (None, page["data"][-1]["id"])
+        assert walked == expected
+    first = api.get("/events", sort="-sequence", after="0", limit=1).json()
+    assert [each["id"] for each in first["data"]] == newest_first[:1]
+    forward = api.get("/events", sort="sequence", limit=1).json()
+    assert forward["pagination"]["next_cursor"] == newest_first[-1]
+    assert api.get("/events", sort="-sequence", after=newest_first[-1]).json()["data"] == []
+    foreign = wait_until(lambda: other.get("/events").json()["data"])[0]["id"]
+    assert_expired(api.get("/events", sort="-sequence", after=foreign))
+    assert "-sequence" in messages(api.get("/events", sort="-sequence", after="now"))["after"]
+    assert "created_since" in messages(api.get("/events", sort="-sequence", since="2026-01-01T00:00:00Z"))["since"]
+    assert api.get("/events", sort="created_at").status_code == 400
+
+
+def test_events_of_a_time(server: RunningServer, api: Client) -> None:
+    participant = api.create("/participants", {})["id"]
+    for _ in range(3):
+        api.create("/providers", {})
+    events = wait_for_feed(api, 5)
+    ids = [each["id"] for each in events]
+    times = [each["created_at"] for each in events]
+
+    def found(**query: Any) -> list[str]:
+        forward = api.get("/events", **query).json()["data"]
+        assert api.get("/events", sort="-sequence", **query).json()["data"] == forward[::-1]
+        return [each["id"] for each in forward]
+
+    assert found(created_since=times[2]) == ids[2:]
+    assert found(created_until=times[2]) == ids[:2]
+    assert found(created_since=times[1], created_until=times[3]) == ids[1:3]
+    assert found(created_since=times[1], created_until=times[1]) == []
+    assert found(created_since=times[1], type="provider.created") == ids[2:]
+    assert found(created_until=times[3], type="provider.created") == ids[2:3]
+    assert found(created_since=times[1], resource_id=participant) == ids[1:2]
+    assert found(created_until=times[1], resource_id=participant) == []
+    assert found(created_since="2099-01-01T00:00:00Z") == found(created_until="2001-01-01T00:00:00Z") == []
+    assert found(created_since="0001-01-01T00:00:00Z", created_until="9999-12-31T23:59:59Z") == ids
+    assert found(created_until="0001-01-01T00:00:00Z") == found(created_since="9999-12-31T23:59:59Z") == []
+    page = api.get("/events", created_since=times[1], created_until=times[4], limit=2, after=ids[1]).json()
+    assert ([each["id"] for each in page["data"]], page["pagination"]["has_more"]) == (ids[2:4], False)
+    # However late an event got its position: the first mark after the time may be that of the event itself.
+    server.execute_as_owner(
+        "update event_marks set minute = date_trunc('minute', now()) + interval '3 days' where plan_manager_id = $1",
+        UUID(api.plan_manager_id),
+    )
+    assert found(created_until=times[2]) == ids[:2]
+    assert "time zone" in messages(api.get("/events", created_since="2026-01-01"))["created_since"]
+
+
 def test_several_types_and_wildcards(api: Client) -> None:
     participant = api.create("/participants", {})["id"]
     api.create("/providers", {})

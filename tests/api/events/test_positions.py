@@ -16,6 +16,7 @@ from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.schemas import EventFilter
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, Sequencer, assign_positions
+from plankeeper.events.store import FeedPage
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.personal_data import hold_store
 from plankeeper.personal_data.schemas import LegalHold
@@ -85,7 +86,7 @@ async def test_the_feed_is_listed_by_type_from_the_order(quiet: QuietDatabase) -
 
     async def listed(types: str | None, after: object = START, limit: int = 10) -> list[UUID]:
         names = types.split() if types else None
-        return [each.id for each in await store.list_page(quiet.db, owner, str(after), names, limit)]
+        return [each.id for each in await store.list_page(quiet.db, owner, FeedPage(str(after)), names, limit)]
 
     assert await listed(None) == mixed
     assert await listed("provider.created") == [mixed[0], mixed[2]]
@@ -248,12 +249,12 @@ async def test_retention_keeps_the_newest_position_and_events_without_one(quiet:
     waiting = await quiet.record(owner, "provider.updated")
     await EventRetention(-1)(quiet.db)
     assert [position for position, _ in await quiet.feed(owner)] == [5]
-    assert await store.list_page(quiet.db, owner, START, None, 10) == []
+    assert await store.list_page(quiet.db, owner, FeedPage(START), None, 10) == []
     assert [await store.get(quiet.db, owner, waiting[0]) is not None, await quiet.queued(owner)] == [True, [1]]
     await quiet.sequence(owner)
     assert [position for position, _ in await quiet.feed(owner)] == [5, 6]
     # A position without its event takes no place on a page.
-    assert [each.id for each in await store.list_page(quiet.db, owner, START, None, 1)] == waiting
+    assert [each.id for each in await store.list_page(quiet.db, owner, FeedPage(START), None, 1)] == waiting
     assert [each.id for each in await store.latest(quiet.db, owner, None, EventFilter(), 1)] == waiting
     await EventRetention(-1)(quiet.db)
     assert [position for position, _ in await quiet.feed(owner)] == [6]
@@ -305,4 +306,4 @@ async def test_retention_deletes_a_limited_number_of_events_at_once(quiet: Quiet
     async with quiet.db.transaction() as tx:
         assert await order_store.purge(tx, owner, before_id, 2) == 2
     assert [id_ for _, id_ in await quiet.feed(owner)] == ids[2:]
-    assert len(await store.list_page(quiet.db, owner, START, None, 10)) == 3
+    assert len(await store.list_page(quiet.db, owner, FeedPage(START), None, 10)) == 3

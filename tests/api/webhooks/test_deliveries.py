@@ -343,6 +343,76 @@ def test_the_list_of_deliveries_is_filtered_and_paged(
     assert api.get(path, after=found[-1]["id"]).json()["data"] == []
 
 
+def create_deliveries(server: RunningServer, api: Client, endpoint: dict[str, Any]) -> list[dict[str, Any]]:
+    """Five deliveries that were created at different times, in order. A transaction gives all of its own the same."""
+    emit_events(server, api, 5)
+    for number, each in enumerate(wait_for_deliveries(api, endpoint, 5)):
+        shift = "update webhook_deliveries set created_at = created_at + $2 * interval '1 second' where id = $1"
+        server.run(server.db.execute(shift, UUID(each["id"]), number))
+    return list_deliveries(api, endpoint)
+
+
+def test_deliveries_are_listed_newest_first(server: RunningServer, api: Client, new_endpoint: NewEndpoint) -> None:
+    endpoint = new_endpoint()
+    found = create_deliveries(server, api, endpoint)
+    path = endpoint_path(endpoint, "deliveries")
+    assert api.get(path, sort="created_at").json()["data"] == found
+    walked: list[Any] = []
+    after = "0"
+    while after is not None:
+        page = api.get(path, sort="-created_at", limit=2, after=after).json()
+        walked, after = walked + page["data"], page["pagination"]["next_cursor"]
+    assert walked == found[::-1]
+    page = api.get(path, sort="-created_at", limit=2, offset=1).json()
+    assert (page["data"], page["pagination"]["total"]) == (found[2:4][::-1], 5)
+    newest_of_event = api.get(path, sort="-created_at", event_id=found[3]["event_id"]).json()
+    assert (newest_of_event["data"], newest_of_event["pagination"]["total"]) == (found[3:4], 1)
+    until = found[4]["created_at"]
+    before = api.get(path, sort="-created_at", created_until=until, after=found[3]["id"]).json()["data"]
+    assert before == found[:3][::-1]
+
+
+def test_deliveries_are_filtered_by_time_and_by_event(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint
+) -> None:
+    endpoint = new_endpoint()
+    found = create_deliveries(server, api, endpoint)
+    path = endpoint_path(endpoint, "deliveries")
+    times = [each["created_at"] for each in found]
+    cases: list[tuple[dict[str, Any], list[Any]]] = [
+        ({"created_since": times[1]}, found[1:]),
+        ({"created_until": times[1]}, found[:1]),
+        ({"created_since": times[1], "created_until": times[3]}, found[1:3]),
+        ({"created_since": times[1], "after": found[2]["id"]}, found[3:]),
+        ({"created_since": "0001-01-01T00:00:00Z", "created_until": "9999-12-31T23:59:59Z"}, found),
+        ({"created_until": "0001-01-01T00:00:00Z"}, []),
+        ({"event_id": found[3]["event_id"].upper()}, found[3:4]),
+        ({"event_id": found[3]["event_id"], "created_until": times[3]}, []),
+        ({"event_id": uuid7()}, []),
+    ]
+    for filters, expected in cases:
+        page = api.get(path, **filters).json()
+        assert page["data"] == expected
+        assert page["pagination"]["total"] in (None, len(expected))
+    assert [each["field"] for each in api.get(path, event_id="x").json()["errors"]] == ["event_id"]
+
+
+def test_one_delivery_can_be_read(
+    server: RunningServer, api: Client, other: Client, new_endpoint: NewEndpoint, receiver: Receiver
+) -> None:
+    endpoint = new_endpoint()
+    emit_events(server, api)
+    wait_for_deliveries(api, endpoint, 1)
+    poll_once(server)
+    [delivery] = list_deliveries(api, endpoint)
+    response = api.get(f"/webhook-deliveries/{delivery['id']}")
+    assert (response.status_code, response.json()) == (200, delivery)
+    assert [each["status_code"] for each in response.json()["attempts"]] == [204]
+    for client, id_ in ((api, uuid7()), (other, delivery["id"])):
+        missing = client.get(f"/webhook-deliveries/{id_}")
+        assert (missing.status_code, missing.json()["resource"]["kind"]) == (404, "webhook_delivery")
+
+
 def test_a_burst_of_events_waits_in_the_feed_without_loss(
     server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,14 +16,12 @@ from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage,
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.http.parsing import parse_uuid, uuid7_lower_bound
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.webhooks import delivery_store
-from plankeeper.webhooks.delivery_store import DeliveryFilter
+from plankeeper.webhooks.delivery_store import DeliveryFilter, id_bounds
 from plankeeper.webhooks.schemas import WebhookDelivery
 
 FILE_BATCH_SIZE = 500  # deliveries in a chunk of a file
-# Workers generate the ids, and the database sets the times of creation: how much their clocks can differ, in ms.
-MAX_CLOCK_DIFFERENCE = 60 * 60 * 1000
 MIN_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # no delivery is older; the database driver doesn't take every older time
 TYPES = {each: each for each in sorted(EVENT_TYPES)}
 STATUSES = {
@@ -75,23 +73,18 @@ class DeliverySource:
 
 
 def delivery_filter(values: Mapping[str, Any]) -> DeliveryFilter:
-    """The filter of the values of the list's filters. Ids, which are in order of time, bound what an index reads."""
+    """The filter of the values of the list's filters."""
     days: TimeRange = values.get("days") or TimeRange(None, None)
     attempted: TimeRange = values.get("time") or TimeRange(None, None)
     end = min((each for each in (days.end, attempted.end) if each), default=None)
     return DeliveryFilter(
-        _shift(uuid7_lower_bound(days.start), -MAX_CLOCK_DIFFERENCE) if days.start else None,
-        _shift(uuid7_lower_bound(end), MAX_CLOCK_DIFFERENCE) if end else None,
+        *id_bounds(days.start, end),
         values.get("status"),
         values.get("event_type"),
         max(days.start, MIN_TIME) if days.start else None,
         max(days.end, MIN_TIME) if days.end else None,
         *attempted,
     )
-
-
-def _shift(delivery_id: UUID, milliseconds: int) -> UUID:
-    return UUID(int=max(0, delivery_id.int + (milliseconds << 80)))
 
 
 def _status(row: WebhookDelivery, _names: Names) -> str:
