@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from plankeeper.events.event_types import SENT_TYPES
 from plankeeper.webhooks import client, delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
@@ -71,6 +72,28 @@ def test_a_delivery_page_shows_what_was_sent_and_received(
     text = main_text(page)
     for expected in ("Attempt 1 500", "The first 1 KB of the response", "failing next attempt"):
         assert expected in text, (expected, text)
+
+
+def test_a_test_event_of_another_type_is_its_example(
+    server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    path = f"{PAGE}/{endpoint.id}"
+    page = owner.get(path).text
+    assert '<label for="type">Test event</label>' in page
+    offered = re.findall(r'<option value="([a-z_]+\.[a-z_]+)"', page)
+    assert sorted(offered) == SENT_TYPES
+    assert re.findall(r'<option value="([^"]+)" selected', page) == ["webhook_endpoint.tested"]
+    assert owner.submit(f"{path}/test", {"type": "provider.deleted"}).status_code == 303
+    assert poll_once(server) == 1
+    [received] = receiver.received
+    message = json.loads(received.body)
+    assert (message["type"], message["data"]["object"], message["sequence"]) == ("provider.deleted", None, None)
+    [delivery] = set(re.findall(rf'href="({path}/deliveries/[0-9a-f-]{{36}})">provider.deleted<', owner.get(path).text))
+    shown = re.search(r'<pre id="payload"[^>]*>([^<]+)</pre>', owner.get(delivery).text)
+    assert shown
+    assert json.loads(unescape(shown[1])) == message
+    rejected = owner.submit(f"{path}/test", {"type": "plan_manager.created"})
+    assert (rejected.status_code, "is never sent to webhook endpoints" in rejected.text) == (422, True)
 
 
 @pytest.mark.usefixtures("public_receiver")

@@ -48,6 +48,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},
     "POST /webhook-endpoints": {"url": "https://example.com/hooks"},
     "PUT /webhook-endpoints/{webhook_endpoint_id}": {"description": "Changed"},
+    "POST /webhook-endpoints/{webhook_endpoint_id}/test": {"type": "participant.created"},
     "POST /webhook-endpoints/{webhook_endpoint_id}/replay": {"since": "2026-01-02T03:04:05Z"},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }

@@ -13,8 +13,12 @@ from msgspec import Raw
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.events.schemas import Event, ResourceRef
 from plankeeper.http.context import SYSTEM
+from plankeeper.http.openapi_schemas import reference
 from plankeeper.webhooks.payload import build_body
+from plankeeper.webhooks.schemas import TEST_TYPE
 from support.client import DOCUMENT, PREFIX
+from support.factories import Tenant
+from support.server import wait_until
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 WEBHOOKS: dict[str, Any] = DOCUMENT["webhooks"]
@@ -67,6 +71,54 @@ def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
     assert set(thin["data"]) == {"plan_manager_id", "resource"}
     assert validation_errors(kind, full | {"type": "other.created"})
     assert validation_errors(kind, full | {"data": full["data"] | {"object": []}})
+
+
+def test_the_data_of_an_event_is_the_resource_in_its_schema(tenant: Tenant) -> None:
+    client, ids = tenant.client, tenant.ids
+    client.post(f"/webhook-deliveries/{ids['webhook_delivery_id']}/retry").raise_for_status()
+    client.post("/webhook-endpoints", {"url": "https://example.com/hooks"}).raise_for_status()
+    client.post("/note-types", {"note_type": "Visit"}).raise_for_status()
+    names = [each.get("$ref", "").rpartition("/")[2] for each in SCHEMAS["Event"]["properties"]["data"]["anyOf"]]
+    assert names[-2:] == ["EventMembers", ""]
+    for type_ in ("note_type.created", "webhook_delivery.retried"):
+        wait_until(lambda type_=type_: client.get("/events", type=type_).json()["data"])
+    seen: set[str] = set()
+    for event in client.get("/events", limit=1000).json()["data"]:
+        name = event["resource"]["kind"].title().replace("_", "")
+        if event["data"] and name in names:
+            validator = Draft202012Validator({"components": DOCUMENT["components"], **reference(name)})
+            assert [each.message for each in validator.iter_errors(event["data"])] == [], event
+            assert set(event["data"]) <= set(SCHEMAS[name]["properties"]), event
+            seen.add(name)
+    assert seen == set(names[:-2])
+
+
+@pytest.mark.parametrize("event_type", TYPES)
+def test_a_test_contains_the_example_of_the_document(event_type: str) -> None:
+    kind, _, verb = event_type.partition(".")
+    [own] = SCHEMAS["WebhookEndpoint"]["examples"]
+    data = Raw(json.dumps(own).encode())
+    event = Event(
+        UUID(int=3), TEST_TYPE, datetime.now(UTC), SYSTEM, ResourceRef("webhook_endpoint", "1"), data, None, None, 7
+    )  # fmt: skip
+    thin = json.loads(build_body(event, UUID(int=1), "thin", event_type))
+    full = json.loads(build_body(event, UUID(int=1), "full", event_type))
+    assert [validation_errors(kind, each) for each in (thin, full)] == [[], []]
+    assert (full["type"], full["sequence"], full["data"]["plan_manager_id"]) == (event_type, None, str(UUID(int=1)))
+    changed = {name: full["data"].pop(name) for name in ("object", "previous")}
+    assert full == thin
+    if event_type == TEST_TYPE:  # about the endpoint itself
+        assert changed == {"object": own, "previous": None}
+        return
+    [example] = SCHEMAS[message_schema(kind)["$ref"].rpartition("/")[2] + "Data"]["examples"]
+    assert full["data"]["resource"] == example["resource"]
+    assert example["resource"]["id"] == str(example["object"]["id"])
+    if verb == "deleted":
+        assert changed == {"object": None, "previous": example["object"]}
+    elif verb in ("erased", "purged", "hold_placed", "hold_released"):
+        assert changed == {"object": {"id": example["object"]["id"]}, "previous": None}
+    else:
+        assert changed == {"object": example["object"], "previous": {} if verb == "updated" else None}
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ EVENT_TYPES = frozenset(f"{kind}.{verb}" for kind, verbs in VERBS.items() for ve
 EVENT_TYPE = component("EventType", "A kind of resource and what happened to it.", sorted(EVENT_TYPES))
 # No endpoint receives these: a plan manager has none when it is created, and the others are about one endpoint.
 NEVER_SENT = frozenset({"plan_manager.created", "webhook_delivery.retried", "webhook_endpoint.replayed"})
+SENT_TYPES = sorted(EVENT_TYPES - NEVER_SENT)
 
 
 def _patterns(types: Iterable[str]) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def _patterns(types: Iterable[str]) -> tuple[str, ...]:
 
 
 EVENT_TYPE_PATTERNS = _patterns(EVENT_TYPES)
-SENT_PATTERNS = _patterns(EVENT_TYPES - NEVER_SENT)
+SENT_PATTERNS = _patterns(SENT_TYPES)
 
 
 def require_event_types(
@@ -72,7 +73,7 @@ def require_event_types(
 ) -> None:
     """Raise a ValidationError that names the other types or patterns. Each comes with its field: `event_types[1]`."""
     errors = [
-        FieldError(field, _message(each), "not_allowed", location, [*allowed])
+        FieldError(field, _message(each, allowed), "not_allowed", location, [*allowed])
         for field, each in selected
         if each not in allowed
     ]
@@ -80,12 +81,13 @@ def require_event_types(
         raise ValidationError(*errors)
 
 
-def _message(pattern: str) -> str:
-    return "is never sent to webhook endpoints" if pattern in EVENT_TYPE_PATTERNS else unknown_type_message(pattern)
+def _message(pattern: str, allowed: Sequence[str]) -> str:
+    is_never_sent = pattern in EVENT_TYPE_PATTERNS and pattern not in SENT_PATTERNS
+    return "is never sent to webhook endpoints" if is_never_sent else unknown_type_message(pattern, allowed)
 
 
-def unknown_type_message(pattern: str) -> str:
-    similar = get_close_matches(pattern, EVENT_TYPE_PATTERNS, n=1)
+def unknown_type_message(pattern: str, allowed: Sequence[str] = EVENT_TYPE_PATTERNS) -> str:
+    similar = get_close_matches(pattern, allowed, n=1)
     suggestion = f"; did you mean {similar[0]}?" if similar else ": expected for example participant.created"
     return f"{pattern[:100]!r} is not an event type{suggestion}"
 

@@ -10,10 +10,10 @@ from plankeeper.http.context import Actor
 from plankeeper.http.pagination import CreatedSince, CreatedUntil, UuidListQuery
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
 
-# Without a schema: the members differ by the kind of the resource, and old events have those of their time.
+# Without a schema: the fields differ by the kind of the resource, and old events have those of their time.
 EventMembers = Annotated[
     Raw,
-    component("EventMembers", "Members of a resource by name, as in its schema."),
+    component("EventMembers", "Fields of a resource by name, as in its schema."),
     Meta(extra_json_schema={"type": "object", "additionalProperties": True}),
 ]
 
@@ -53,12 +53,15 @@ class Event(Struct):
     ]
     data: Annotated[
         EventMembers | None,
-        Meta(description="The resource after the write. Null after a deletion."),
+        Meta(
+            description="The resource after the write, in the schema of its kind. Null after a deletion. After an"
+            " erasure and in old events, fields are missing."
+        ),
     ]
     previous: Annotated[
         EventMembers | None,
         Meta(
-            description="For an update, the earlier values of the changed members. For a deletion, the whole resource."
+            description="For an update, the earlier values of the changed fields. For a deletion, the whole resource."
             " Otherwise null."
         ),
     ]

@@ -27,7 +27,7 @@ from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.json import encode
 from plankeeper.http.pagination import ListQuery
 from plankeeper.http.parsing import InvalidItemsError, parse_path_id, parse_query
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
+from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body
 from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
@@ -119,7 +119,10 @@ class Endpoint:
         if operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
-            body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
+            if operation.optional_body and not has_body(state.headers):
+                body = b"{}"
+            else:
+                body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
             path_id = values[operation.id_name] if operation.id_name else None
             try:
                 values[operation.body_name] = operation.parser.parse(body, path_id)

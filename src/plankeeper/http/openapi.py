@@ -108,7 +108,7 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     entry["x-error-codes"] = error_codes(operation)
     if operation.body:
         entry["requestBody"] = {
-            "required": True,
+            "required": not operation.optional_body,
             "content": {
                 "application/json": {
                     "schema": reference(body_name(operation)),

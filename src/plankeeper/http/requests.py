@@ -107,6 +107,11 @@ class BodyBudget:
         self.used -= size
 
 
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request has a body that isn't empty."""
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
 async def read_body(
     headers: Mapping[bytes, bytes],
     receive: Receive,

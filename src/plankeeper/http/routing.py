@@ -60,6 +60,7 @@ class Operation:
     creates: bool = False  # whether it creates a resource under its path and returns it
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
+    optional_body: bool = False  # whether a request without a body is one with an empty object
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
     discloses: AccessedKind | ListDisclosed | None = None  # what the access log records of a response
@@ -131,13 +132,15 @@ class Router:
         creates: bool = False,
         secret: bool = False,
         max_body_bytes: int = MAX_BODY_BYTES,
+        optional_body: bool = False,
         find_errors: FindErrors | None = None,
         discloses: ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a write, or a read with a body.
 
         `errors` are the codes that don't follow from its parts. `creates`: it creates a resource under its path, and
-        returns it. `secret`: the response contains a secret. `find_errors` finds the errors of a bulk body's items that
+        returns it. `secret`: the response contains a secret. `optional_body`: a request without a body is one with an
+        empty object. `find_errors` finds the errors of a bulk body's items that
         only the database shows.
         """
         return self._route(
@@ -150,6 +153,7 @@ class Router:
             creates=creates,
             has_secret=secret,
             max_body_bytes=max_body_bytes,
+            optional_body=optional_body,
             find_errors=find_errors,
             discloses=discloses,
         )

@@ -134,9 +134,9 @@ CLAIM_DUE: LiteralString = f"""
         where delivery.plan_manager_id = due.plan_manager_id and delivery.id = due.id
             and ($7::uuid is null or delivery.plan_manager_id = $7)
         returning delivery.plan_manager_id, delivery.id, delivery.attempt_count, delivery.event_id,
-            delivery.webhook_endpoint_id
+            delivery.event_type, delivery.webhook_endpoint_id
     )
-    select claimed.plan_manager_id, claimed.id, claimed.attempt_count,
+    select claimed.plan_manager_id, claimed.id, claimed.attempt_count, claimed.event_type as sent_type,
         {EVENT_COLUMNS},
         case when due.payload = 'full' then event.data end as event_data,
         case when due.payload = 'full' then event.previous end as event_previous,

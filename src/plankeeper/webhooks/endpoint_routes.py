@@ -15,6 +15,7 @@ from plankeeper.webhooks.schemas import (
     WebhookEndpointListQuery,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
+    WebhookTestRequest,
     WebhookTestResponse,
 )
 
@@ -75,10 +76,14 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
     scope=READ_AND_WRITE,
     extension=True,
     errors=("webhook_endpoint_inactive",),
+    optional_body=True,
 )
-async def test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
-    """Test a webhook endpoint. It receives a `webhook_endpoint.tested` event, whatever event types it has."""
-    return await service.send_test(ctx, webhook_endpoint_id)
+async def test(ctx: WriteContext, webhook_endpoint_id: UUID, request: WebhookTestRequest) -> WebhookTestResponse:
+    """Test a webhook endpoint. It receives the example of an event type, whatever event types it has.
+
+    Without a body, it receives a `webhook_endpoint.tested` event. The `sequence` of a test is null.
+    """
+    return await service.send_test(ctx, webhook_endpoint_id, request.type)
 
 
 @router.post(

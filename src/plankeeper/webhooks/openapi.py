@@ -1,12 +1,16 @@
-"""Webhook messages in the OpenAPI document: each kind of event has a schema, whatever the payload of the endpoint."""
+"""Events and webhook messages in the OpenAPI document.
+
+The messages of each kind of event have a schema, whatever the payload of the endpoint.
+"""
 
 from typing import Any
 
-from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
+from plankeeper.events.event_types import SENT_TYPES
 from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.http.openapi_schemas import Schema, reference
+from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, example_resource
 
-# The schemas of the resources in full messages. Other messages contain an object without a schema.
+# The schemas of the resources in events and full messages. Others contain an object without a schema.
 _OBJECTS = {
     "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",
@@ -14,6 +18,7 @@ _OBJECTS = {
     "participant": "Participant",
     "provider": "Provider",
     "team_member": "TeamMember",
+    "webhook_delivery": "WebhookDelivery",
     "webhook_endpoint": "WebhookEndpoint",
 }
 # Some of the messages of these kinds have objects of which only the id is left: after an erasure, for example.
@@ -27,11 +32,18 @@ _HEADERS = {
 }
 
 
+def add_event_data(document: dict[str, Any]) -> None:
+    """Name the schemas that the `data` of an event can have: after an erasure and in old events, fields are missing."""
+    names = (*sorted(_OBJECTS.values()), "EventMembers")
+    data = document["components"]["schemas"]["Event"]["properties"]["data"]
+    data["anyOf"] = [*map(reference, names), {"type": "null"}]
+
+
 def add_messages(document: dict[str, Any]) -> None:
     """Add the messages and their schemas to a document with the schemas of all resources."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
     types: dict[str, list[str]] = {}
-    for type_ in sorted(EVENT_TYPES - NEVER_SENT):
+    for type_ in SENT_TYPES:
         types.setdefault(type_.partition(".")[0], []).append(type_)
     schemas["OnlyAnId"] = {
         "type": "object",
@@ -43,7 +55,7 @@ def add_messages(document: dict[str, Any]) -> None:
     }
     for kind, types_of_kind in types.items():
         name = _message_name(kind)
-        schemas[f"{name}Data"] = _data_schema(kind, schemas)
+        schemas[f"{name}Data"] = _data_schema(kind)
         schemas[name] = _message_schema(kind, types_of_kind, schemas)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
     document["components"]["parameters"] |= {
@@ -64,7 +76,7 @@ def _message_name(kind: str) -> str:
     return f"{kind.title().replace('_', '')}Message"
 
 
-def _data_schema(kind: str, schemas: dict[str, Schema]) -> Schema:
+def _data_schema(kind: str) -> Schema:
     name = _OBJECTS.get(kind, "EventMembers")
     choices = [reference(name), *([reference("OnlyAnId")] if kind in _ONLY_AN_ID else []), {"type": "null"}]
     fields: dict[str, Schema] = {
@@ -88,7 +100,7 @@ def _data_schema(kind: str, schemas: dict[str, Schema]) -> Schema:
         "description": "What a message says about the resource that changed.",
         "properties": fields,
         "required": ["plan_manager_id", "resource"],
-        "examples": [_thin_data(kind) | {"object": schemas[name]["examples"][0], "previous": None}],
+        "examples": [_thin_data(kind) | {"object": example_object(kind), "previous": None}],
     }
 
 
@@ -118,13 +130,7 @@ def _message_schema(kind: str, types: list[str], schemas: dict[str, Schema]) -> 
 
 
 def _thin_data(kind: str) -> dict[str, Any]:
-    ids = EXAMPLES["path_ids"]
-    resource_id = ids.get("session_id" if kind == "invoice_view_session" else f"{kind}_id", ids["event_id"])
-    resource = {"kind": kind, "id": str(resource_id)}
-    if kind == "team_member":
-        resource["participant_id"] = ids["participant_id"]
-    [plan_manager] = EXAMPLES["responses"]["CurrentApiKey"]["plan_managers"][:1]
-    return {"plan_manager_id": plan_manager["id"], "resource": resource}
+    return {"plan_manager_id": PLAN_MANAGER_ID, "resource": example_resource(kind)}
 
 
 def _operation(kind: str, types: list[str]) -> dict[str, Any]:

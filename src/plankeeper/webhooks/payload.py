@@ -6,7 +6,8 @@ from plankeeper import __version__
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event
 from plankeeper.http.json import to_json
-from plankeeper.webhooks.schemas import PayloadFormat
+from plankeeper.webhooks.examples import example_change, example_resource
+from plankeeper.webhooks.schemas import TEST_TYPE, PayloadFormat
 from plankeeper.webhooks.signing import sign_message
 
 Headers = list[tuple[str, str]]
@@ -23,17 +24,27 @@ def build_headers(message_id: str, timestamp: int, body: bytes, secrets: list[st
     ]
 
 
-def build_body(event: Event, plan_manager_id: UUID, payload_format: PayloadFormat) -> bytes:
-    """The body of a message; in the format `full` with the resource after the write and what has changed."""
-    content: dict[str, object] = {"plan_manager_id": plan_manager_id, "resource": event.resource}
-    if payload_format == "full":
+def build_body(
+    event: Event, plan_manager_id: UUID, payload_format: PayloadFormat, sent_type: str | None = None
+) -> bytes:
+    """The body of a message; in the format `full` with the resource after the write and what has changed.
+
+    `sent_type` is that of a test with the example of another type.
+    """
+    type_ = sent_type or event.type
+    is_example = type_ != event.type
+    resource = example_resource(type_.partition(".")[0]) if is_example else event.resource
+    content: dict[str, object] = {"plan_manager_id": plan_manager_id, "resource": resource}
+    if payload_format == "full" and is_example:
+        content |= example_change(type_)
+    elif payload_format == "full":
         shown = redact(event)
         content |= {"object": shown.data, "previous": shown.previous}
     message = {
-        "type": event.type,
+        "type": type_,
         "timestamp": event.created_at,
         # A test is sent before the event has a position, and must be the same in each attempt.
-        "sequence": None if event.type == "webhook_endpoint.tested" else event.sequence,
+        "sequence": None if event.type == TEST_TYPE else event.sequence,
         "actor": event.actor,
         "request_id": event.request_id,
         "data": content,

@@ -13,6 +13,8 @@ from plankeeper.http.pagination import CreatedSince, CreatedUntil, DefaultSort, 
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, UuidText, component
 from plankeeper.webhooks.attempt_details import AttemptDetail
 
+TEST_TYPE = "webhook_endpoint.tested"  # sent only to the tested endpoint
+
 PayloadFormat = Annotated[
     Literal["thin", "full"],
     component("WebhookPayload", "`thin` messages name the resource, `full` messages also contain it."),
@@ -127,6 +129,15 @@ class ReplayResponse(Struct):
     events: Annotated[int, Meta(description="How many events are sent again.")]
 
 
+class WebhookTestRequest(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a test sends."""
+
+    type: Annotated[
+        Annotated[Text255, EVENT_TYPE],
+        Meta(description="The event type whose documented example is sent. Types that are never sent are rejected."),
+    ] = TEST_TYPE
+
+
 class WebhookTestResponse(Struct):
     """The id of the event that a test sends."""
 
@@ -231,6 +242,7 @@ class DeliveryJob(Struct):
     plan_manager_id: UUID
     id: UUID
     attempt_count: int  # attempts before this one
+    sent_type: str  # that of the event or, in a test, that of the example
     event: Event  # in the format `thin` without its data
     webhook_endpoint_id: UUID
     url: str

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.events.event_types import SENT_PATTERNS, require_event_types
+from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import Disclosure, WriteContext, or_404
@@ -19,6 +19,7 @@ from plankeeper.http.parsing import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.http.schemas import apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
 from plankeeper.webhooks.schemas import (
+    TEST_TYPE,
     ReplayRequest,
     ReplayResponse,
     WebhookDelivery,
@@ -116,11 +117,14 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
     return _with_secret(new, secret)
 
 
-async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
-    """Deliver a test event to this endpoint only, whatever event types it receives; raises NotFound."""
+async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID, type_: str = TEST_TYPE) -> WebhookTestResponse:
+    """Deliver a test event to this endpoint only, whatever event types it receives; raises NotFound.
+
+    The delivery has the type whose example is sent, and the event records that the endpoint was tested.
+    """
+    require_event_types([("type", type_)], SENT_TYPES)
     endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
-    type_ = "webhook_endpoint.tested"
-    event_id = or_404(await record_event(replace(ctx, notify=False), type_, None, without_secrets(endpoint)))
+    event_id = or_404(await record_event(replace(ctx, notify=False), TEST_TYPE, None, without_secrets(endpoint)))
     await delivery_store.insert(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, event_id, type_)
     return WebhookTestResponse(event_id)
 

@@ -205,7 +205,7 @@ class Worker:
         attributes = {
             "plankeeper.webhook_endpoint_id": str(job.webhook_endpoint_id),
             "plankeeper.event_id": str(job.event.id),
-            "plankeeper.event_type": job.event.type,
+            "plankeeper.event_type": job.sent_type,
             "plankeeper.attempt": job.attempt_count + 1,
         }
         with traces.attempt(job.plan_manager_id, job.event.request_id, job.url, attributes) as span:
@@ -243,7 +243,7 @@ def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:
 
 def build_job_body(job: DeliveryJob) -> bytes:
     """The body of a delivery: the same bytes for every attempt, unless the endpoint changes its payload format."""
-    return payload.build_body(job.event, job.plan_manager_id, job.payload)
+    return payload.build_body(job.event, job.plan_manager_id, job.payload, job.sent_type)
 
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:

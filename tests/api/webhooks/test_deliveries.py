@@ -8,7 +8,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
@@ -211,6 +213,72 @@ def test_a_test_event_goes_once_to_its_endpoint_only(
         "webhook_endpoint.tested",
     ]
     assert poll_once(server) == 0
+
+
+def test_a_test_sends_the_example_of_a_type(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver
+) -> None:
+    endpoint = new_endpoint(event_types=["note_type.*"], payload="full")
+    path = endpoint_path(endpoint, "test")
+    event_id = api.post(path, {"type": "participant.created"}).json()["event_id"]
+    # The feed has no such event.
+    [event] = wait_for_events(api, "webhook_endpoint.tested")
+    assert (event["id"], event["data"]["id"]) == (event_id, endpoint["id"])
+    assert api.get("/events", type="participant.*").json()["data"] == []
+    [delivery] = list_deliveries(api, endpoint)
+    assert (delivery["event_id"], delivery["event_type"]) == (event_id, "participant.created")
+    assert poll_once(server) == 1
+    assert retry(api, delivery).status_code == 200
+    assert poll_once(server) == 1
+    [message, again] = received_bodies(receiver)
+    example = EXAMPLES["responses"]["ParticipantPage"]["data"][0]
+    assert message == again
+    assert message == {
+        "type": "participant.created", "timestamp": event["created_at"], "sequence": None, "actor": event["actor"],
+        "request_id": event["request_id"], "data": {
+            "plan_manager_id": api.plan_manager_id, "resource": {"kind": "participant", "id": example["id"]},
+            "object": example, "previous": None,
+        },
+    }  # fmt: skip
+    assert {each.headers["webhook-id"] for each in receiver.received} == {event_id}
+
+
+def test_a_test_without_a_type_is_about_the_endpoint(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver
+) -> None:
+    endpoint = new_endpoint()
+    path = endpoint_path(endpoint, "test")
+    for answer in (
+        api.post(path),
+        api.post(path, {}),
+        api.request("POST", path, headers={"Content-Type": "application/json"}),
+    ):
+        assert answer.status_code == 200, answer.text
+    assert poll_once(server) == 3
+    for each in received_bodies(receiver):
+        assert (each["type"], each["data"]["resource"]["id"]) == ("webhook_endpoint.tested", endpoint["id"])
+
+
+@pytest.mark.parametrize(
+    "type_, message",
+    [
+        ("participant.create", "did you mean participant.created?"),
+        ("participant.*", "is not an event type"),
+        ("*", "is not an event type"),
+        ("plan_manager.created", "is never sent to webhook endpoints"),
+        ("webhook_delivery.retried", "is never sent to webhook endpoints"),
+    ],
+)
+def test_a_test_of_a_type_that_is_never_sent_is_rejected(
+    api: Client, new_endpoint: NewEndpoint, type_: str, message: str
+) -> None:
+    endpoint = new_endpoint()
+    answer = api.post(endpoint_path(endpoint, "test"), {"type": type_})
+    [error] = answer.json()["errors"]
+    assert (answer.status_code, error["field"], error["code"]) == (400, "type", "not_allowed")
+    assert message in error["message"]
+    assert error["allowed"] == sorted(EVENT_TYPES - NEVER_SENT)
+    assert list_deliveries(api, endpoint) == []
 
 
 def test_a_replay_resends_subscribed_events_followed_by_new_ones(

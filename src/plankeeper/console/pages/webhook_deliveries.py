@@ -74,4 +74,4 @@ def format_payload(plan_manager_id: UUID, delivery: DeliveryDetails, payload: Pa
     """The body of the delivery's messages, indented; None if its event isn't kept any more."""
     if delivery.event is UNSET:
         return None
-    return json.format(build_body(delivery.event, plan_manager_id, payload), indent=2).decode()
+    return json.format(build_body(delivery.event, plan_manager_id, payload, delivery.event_type), indent=2).decode()

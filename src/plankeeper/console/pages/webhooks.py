@@ -17,6 +17,7 @@ from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store, service
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import (
+    TEST_TYPE,
     ReplayRequest,
     WebhookEndpoint,
     WebhookEndpointCreate,
@@ -91,6 +92,8 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
         "chart": attempts_by_hour(hours, now, zone, deliveries_path(endpoint_id)),
         "deliveries": await delivery_store.list_newest(request.db, request.plan_manager_id, *latest),
         "zone": zone.key,
+        "test_types": [(each.name, {type_: type_ for type_ in each.types}) for each in event_type_groups()],
+        "test_type": TEST_TYPE,
     }
     return HtmlPage("webhook.html", context)
 
@@ -110,7 +113,7 @@ async def update(request: FormRequest, endpoint_id: UUID) -> Redirect:
 
 @pages.post("/settings/webhooks/{endpoint_id}/test", role="manager", on_error=get)
 async def test(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    await service.send_test(request.write_context, endpoint_id)
+    await service.send_test(request.write_context, endpoint_id, request.form.text("type") or TEST_TYPE)
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Test event sent. Reload this page to see the result.")
 
 

@@ -1,0 +1,45 @@
+"""Examples of webhook messages: those of the OpenAPI document, which a test sends to an endpoint."""
+
+from typing import Any
+
+from plankeeper.http.openapi_examples import EXAMPLES
+
+_RESPONSES = EXAMPLES["responses"]
+# Objects of other kinds have only an id.
+_OBJECTS: dict[str, dict[str, Any]] = {
+    "invoice": _RESPONSES["InvoicePage"]["data"][0],
+    "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],
+    "note_type": _RESPONSES["NoteTypePage"]["data"][0],
+    "participant": _RESPONSES["ParticipantPage"]["data"][0],
+    "provider": _RESPONSES["ProviderPage"]["data"][0],
+    "team_member": _RESPONSES["TeamMemberPage"]["data"][0],
+    "webhook_endpoint": _RESPONSES["WebhookEndpointPage"]["data"][0],
+}
+# After these, only the id of a resource is left.
+_ONLY_ID_VERBS = {"erased", "purged", "hold_placed", "hold_released"}
+
+PLAN_MANAGER_ID: str = _RESPONSES["CurrentApiKey"]["plan_managers"][0]["id"]
+
+
+def example_object(kind: str) -> dict[str, Any]:
+    """A resource of a kind."""
+    ids = EXAMPLES["path_ids"]
+    return _OBJECTS.get(kind) or {"id": ids.get(f"{kind}_id", ids["event_id"])}
+
+
+def example_resource(kind: str) -> dict[str, Any]:
+    """The `resource` of a message about `example_object`."""
+    example = example_object(kind)
+    resource = {"kind": kind, "id": str(example["id"])}
+    return resource | {"participant_id": example["participant_id"]} if kind == "team_member" else resource
+
+
+def example_change(event_type: str) -> dict[str, Any]:
+    """`object` and `previous` of a full message about an event of a type."""
+    kind, _, verb = event_type.partition(".")
+    example = example_object(kind)
+    if verb == "deleted":
+        return {"object": None, "previous": example}
+    if verb in _ONLY_ID_VERBS:
+        return {"object": {"id": example["id"]}, "previous": None}
+    return {"object": example, "previous": {} if verb == "updated" else None}
