@@ -206,6 +206,7 @@ def _build_services(settings: Settings) -> _Services:
     instrumentation = RequestInstrumentation(
         log=settings.access_log and logs.is_request_logged(settings.log_level),
         on_record=request_log_buffer.append if request_log_buffer else None,
+        on_rejection=request_log_buffer.append_rejection if request_log_buffer else None,
     )
     admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
     on_response = telemetry.trace_responses(instrumentation) if telemetry else instrumentation

@@ -72,6 +72,7 @@ UNBREAKABLE = {
             "bin_kind_check", "form_drafts_pkey", "api_request_minutes_pkey", "webhook_attempt_hours_pkey",
             "webhook_attempt_hours_plan_manager_id_fkey", "api_key_days_pkey",
             "api_request_minutes_plan_manager_id_fkey", "api_key_days_plan_manager_id_fkey",
+            "api_key_rejections_pkey", "api_key_rejections_api_key_id_fkey",
             "saved_views_pkey", "list_settings_pkey",
             "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",
             "account_roles_pkey", "account_sessions_pkey", "accounts_email_key", "account_invitations_email_key",

@@ -15,6 +15,7 @@ GLOBAL = {
     "plan_managers": "the plan managers themselves",
     "permissions": "the contract's six slugs are the same for all",
     "api_keys": "a key may act for several plan managers; its grants are api_key_plan_managers",
+    "api_key_rejections": "a key may act for several plan managers; the console's page checks the grant",
     "cursor_keys": "one key that seals the cursors of all plan managers",
     "grants_version": "one version number for all keys",
     "rate_limits": "a limit applies to a key in all its plan managers, or to an address",

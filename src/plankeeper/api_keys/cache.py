@@ -13,7 +13,7 @@ from plankeeper.api_keys.format import is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
-from plankeeper.http.auth import Principal, unauthenticated_error
+from plankeeper.http.auth import Principal, RejectedKeyError, unauthenticated_error
 from plankeeper.http.context import Actor
 
 log = logging.getLogger("plankeeper")
@@ -47,7 +47,7 @@ class ApiKeyCache:
             entry = await self._load(key)
         api_key, principal = entry
         if api_key.expires_at is not None and api_key.expires_at <= datetime.now(UTC):
-            raise unauthenticated_error("expired_api_key")
+            raise RejectedKeyError("expired_api_key", api_key.id, "expired_api_key")
         self._last_used[api_key.id] = time.time()
         return principal
 
@@ -91,8 +91,10 @@ class ApiKeyCache:
     async def _load(self, key: str) -> tuple[ApiKey, Principal]:
         generation = self._generation
         api_key = await store.get_by_hash(self._db, hash_token(key))
-        if api_key is None or api_key.revoked_at is not None:
+        if api_key is None:
             raise unauthenticated_error("invalid_api_key")
+        if api_key.revoked_at is not None:
+            raise RejectedKeyError("invalid_api_key", api_key.id, "revoked_api_key")
         entry = api_key, _principal(api_key)
         # If the cache was cleared during the query, the row may be older than the change.
         if generation == self._generation:

@@ -29,6 +29,7 @@ TABLE_PRIVILEGES = {
     "alembic_version": "select",
     "api_key_plan_managers": "select, insert, delete",
     "api_key_days": "select, insert, update, delete",
+    "api_key_rejections": "select, insert, update, delete",
     "api_keys": "select, insert, update",
     "api_request_batches": "select, insert, delete",
     "api_request_minutes": "select, insert, update, delete",

@@ -8,7 +8,14 @@ from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
-from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, require_scopes, resolve_plan_manager
+from plankeeper.http.auth import (
+    Authenticate,
+    Principal,
+    RejectedKeyError,
+    parse_bearer_key,
+    require_scopes,
+    resolve_plan_manager,
+)
 from plankeeper.http.context import Scope
 from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
@@ -43,9 +50,12 @@ class Admission:
     ) -> tuple[Principal, UUID]:
         """The principal and the plan manager; raises ApiError. Every request with a valid key counts for its limit."""
         principal, status = await self._authenticate_and_count(state, scope)
-        state.plan_manager_id = plan_manager_id = resolve_plan_manager(
-            principal, state.headers.get(b"x-plan-manager-id")
-        )
+        try:
+            plan_manager_id = resolve_plan_manager(principal, state.headers.get(b"x-plan-manager-id"))
+        except ApiError as error:
+            state.rejected_key = UUID(principal.actor.id), error.code
+            raise
+        state.plan_manager_id = plan_manager_id
         require_scopes(principal, required_scopes)
         if status and status.exceeded:
             raise _rate_limit_error(status)
@@ -66,6 +76,8 @@ class Admission:
                 parse_bearer_key(state.headers.get(b"authorization"))
             )
         except ApiError as error:
+            if isinstance(error, RejectedKeyError):
+                state.rejected_key = error.rejected_key
             if error.status == 401:
                 await self._limit_auth_failures(scope)
             raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from plankeeper.http.context import Actor, Scope
@@ -24,11 +25,23 @@ class Principal:
 # Returns the principal of an API key; raises ApiError with status 401.
 Authenticate = Callable[[str], Awaitable[Principal]]
 
+# Why a request with a known key was rejected before it belonged to a plan manager. The response about a revoked key has
+# the code `invalid_api_key`: it doesn't say that the key ever existed.
+RejectionReason = ErrorCode | Literal["revoked_api_key"]
+
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
 def unauthenticated_error(code: ErrorCode, detail: str | None = None) -> ApiError:
     return ApiError(code, detail, headers=_CHALLENGE)
+
+
+class RejectedKeyError(ApiError):
+    """A known key that isn't valid any more. Only the console shows the reason."""
+
+    def __init__(self, code: ErrorCode, key_id: UUID, reason: RejectionReason) -> None:
+        super().__init__(code, headers=_CHALLENGE)
+        self.rejected_key = key_id, reason
 
 
 def parse_bearer_key(authorization: bytes | None) -> str:

@@ -31,6 +31,7 @@ from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_
 from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
+from plankeeper.http.validation import summarize
 from plankeeper.settings import Settings
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -97,6 +98,7 @@ class Endpoint:
         """In a function of its own: a variable of the caller would keep the error, and with it the body, in a cycle."""
         api_error = to_api_error(error, state.request_id.decode())
         state.error_code = api_error.code
+        state.field_errors = summarize(api_error.errors) if api_error.errors else None
         if isinstance(api_error, NotFound) and api_error.resource is None:
             api_error = _name_missing(self._operations[scope["method"]], scope["path_params"])
         return error_response(api_error, state.request_id.decode(), self._deps.settings.public_url)

@@ -187,6 +187,22 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     ),
 }
 
+# The sentences about the codes of single fields, as in the documentation.
+FIELD_CODES: Mapping[FieldErrorCode, str] = {
+    "required": "The field is missing.",
+    "unknown": "There is no such field or parameter.",
+    "invalid_type": "The value has another type, such as a number instead of a string.",
+    "invalid_format": "The value has the right type, but isn't a date, a UUID or an email address, for example.",
+    "not_allowed": "The value isn't one of those that are allowed.",
+    "too_short": "A text, a list or a body has too few characters or items.",
+    "too_long": "A text, a list or a body has too many characters or items.",
+    "too_small": "A number is below the minimum.",
+    "too_large": "A number is above the maximum.",
+    "read_only": "The field can't be changed. Leave it out.",
+    "not_found": "No record has this id.",
+    "duplicate": "The value occurs twice in the request, or belongs to another record.",
+    "inconsistent": "The value contradicts another field or another record.",
+}
 
 MAX_ERRORS = 100
 # The page of the documentation site with a section for each code.
@@ -215,6 +231,13 @@ class FieldError(Struct, frozen=True):
     allowed: Annotated[
         list[str | int] | UnsetType, Meta(description="Only with the code `not_allowed`: the values that are valid.")
     ] = UNSET
+
+
+class FieldErrorSummary(NamedTuple):
+    """What the request log keeps of the errors of fields: their number, and the first ones without their messages."""
+
+    total: int
+    errors: Sequence[tuple[str, str, str]]  # location, field, code
 
 
 class ErrorResource(Struct, frozen=True):
@@ -270,7 +293,7 @@ class ApiError(Exception):
         resource: ErrorResource | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.code = code
+        self.code: ErrorCode = code
         self.status = CODES[code].status
         self.detail = detail or CODES[code].description
         self.errors = errors

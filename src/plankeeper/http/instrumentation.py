@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from itertools import accumulate
 from time import perf_counter, time
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -14,15 +15,45 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from plankeeper import logs
+from plankeeper.http.auth import RejectionReason
+from plankeeper.http.errors import FieldErrorSummary
 from plankeeper.http.requests import RequestState
 
 # Reports a request: its state, method, route (None: unknown path) and response status.
 OnResponse = Callable[[RequestState, str, str | None, int], None]
 
 # A request with a known key and plan manager: plan manager, time of the response, key id, method, route, path, status,
-# seconds, request id, code of the error. A plain tuple, because every request creates one.
-RequestRecord = tuple[UUID, float, str | None, str, str | None, bytes, int, float, bytes, str | None]
+# seconds, request id, code of the error, user agent, errors of fields. A plain tuple, because every request creates
+# one.
+RequestRecord = tuple[
+    UUID,
+    float,
+    str | None,
+    str,
+    str | None,
+    bytes,
+    int,
+    float,
+    bytes,
+    str | None,
+    bytes | None,
+    FieldErrorSummary | None,
+]
 
+
+class RejectedRequest(NamedTuple):
+    """A request with a known key that was rejected before it belonged to a plan manager."""
+
+    key_id: UUID
+    reason: RejectionReason
+    at: datetime
+    method: str
+    route: str | None
+    user_agent: bytes | None
+    request_id: bytes
+
+
+MAX_USER_AGENT_LENGTH = 200  # characters
 FLUSH_INTERVAL = 0.05  # seconds between two flushes of log entries and metrics
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
 _UPPER_BOUNDS = (*(str(float(bound)) for bound in BUCKETS), "+Inf")  # values of the label `le`
@@ -68,10 +99,17 @@ class RequestInstrumentation:
     Buffered entries are flushed within FLUSH_INTERVAL seconds. A worker that is killed loses unflushed entries.
     """
 
-    def __init__(self, *, log: bool, on_record: Callable[[RequestRecord], None] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        log: bool,
+        on_record: Callable[[RequestRecord], None] | None = None,
+        on_rejection: Callable[[RejectedRequest], None] | None = None,
+    ) -> None:
         """`on_record` is called during each request that has a key and a plan manager, so it must be fast."""
         self._log = log
         self._on_record = on_record
+        self._on_rejection = on_rejection
         self._entries: list[AccessLogEntry] = []
         self._histograms: dict[tuple[str, str | None, int], _Histogram] = {}
         self._flush_scheduled = False
@@ -98,8 +136,13 @@ class RequestInstrumentation:
                     seconds,
                     state.request_id,
                     state.error_code,
+                    _user_agent(state),
+                    state.field_errors,
                 )
             )
+        elif self._on_rejection and state.rejected_key:
+            now, agent = datetime.now(UTC), _user_agent(state)
+            self._on_rejection(RejectedRequest(*state.rejected_key, now, method, route, agent, state.request_id))
         if not self._flush_scheduled:
             self._flush_scheduled = True
             asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self.flush)
@@ -112,6 +155,12 @@ class RequestInstrumentation:
         entries, self._entries = self._entries, []
         if entries:
             logs.write(entries)
+
+
+def _user_agent(state: RequestState) -> bytes | None:
+    """Cut already here: the requests that wait for the database must not keep long headers in memory."""
+    value = state.headers.get(b"user-agent")
+    return value[:MAX_USER_AGENT_LENGTH] if value else None
 
 
 def _log_entry(state: RequestState, method: str, route: str | None, status: int, seconds: float) -> AccessLogEntry:

@@ -109,7 +109,7 @@ def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[di
     errors: list[FieldError] = []
     for name, text in pairs:
         kind = parameter_types.get(name, str)
-        if name in values:
+        if name in values and name in parameter_types:
             errors.append(FieldError(name, "must not be repeated", "duplicate", location="query"))
         elif name in parameter_types and not text:
             errors.append(FieldError(name, "must not be empty", "too_short", location="query"))

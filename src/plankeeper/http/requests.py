@@ -11,8 +11,8 @@ from uuid import UUID
 from starlette.types import Receive, Scope
 from uuid_utils import uuid7
 
-from plankeeper.http.auth import Principal
-from plankeeper.http.errors import ApiError
+from plankeeper.http.auth import Principal, RejectionReason
+from plankeeper.http.errors import ApiError, FieldErrorSummary
 from plankeeper.http.parsing import MAX_BODY_BYTES
 from plankeeper.http.responses import RawHeaders
 
@@ -44,6 +44,8 @@ class RequestState:
     rate_limit_headers: RawHeaders = ()
     trace_id: str | None = None  # only with telemetry
     error_code: str | None = None  # of an error response
+    field_errors: FieldErrorSummary | None = None  # of an error response about fields
+    rejected_key: tuple[UUID, RejectionReason] | None = None  # the id of a known key
 
     @classmethod
     def from_scope(cls, scope: Scope) -> "RequestState":

@@ -5,7 +5,7 @@ one, and only as a text.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
-from plankeeper.http.errors import FieldError
+from plankeeper.http.errors import FieldError, FieldErrorSummary
 from plankeeper.http.schemas import CUSTOM_TYPES, InvalidValueError, decode_custom_type
 
 S = TypeVar("S", bound=Struct)
@@ -46,6 +46,12 @@ _TYPE_NAMES: Mapping[type, str] = {
 _BASE_TYPES: tuple[type[Any], ...] = (bool, int, str, list, dict)
 # Fields that clients expect, and where they have to send them instead.
 _ELSEWHERE = {"plan_manager_id": "the header X-Plan-Manager-Id says it"}
+
+# What the request log keeps of the errors of a request.
+MAX_LOGGED_ERRORS = 20
+MAX_LOGGED_FIELD_LENGTH = 100  # characters
+HIDDEN_NAME = "…"
+_BULK_ITEM = re.compile(r"items\[[0-9]{1,4}\]\.")
 
 
 def validate(
@@ -208,6 +214,23 @@ class _Search:
         elif rule.kind is list:
             for index, each in enumerate(value):
                 yield from self.in_value(rule.item, each, f"{path}[{index}]")
+
+
+def summarize(errors: Sequence[FieldError]) -> FieldErrorSummary:
+    """What the request log keeps of errors: no messages, and no names that a client has chosen."""
+    kept = [(each.location, _logged_field(each), each.code) for each in errors[:MAX_LOGGED_ERRORS]]
+    return FieldErrorSummary(len(errors), kept)
+
+
+def _logged_field(error: FieldError) -> str:
+    """The field. The name of an unknown one is hidden, because it can be a person's name, email or number: clients send
+    objects whose keys are data. It stays if the message has a suggestion, because then it is a misspelt field.
+    """
+    is_known = error.code != "unknown" or error.message.endswith((*_ELSEWHERE.values(), "?"))
+    if is_known:
+        return error.field[:MAX_LOGGED_FIELD_LENGTH]
+    item = _BULK_ITEM.match(error.field)
+    return f"{item[0] if item else ''}{HIDDEN_NAME}"
 
 
 def _find_error(rule: _Rule, value: Any, path: str) -> FieldError | None:  # noqa: PLR0911 - one return for each error

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_mapping import value_lists
-from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
+from plankeeper.request_log.schemas import KeyDayCount, KeyRejection, MinuteCount
 
 ADD_MINUTES = """
     insert into api_request_minutes (plan_manager_id, minute, requests, rejected, failed)
@@ -38,6 +38,53 @@ ADD_KEY_DAYS = """
 async def add_key_days(tx: Transaction, counts: Sequence[KeyDayCount]) -> None:
     """Add counts to those that are stored. They are in order of the primary key."""
     await tx.execute(ADD_KEY_DAYS, *value_lists(KeyDayCount, counts))
+
+
+ADD_REJECTIONS = """
+    -- the latest request is that of the worker that writes last, which is the latest one to within a second or two
+    insert into api_key_rejections (
+        api_key_id, reason, requests, first_at, last_at, method, route, user_agent, request_id
+    )
+    select api_key_id, reason, requests, first_at, last_at, method, route, user_agent, request_id
+    from unnest(
+        $1::uuid[], $2::text[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::text[],
+        $9::text[]
+    ) as added (api_key_id, reason, requests, first_at, last_at, method, route, user_agent, request_id)
+    on conflict (api_key_id, reason) do update set
+        requests = api_key_rejections.requests + excluded.requests,
+        first_at = least(api_key_rejections.first_at, excluded.first_at),
+        last_at = greatest(api_key_rejections.last_at, excluded.last_at),
+        method = excluded.method,
+        route = excluded.route,
+        user_agent = excluded.user_agent,
+        request_id = excluded.request_id
+"""
+
+
+async def add_rejections(tx: Transaction, rejections: Sequence[KeyRejection]) -> None:
+    """Add rejected requests to those that are stored. They are in order of the primary key."""
+    await tx.execute(ADD_REJECTIONS, *value_lists(KeyRejection, rejections))
+
+
+LIST_REJECTIONS = """
+    select api_key_id, reason, requests, first_at, last_at, method, route, user_agent, request_id
+    from api_key_rejections
+    where api_key_id = $1
+    order by last_at desc, reason
+"""
+
+
+async def list_rejections(db: Executor, api_key_id: UUID) -> list[KeyRejection]:
+    """The rejected requests of a key by reason, the latest first, whatever plan manager they were for."""
+    return await db.rows(KeyRejection, LIST_REJECTIONS, api_key_id)
+
+
+PURGE_REJECTIONS = "delete from api_key_rejections where last_at < $1"
+
+
+async def purge_rejections(db: Executor, before: datetime) -> None:
+    """Delete the rejections of all keys that did not happen again since a time."""
+    await db.execute(PURGE_REJECTIONS, before)
 
 
 LIST_MINUTES = """

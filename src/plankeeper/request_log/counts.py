@@ -38,7 +38,7 @@ def count_by_key_and_day(records: Iterable[RequestRecord], zone: ZoneInfo) -> li
     counts: Counter[tuple[UUID, UUID, date, int, str]] = Counter()
     key_ids: dict[str, UUID | None] = {}
     days: dict[int, date] = {}
-    for plan_manager_id, timestamp, key, _, _, _, status, _, _, error_code in records:
+    for plan_manager_id, timestamp, key, _, _, _, status, _, _, error_code, *_ in records:
         key_id = key_ids.setdefault(key, parse_uuid(key)) if key else None
         step = int(timestamp) // _DAY_STEP
         if step not in days:

@@ -39,3 +39,4 @@ class RequestLogRetention:
         now = datetime.now(UTC)
         await count_store.purge_minutes(db, now - MINUTE_RETENTION if self._days else now)
         await count_store.purge_key_days(db, (now - DAY_RETENTION).date() if self._days else date.max)
+        await count_store.purge_rejections(db, now - DAY_RETENTION if self._days else now)

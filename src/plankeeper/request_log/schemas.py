@@ -8,8 +8,23 @@ from msgspec import Struct
 MAX_KEPT_REQUESTS = 10_000  # per plan manager
 
 
+class LoggedFieldError(Struct, array_like=True, gc=False):
+    """An error of a field or a parameter, without its message and the value."""
+
+    location: str
+    field: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.code}"
+
+
 class LoggedRequest(Struct, array_like=True, gc=False):
-    """A request and its response status, without parameters and bodies. Stored as an array."""
+    """A request and its response status, without parameters and bodies.
+
+    Stored as an array: a new field is the last one and has a default, so that older rows can be read, and servers of
+    the release before can read newer ones.
+    """
 
     timestamp: float  # seconds since 1970
     key_id: str
@@ -20,10 +35,27 @@ class LoggedRequest(Struct, array_like=True, gc=False):
     duration_ms: float
     request_id: str
     error_code: str | None = None
+    user_agent: str | None = None
+    field_errors: list[LoggedFieldError] = []  # the first of them
+    errors_total: int = 0
 
     @property
     def responded_at(self) -> datetime:
         return datetime.fromtimestamp(self.timestamp, UTC)
+
+
+class KeyRejection(Struct):
+    """The requests of a key that were rejected for one reason, with what is known of the latest one."""
+
+    api_key_id: UUID
+    reason: str
+    requests: int
+    first_at: datetime
+    last_at: datetime
+    method: str
+    route: str | None
+    user_agent: str | None
+    request_id: str
 
 
 class RequestBatchInsert(Struct):

@@ -37,6 +37,13 @@ async def list_earliest(db: Executor, plan_manager_id: UUID, oldest: UUID | None
     return await db.rows(RequestBatch, LIST_EARLIEST, plan_manager_id, oldest, limit)
 
 
+GET = f"{BATCHES} and id = $2"
+
+
+async def get(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> RequestBatch | None:
+    return await db.one_or_none(RequestBatch, GET, plan_manager_id, batch_id)
+
+
 COUNT = "select coalesce(sum(count), 0) from api_request_batches where plan_manager_id = $1"
 
 

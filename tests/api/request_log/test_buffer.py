@@ -40,7 +40,8 @@ def logged_requests(server: RunningServer) -> ReadLog:
 
 
 def request_record(owner: UUID, number: int = 0, path: bytes = b"/x") -> RequestRecord:
-    return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number, None)
+    at, request_id = 1_790_000_000.0 + number, b"r%d" % number
+    return (owner, at, "key", "GET", "/x", path, 200, 0.00123, request_id, None, b"curl/8", None)
 
 
 def test_each_request_is_logged_without_its_content(
@@ -154,8 +155,8 @@ def test_under_overload_the_newest_requests_of_each_plan_manager_are_written() -
     )
     assert {each.plan_manager_id: each.count for each in batches} == {flood: MAX_KEPT_REQUESTS, quiet: 1}
     requests = json.loads(batches[0].requests)
-    assert (requests[0][-2], requests[-1][-2]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
-    assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7", None]
+    assert (requests[0][7], requests[-1][7]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
+    assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7", None, "curl/8", [], 0]
 
 
 async def test_without_a_database_a_bounded_number_of_requests_is_buffered(

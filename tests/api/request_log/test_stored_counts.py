@@ -22,7 +22,7 @@ KEY = uuid7()
 
 
 def record(owner: UUID, status: int, error_code: str | None = None) -> RequestRecord:
-    return (owner, NOON.timestamp(), str(KEY), "GET", "/x", b"/x", status, 0.001, b"r", error_code)
+    return (owner, NOON.timestamp(), str(KEY), "GET", "/x", b"/x", status, 0.001, b"r", error_code, None, None)
 
 
 async def minutes_of(db: Database, owner: UUID) -> list[MinuteCount]:

@@ -22,7 +22,7 @@ def record(
     owner: UUID = FIRST,
     key: str | None = str(KEY),
 ) -> RequestRecord:
-    return (owner, at, key, "GET", "/x", b"/x", status, 0.001, b"r", error_code)
+    return (owner, at, key, "GET", "/x", b"/x", status, 0.001, b"r", error_code, None, None)
 
 
 def test_requests_are_counted_by_minute_in_order_of_the_key() -> None:

@@ -1,0 +1,275 @@
+"""What the request log keeps of errors: fields and codes, the user agent, and rejected requests of known keys."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+from msgspec import json
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts.tokens import hash_token
+from plankeeper.api_keys import store as api_key_store
+from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.database.client import Database
+from plankeeper.http.auth import RejectionReason
+from plankeeper.http.instrumentation import RejectedRequest
+from plankeeper.http.validation import HIDDEN_NAME, MAX_LOGGED_ERRORS
+from plankeeper.request_log import count_store, store
+from plankeeper.request_log.buffer import RequestLogBuffer
+from plankeeper.request_log.counts import DAY_RETENTION
+from plankeeper.request_log.retention import RequestLogRetention
+from plankeeper.request_log.schemas import KeyRejection, LoggedFieldError, LoggedRequest
+from support.client import PREFIX, Client
+from support.cluster import SharedCluster
+from support.server import RunningServer, wait_until
+
+PERSON = "zebulonia@quartermaine.example"
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def logged(server: RunningServer, api: Client) -> Callable[[int], list[LoggedRequest]]:
+    """Waits until the log of the plan manager has so many requests."""
+    plan_manager_id = UUID(api.plan_manager_id)
+
+    def read() -> list[LoggedRequest]:
+        batches = server.run(store.list_latest(server.db, plan_manager_id, None, 1000))
+        found = [request for batch in batches for request in batch.requests]
+        return sorted(found, key=lambda each: each.timestamp)
+
+    return lambda count: wait_until(lambda: len(found := read()) == count and found)
+
+
+@pytest.fixture
+def key_of(server: RunningServer) -> Callable[[str], ApiKey]:
+    """The key with a secret."""
+
+    def get(secret: str) -> ApiKey:
+        key = server.run(api_key_store.get_by_hash(server.db, hash_token(secret)))
+        assert key
+        return key
+
+    return get
+
+
+@pytest.fixture
+def rejections_of(server: RunningServer) -> Callable[[UUID], dict[str, KeyRejection]]:
+    """The rejected requests of a key, by reason."""
+    return lambda key_id: {each.reason: each for each in server.run(count_store.list_rejections(server.db, key_id))}
+
+
+def test_the_fields_and_codes_of_an_error_are_kept_without_messages_and_values(
+    api: Client, logged: Callable[[int], list[LoggedRequest]]
+) -> None:
+    api.post("/providers", {"entity_name": 7, "email": PERSON[:8], "active": None})
+    api.get("/participants", status=PERSON, limit="x")
+    api.get("/participants/x")
+    api.get(f"/participants/{uuid7()}")
+    assert [(each.error_code, each.field_errors, each.errors_total) for each in logged(4)] == [
+        (
+            "invalid_request",
+            [
+                LoggedFieldError("body", "entity_name", "invalid_type"),
+                LoggedFieldError("body", "email", "invalid_format"),
+                LoggedFieldError("body", "active", "invalid_type"),
+            ],
+            3,
+        ),
+        (
+            "invalid_request",
+            [
+                LoggedFieldError("query", "limit", "invalid_type"),
+                LoggedFieldError("query", "status", "not_allowed"),
+            ],
+            2,
+        ),
+        ("invalid_request", [LoggedFieldError("path", "participant_id", "invalid_format")], 1),
+        ("not_found", [], 0),
+    ]
+
+
+def test_names_that_a_client_has_chosen_are_hidden_unless_they_are_misspelt_fields(
+    server: RunningServer, api: Client, logged: Callable[[int], list[LoggedRequest]]
+) -> None:
+    api.post(
+        "/providers", {PERSON: 1, "items[1]." + PERSON: 1, "entity_nam": "x", "plan_manager_id": "x", "é" * 500: 1}
+    )
+    api.post("/providers/bulk", {"items": [{"id": str(uuid7())}, {PERSON: 1, "emial": "x"}]})
+    api.get("/participants", **{PERSON: "1"})
+    api.http.get(f"{PREFIX}/participants?{PERSON}=1&{PERSON}=2", headers=api.headers())
+    body, items, once, twice = logged(4)
+    assert [(each.field, each.code) for each in body.field_errors if each.code == "unknown"] == [
+        (HIDDEN_NAME, "unknown"),
+        (f"items[1].{HIDDEN_NAME}", "unknown"),
+        ("entity_nam", "unknown"),
+        ("plan_manager_id", "unknown"),
+        (HIDDEN_NAME, "unknown"),
+    ]
+    assert [each.field for each in items.field_errors if each.code == "unknown"] == [
+        f"items[1].{HIDDEN_NAME}",
+        "items[1].emial",
+    ]
+    assert once.field_errors == twice.field_errors == [LoggedFieldError("query", HIDDEN_NAME, "unknown")]
+    statement = "select requests::text from api_request_batches where plan_manager_id = $1"
+    stored = server.run(server.db.rows(str, statement, UUID(api.plan_manager_id)))
+    assert [each for each in stored if "quartermaine" in each] == []
+
+
+def test_a_bounded_number_of_errors_is_kept(api: Client, logged: Callable[[int], list[LoggedRequest]]) -> None:
+    response = api.post("/providers/bulk", {"items": [{"email": 1, "active": 1} for _ in range(60)]})
+    [request] = logged(1)
+    assert len(request.field_errors) == MAX_LOGGED_ERRORS
+    assert request.errors_total == response.json()["errors_total"] > 100
+
+
+def test_the_user_agent_is_kept_up_to_a_length_and_without_control_characters(
+    api: Client, logged: Callable[[int], list[LoggedRequest]]
+) -> None:
+    for user_agent in (b"Sync/1.2 (\tcaf\xe9\x85)", b"x" * 5000, b"\x80"):
+        api.request("GET", "/participants", headers={"User-Agent": user_agent})
+    assert [each.user_agent for each in logged(3)] == ["Sync/1.2 (café)", "x" * 200, None]
+
+
+def test_rows_of_servers_of_the_release_before_are_read_and_they_read_newer_ones() -> None:
+    old = '[1.5,"key","GET","/x","/x",200,1.23,"r7",null]'
+    request = json.decode(old, type=LoggedRequest)
+    assert (request.user_agent, request.field_errors, request.errors_total) == (None, [], 0)
+    newer = json.encode(request)[:-1] + b',{"more":[1]}]'
+    assert json.decode(newer, type=LoggedRequest) == request
+
+
+def test_rejected_requests_of_known_keys_are_counted_by_reason(
+    server: RunningServer,
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    key_of: Callable[[str], ApiKey],
+    rejections_of: Callable[[UUID], dict[str, KeyRejection]],
+) -> None:
+    owner, elsewhere = new_plan_manager(), new_plan_manager()
+    expired, revoked, valid = new_key(owner, lasts=timedelta(seconds=-1)), new_key(owner), new_key(owner)
+
+    key = key_of(revoked)
+
+    async def revoke_now() -> None:
+        async with server.db.transaction() as tx:
+            await api_key_store.revoke(tx, key.id, datetime.now(UTC))
+            await api_key_store.bump_version(tx)
+
+    server.run(revoke_now())
+    client = Client(server.url, valid, owner)
+    client.http.headers["User-Agent"] = "Sync/1.2"
+
+    def status(secret: str, header: object = owner) -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {secret}"}
+        if header:
+            headers["X-Plan-Manager-Id"] = str(header)
+        response = client.send("GET", f"/participants/{uuid7()}", headers=headers)
+        return response.status_code, response.json()["error"]
+
+    assert status(expired) == status(expired) == (401, "expired_api_key")
+    assert wait_until(lambda: status(revoked) == (401, "invalid_api_key"))
+    assert status(valid, elsewhere) == (403, "plan_manager_not_allowed")
+    assert status(valid, None) == (400, "missing_plan_manager_id")
+    assert status(valid, "x") == (400, "invalid_plan_manager_id")
+    assert status(valid) == (404, "not_found")
+    assert status("plk_unknown") == (401, "invalid_api_key")
+    client.http.close()
+
+    found = wait_until(lambda: (found := rejections_of(key_of(expired).id)) and found)
+    [rejection] = found.values()
+    assert (rejection.reason, rejection.requests, rejection.method) == ("expired_api_key", 2, "GET")
+    assert (rejection.route, rejection.user_agent) == (f"{PREFIX}/participants/{{participant_id}}", "Sync/1.2")
+    assert rejection.first_at <= rejection.last_at
+    assert list(wait_until(lambda: rejections_of(key.id))) == ["revoked_api_key"]
+    assert set(wait_until(lambda: len(found := rejections_of(key_of(valid).id)) == 3 and found)) == {
+        "plan_manager_not_allowed", "missing_plan_manager_id", "invalid_plan_manager_id",
+    }  # fmt: skip
+    for plan_manager_id, count in ((owner, 1), (elsewhere, 0)):
+        assert server.run(store.count(server.db, plan_manager_id)) == count
+
+
+def test_a_flood_of_a_rejected_key_counts_beyond_the_limit_of_its_address(
+    server: RunningServer,
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    key_of: Callable[[str], ApiKey],
+    rejections_of: Callable[[UUID], dict[str, KeyRejection]],
+) -> None:
+    owner = new_plan_manager()
+    secret = new_key(owner, lasts=timedelta(seconds=-1))
+    client = Client(server.url, secret, owner)
+    statuses = [client.get("/participants").status_code for _ in range(80)]
+    client.http.close()
+    assert set(statuses) <= {401, 429}
+    key_id = key_of(secret).id
+    wait_until(lambda: [each.requests for each in rejections_of(key_id).values()] == [80])
+
+
+def rejected(key_id: UUID, number: int, reason: RejectionReason = "expired_api_key") -> RejectedRequest:
+    return RejectedRequest(key_id, reason, NOW + timedelta(seconds=number), "GET", "/x", b"curl/8", b"r%d" % number)
+
+
+@pytest.fixture
+def key_ids(
+    new_key: Callable[..., str], new_plan_manager: Callable[[], UUID], key_of: Callable[[str], ApiKey]
+) -> list[UUID]:
+    owner = new_plan_manager()
+    return [key_of(new_key(owner)).id for _ in range(2)]
+
+
+async def test_a_flood_of_rejections_is_one_row_for_each_key_and_reason(
+    cluster: SharedCluster, key_ids: list[UUID]
+) -> None:
+    first, second = key_ids
+    async with Database(cluster.dsn).open() as db:
+        worker, other = RequestLogBuffer(db, ZoneInfo("UTC")), RequestLogBuffer(db, ZoneInfo("UTC"))
+        for number in range(50_000):
+            worker.append_rejection(rejected(first, number))
+        worker.append_rejection(rejected(second, 1))
+        worker.append_rejection(rejected(first, 7, "revoked_api_key"))
+        assert len(worker._rejections) == 3  # noqa: SLF001 - the bound of the memory
+        other.append_rejection(rejected(first, 60_000))
+        await asyncio.gather(worker.flush(), other.flush())
+        await worker.flush()
+        stored = {each.reason: each for each in await count_store.list_rejections(db, first)}
+        assert {reason: each.requests for reason, each in stored.items()} == {
+            "expired_api_key": 50_001,
+            "revoked_api_key": 1,
+        }
+        expired = stored["expired_api_key"]
+        assert (expired.first_at, expired.last_at) == (NOW, NOW + timedelta(seconds=60_000))
+        assert [each.requests for each in await count_store.list_rejections(db, second)] == [1]
+
+
+async def test_rejections_wait_for_the_database(cluster: SharedCluster, key_ids: list[UUID]) -> None:
+    away = Database("postgresql://nobody@127.0.0.1:1/nothing")
+    worker = RequestLogBuffer(away, ZoneInfo("UTC"))
+    async with away.open():
+        for number in range(3):
+            worker.append_rejection(rejected(key_ids[0], number))
+            await worker.flush()
+    async with Database(cluster.dsn).open() as db:
+        worker._db = db  # noqa: SLF001 - the database is back
+        await worker.flush()
+        [stored] = await count_store.list_rejections(db, key_ids[0])
+    assert (stored.requests, stored.first_at, stored.request_id) == (3, NOW, "r2")
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_old_rejections_are_deleted_and_all_of_them_when_the_log_is_off(
+    cluster: SharedCluster, key_ids: list[UUID], *, is_on: bool
+) -> None:
+    hour = timedelta(hours=1)
+    old, kept = (
+        KeyRejection(key_id, "expired_api_key", 1, at, at, "GET", None, None, "r")
+        for key_id, at in zip(key_ids, (NOW - DAY_RETENTION - hour, NOW - DAY_RETENTION + hour), strict=True)
+    )
+    async with Database(cluster.dsn).open() as db:
+        async with db.transaction() as tx:
+            await count_store.add_rejections(tx, sorted([old, kept], key=lambda each: each.api_key_id))
+        await RequestLogRetention(7 if is_on else 0)(db)
+        found = [await count_store.list_rejections(db, each.api_key_id) for each in (old, kept)]
+    assert found == [[], [kept] if is_on else []]
