@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.console.pages.api_key_page import REJECTIONS
+from plankeeper.http.errors import CODES
 from support.client import Client
 from support.console import Account, Browser, main_text
 from support.server import RunningServer, wait_until
@@ -106,3 +109,39 @@ def test_a_key_without_access_to_the_plan_manager_has_no_page(
     assert owner.get(f"{PAGE}/{foreign.id}").status_code == 404
     assert new_browser(new_account("viewer")).get(f"{PAGE}/{own.id}").status_code == 403
     assert new_browser(new_account("manager")).get(f"{PAGE}/{own.id}").status_code == 200
+
+
+def test_a_key_page_shows_why_requests_were_rejected(
+    server: RunningServer,
+    owner: Browser,
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    plan_manager_id: UUID,
+    key_of: Callable[[str], ApiKey],
+) -> None:
+    secret = new_key(plan_manager_id, new_plan_manager())
+    path = f"{PAGE}/{key_of(secret).id}"
+    page = owner.get(path).text
+    assert ("Last rejected" in page, "Rejected requests" in page) == (False, False)
+    client = Client(server.url, secret, new_plan_manager())
+    client.http.headers["User-Agent"] = "Sync/<b>"
+    responses = [client.get(f"/participants/{uuid7()}") for _ in range(3)]
+    client.http.close()
+    assert {each.status_code for each in responses} == {403}
+    page = wait_until(lambda: "Last rejected" in (found := owner.get(path).text) and found)
+    text = main_text(page)
+    for expected in (
+        "Last rejected just now , plan manager not allowed",
+        "All plan managers of the key see them here.",
+        "The key has no access to the plan manager in the header X-Plan-Manager-Id. 3 ",
+        "GET /api/public/v1/participants/{participant_id} Sync/<b> " + responses[-1].headers["x-request-id"],
+    ):
+        assert expected in text, (expected, text)
+    assert ("<b>" in page, client.plan_manager_id in page) == (False, False)
+
+
+def test_each_reason_of_a_rejection_has_words() -> None:
+    codes = {name for name in REJECTIONS if name != "revoked_api_key"}
+    assert codes == {
+        code for code in CODES if code.endswith(("expired_api_key", "_plan_manager_id", "not_allowed"))
+    } - {"method_not_allowed"}

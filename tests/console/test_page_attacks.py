@@ -128,6 +128,7 @@ CUT_SHORT = (
     "file.first_name",
     "imported.rejected",
     "request.request_id",
+    "request.user_agent",
 )
 
 

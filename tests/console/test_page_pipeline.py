@@ -72,6 +72,7 @@ VIEWER_PAGES = {
     "GET /console/providers/{provider_id}",
     "GET /console/requests",
     "GET /console/requests.csv",
+    "GET /console/requests/{logged_request_id}",
     "GET /console/search",
     "GET /console/search/suggest",
     "GET /console/settings",

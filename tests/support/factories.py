@@ -196,6 +196,10 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
+    latest = (
+        "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
+    )
+    ids["logged_request_id"] = server.run(server.db.one(str, latest, plan_manager_id))
     change = {"id": ids["participant_id"], "postcode": "7000"}
     assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
@@ -295,7 +299,8 @@ def _create_over_api(client: Client, texts: _TextRecorder) -> dict[str, str]:
     # An id of a request has no spaces.
     request_id = texts.text("request.request_id").replace(" ", "")
     texts.recorded["request.request_id"] = request_id
-    client.request("GET", "/participants", headers={"X-Request-Id": request_id})
+    user_agent = texts.fields("request", "user_agent")["user_agent"]
+    client.request("GET", "/participants", headers={"X-Request-Id": request_id, "User-Agent": user_agent})
     return {"endpoint_id": created["id"], "delivery_id": deliveries[0]["id"]}
 
 

@@ -36,6 +36,15 @@ class KeptRequest(NamedTuple):
         return f"{self.cursor.batch}.{self.cursor.older}"
 
 
+async def get_request(request: PageRequest, text: str) -> KeptRequest | None:
+    """The request of the plan manager with an id as in `KeptRequest.id`."""
+    cursor = parse_cursor(text)
+    batch = await store.get(request.db, request.plan_manager_id, cursor.batch) if cursor else None
+    if cursor is None or batch is None or cursor.older >= len(batch.requests):
+        return None
+    return KeptRequest(cursor, batch.requests[cursor.older])
+
+
 class RequestSource:
     """The rows of the list of requests."""
 

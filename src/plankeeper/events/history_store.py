@@ -8,7 +8,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
+from plankeeper.events.schemas import Event, EventFilter, HistoryEvent, RequestEvents
 from plankeeper.events.store import COLUMNS, WITHOUT_SEQUENCE
 
 # The index events_by_participant has the same expression.
@@ -106,3 +106,20 @@ async def list_of_request(
     """The events between two ids that are of the type, the request and the actor of an event, the latest first."""
     values = (event.request_id, event.type, event.actor.kind, event.actor.id, event.id, limit)
     return await db.rows(HistoryEvent, LIST_OF_REQUEST, plan_manager_id, start, end, *values)
+
+
+COUNT_BY_TYPE = """
+    select type, count(*) as events, (array_agg(id order by id))[1] as first_id
+    from events
+    where plan_manager_id = $1 and id >= $2 and id < $3
+        and request_id = $4 and actor_kind = 'api_key' and actor_id = $5
+    group by type
+    order by first_id
+"""
+
+
+async def count_by_type(
+    db: Executor, plan_manager_id: UUID, start: UUID, end: UUID, request_id: str, api_key_id: str
+) -> list[RequestEvents]:
+    """The events between two ids that a request of an API key has recorded."""
+    return await db.rows(RequestEvents, COUNT_BY_TYPE, plan_manager_id, start, end, request_id, api_key_id)

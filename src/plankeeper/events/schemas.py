@@ -194,3 +194,11 @@ class SequencedEvent(Struct):
     id: UUID
     type: str
     notify: bool
+
+
+class RequestEvents(Struct):
+    """The events of one type that a request has recorded."""
+
+    type: str
+    events: int
+    first_id: UUID

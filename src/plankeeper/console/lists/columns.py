@@ -25,7 +25,7 @@ Format = Literal[
     "participant_status",
     "plan_end",
     "link",
-    "seconds",
+    "record_time",
     "code",
     "request_status",
     "request_id",
@@ -104,7 +104,8 @@ def csv_text(column: Column, value: Any, zone: ZoneInfo) -> str:
         case Link() | Checked():
             return value.text
         case datetime():
-            return f"{value.astimezone(zone):{'%Y-%m-%d %H:%M:%S' if column.format == 'seconds' else '%Y-%m-%d %H:%M'}}"
+            seconds = ":%S" if column.format == "record_time" else ""
+            return f"{value.astimezone(zone):%Y-%m-%d %H:%M{seconds}}"
         case list():
             items = cast("list[str]", value)
             return "; ".join(items)

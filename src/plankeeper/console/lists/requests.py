@@ -14,16 +14,19 @@ from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.logged_requests import KeptRequest, RequestSource
 from plankeeper.console.routing import PageRequest
+from plankeeper.request_log.schemas import LoggedFieldError, LoggedRequest
 
 _STATUS = re.compile("[1-5]([0-9]{2}|xx)", re.IGNORECASE)
 STATUSES = {"2xx": "Succeeded (2xx)", "4xx": "Rejected (4xx)", "5xx": "Failed (5xx)"}
 
 
 class Outcome(NamedTuple):
-    """The status of a response, with the code of its error."""
+    """The status of a response, with the code of its error and the fields that were invalid."""
 
     status: int
     error_code: str | None
+    field_errors: Sequence[LoggedFieldError] = ()
+    errors_total: int = 0
 
     def __str__(self) -> str:
         return f"{self.status} {self.error_code or ''}".rstrip()
@@ -47,6 +50,12 @@ async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
     return names
 
 
+def list_field_errors(request: LoggedRequest) -> list[str]:
+    """The fields that were invalid, each with its code."""
+    more = request.errors_total - len(request.field_errors)
+    return [*map(str, request.field_errors), *([f"{more:,} more"] if more > 0 else [])]
+
+
 def _at(row: KeptRequest, _names: Names) -> datetime:
     return row.request.responded_at
 
@@ -60,11 +69,19 @@ def _line(row: KeptRequest, _names: Names) -> str:
 
 
 def _outcome(row: KeptRequest, _names: Names) -> Outcome:
-    return Outcome(row.request.status, row.request.error_code)
+    return Outcome(row.request.status, row.request.error_code, row.request.field_errors, row.request.errors_total)
+
+
+def _field_errors(row: KeptRequest, _names: Names) -> list[str]:
+    return list_field_errors(row.request)
 
 
 def _duration(row: KeptRequest, _names: Names) -> str:
     return f"{row.request.duration_ms} ms"
+
+
+def _user_agent(row: KeptRequest, _names: Names) -> str:
+    return row.request.user_agent or ""
 
 
 def _request_id(row: KeptRequest, _names: Names) -> str:
@@ -87,13 +104,18 @@ def _time_values(start: datetime, end: datetime) -> Mapping[str, object]:
     return {"time": TimeRange(start, end)}
 
 
+FILE_COLUMNS = (
+    Column("field_errors", "Invalid fields", "tags", _field_errors, is_default=False),
+    Column("user_agent", "User agent", "text", _user_agent, is_default=False),
+)
 COLUMNS = (
-    Column("at", "Time", "seconds", _at),
+    Column("at", "Time", "record_time", _at),
     Column("request", "Request", "code", _line),
     Column("status", "Status", "request_status", _outcome),
     Column("duration", "Duration", "text", _duration),
     Column("key", "API key", "text", _key),
     Column("request_id", "Request ID", "request_id", _request_id),
+    *FILE_COLUMNS,
 )
 FILTERS = (
     TextFilter("text", "Method or path", _text_values, placeholder="PUT participants", is_search=True),
@@ -115,4 +137,5 @@ REQUESTS = ListDefinition(
     empty="There are no recent API requests.",
     views=(BuiltInView("Rejected", {"status": "4xx"}), BuiltInView("Failed", {"status": "5xx"})),
     load_names=load_names,
+    file_columns=FILE_COLUMNS,
 )

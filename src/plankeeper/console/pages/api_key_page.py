@@ -1,20 +1,32 @@
-"""An API key: its requests by day, its errors by code, its latest requests."""
+"""An API key: its requests by day, its errors by code, its latest requests, and why others were rejected."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from plankeeper.api_keys import service, store
+from plankeeper.console.logged_requests import KeptRequest, RequestCursor, in_order_of_time
 from plankeeper.console.pages.api_keys import can_change
 from plankeeper.console.request_charts import DAYS, errors_by_code, requests_by_day
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.http.context import or_404
 from plankeeper.request_log import count_store
 from plankeeper.request_log import store as request_store
-from plankeeper.request_log.schemas import LoggedRequest
 
 pages = Pages()
 
 LATEST_REQUESTS = 10
+# Why a known key was rejected, as a few words and as a sentence.
+REJECTIONS: Mapping[str, tuple[str, str]] = {
+    "expired_api_key": ("expired", "The key had expired."),
+    "revoked_api_key": ("revoked", "The key was revoked."),
+    "plan_manager_not_allowed": (
+        "plan manager not allowed",
+        "The key has no access to the plan manager in the header X-Plan-Manager-Id.",
+    ),
+    "missing_plan_manager_id": ("no plan manager", "The request had no header X-Plan-Manager-Id."),
+    "invalid_plan_manager_id": ("invalid plan manager", "The header X-Plan-Manager-Id wasn’t a UUID."),
+}
 
 
 @pages.get("/settings/keys/{key_id}", role="manager")
@@ -27,7 +39,7 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
     was_used = counts or key.last_used_at
     latest = await list_latest(request, key_id) if was_used else []
     # The key's own time is reported less often.
-    times = [each.responded_at for each in latest] + ([key.last_used_at] if key.last_used_at else [])
+    times = [each.request.responded_at for each in latest] + ([key.last_used_at] if key.last_used_at else [])
     context = {
         "key": key,
         "state": service.key_state(key),
@@ -37,14 +49,23 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
         "chart": requests_by_day(counts, today),
         "errors_by_code": errors_by_code(counts, str(key_id)),
         "requests": latest,
+        "rejections": [
+            (each, *REJECTIONS.get(each.reason, (each.reason, each.reason)))
+            for each in await count_store.list_rejections(request.db, key_id)
+        ],
         "rate_limit": request.settings.rate_limit if key.rate_limit is None else key.rate_limit,
         "retention_days": request.settings.request_log_retention,
     }
     return HtmlPage("api_key_page.html", context)
 
 
-async def list_latest(request: PageRequest, key_id: UUID) -> list[LoggedRequest]:
+async def list_latest(request: PageRequest, key_id: UUID) -> list[KeptRequest]:
     """The latest requests of a key, newest first."""
     batches = await request_store.list_latest_of_key(request.db, request.plan_manager_id, key_id, LATEST_REQUESTS)
-    found = [each for batch in batches for each in batch.requests if each.key_id == str(key_id)]
-    return sorted(found, key=lambda each: each.timestamp, reverse=True)[:LATEST_REQUESTS]
+    found = [
+        KeptRequest(RequestCursor(batch.id, position), each)
+        for batch in batches
+        for position, each in enumerate(batch.requests)
+        if each.key_id == str(key_id)
+    ]
+    return in_order_of_time(found)[:LATEST_REQUESTS]
