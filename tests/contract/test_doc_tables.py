@@ -1,7 +1,7 @@
 """Tables in the documentation say what the code says: operations, fields, filters, codes, columns, commands."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -13,10 +13,10 @@ from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.http.errors import CODES
+from plankeeper.http.errors import CODES, FIELD_CODES
 from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.schemas import custom_schema
+from plankeeper.http.schemas import FieldErrorCode, custom_schema
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.schemas import InvoiceLineImport
 from plankeeper.settings import Settings
@@ -111,6 +111,14 @@ def test_the_documented_codes_match_the_catalogue() -> None:
     ]
     explained = {each.error_code: each for each in ENTRIES if each.applies_to != "api"}
     assert sorted(warnings) == [[f"`{code}`", each.title, each.description] for code, each in explained.items()]
+
+
+def test_the_documented_codes_of_fields_are_those_of_the_console() -> None:
+    """The documentation can say more about the response, which the console doesn't have."""
+    rows = table_rows(section("docs/api/errors.md", "Codes of items"))
+    assert [code for code, _ in rows] == [f"`{code}`" for code in FIELD_CODES]
+    assert set(FIELD_CODES) == set(get_args(FieldErrorCode))
+    assert [text for _, text in rows if not text.startswith(tuple(FIELD_CODES.values()))] == []
 
 
 def test_every_event_type_is_listed() -> None:

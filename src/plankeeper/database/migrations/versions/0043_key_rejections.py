@@ -2,8 +2,8 @@
 
 from plankeeper.database.migrations import steps
 
-revision = "0042"
-down_revision = "0040"
+revision = "0043"
+down_revision = "0042"
 
 
 def upgrade() -> None:
