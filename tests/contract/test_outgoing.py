@@ -16,6 +16,7 @@ CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_c
 # Modules that do, and to what.
 OUTGOING_MODULES: dict[str, str] = {
     "cli.doctor_proxy": "the server's own public URL, when the operator runs `doctor`",
+    "cli.listen": "the server that a developer names, when they run `listen`",
     "database.connections": "the database",
     "database.schema": "the database, for migrations",
     "mail.client": "the operator's mail server",

@@ -125,7 +125,7 @@ class WebhookClient:
         except _EXPECTED_ERRORS as error:
             return AttemptResult(None, _describe_error(error), _elapsed_ms(started))
         response_headers = {name.lower(): value for name, value in response.headers}
-        retry_after = _parse_retry_after(response_headers.get(b"retry-after"))
+        retry_after = parse_retry_after(response_headers.get(b"retry-after"))
         result = AttemptResult(response.status, None, _elapsed_ms(started), retry_after)
         response_body = await _read_body(response)
         if is_public:
@@ -207,7 +207,7 @@ def _describe_error(error: Exception) -> str:
     return "the connection failed"
 
 
-def _parse_retry_after(retry_after: bytes | None) -> float | None:
+def parse_retry_after(retry_after: bytes | None) -> float | None:
     """The seconds of Retry-After, which is a number or a date; None for anything else."""
     text = (retry_after or b"").decode("latin-1").strip()
     if text.isascii() and text.isdigit():

@@ -98,6 +98,12 @@ class Installation:
         self.settings = {"PLANKEEPER_DATA_DIR": str(folder), "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
         self.serving = ServeProcess(folder, "--demo", PLANKEEPER_WEBHOOK_WORKER="on", **self.settings)
         self.plan_manager_id = self.serving.output_value("Plan manager:")
+        # As the guides set them.
+        self.variables = {
+            "BASE": self.serving.url,
+            "KEY": self.serving.output_value("API key:"),
+            "PLAN_MANAGER": self.plan_manager_id,
+        }
         self.http = self.serving.client()
 
     def stop(self) -> None:
@@ -214,9 +220,9 @@ def test_events_are_forwarded_to_a_local_receiver(installation: Installation, la
     secret = new_secret()
     with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
         listening = subprocess.Popen(
-            [sys.executable, "-m", "plankeeper", "listen", "--plan-manager", installation.plan_manager_id,
+            [sys.executable, "-m", "plankeeper", "listen",
              "--forward-to", f"http://localhost:{receiver.port}/hooks", "--secret", secret],
-            env=environment(installation.settings) | {"PYTHONFAULTHANDLER": "1"},
+            env=environment(installation.variables) | {"PYTHONFAULTHANDLER": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
