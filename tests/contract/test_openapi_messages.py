@@ -31,8 +31,7 @@ def message_schema(kind: str) -> dict[str, Any]:
 
 def resource_schema(kind: str) -> str:
     """The name of the schema of the resource in a message."""
-    message = SCHEMAS[message_schema(kind)["$ref"].rpartition("/")[2]]
-    data = SCHEMAS[message["properties"]["data"]["$ref"].rpartition("/")[2]]
+    data = message_schema(kind)["properties"].get("data") or SCHEMAS["WebhookMessageData"]
     return data["properties"]["object"]["anyOf"][0]["$ref"].rpartition("/")[2]
 
 
@@ -42,8 +41,8 @@ def validation_errors(kind: str, message: Any) -> list[str]:
 
 
 def test_every_event_type_that_is_sent_has_a_message() -> None:
-    messages = [SCHEMAS[message_schema(kind)["$ref"].rpartition("/")[2]] for kind in WEBHOOKS]
-    named = [re.findall(r"`(.+?)`", each["properties"]["type"]["description"]) for each in messages]
+    types_in_schemas = [message_schema(kind)["properties"]["type"]["description"] for kind in WEBHOOKS]
+    named = [re.findall(r"`(.+?)`", each) for each in types_in_schemas]
     assert sorted(type_ for types in named for type_ in types) == TYPES
     assert NEVER_SENT <= EVENT_TYPES
 
@@ -137,3 +136,17 @@ def test_a_message_contains_the_resource(kind: str, path: str) -> None:
     response = DOCUMENT["paths"][PREFIX + path]["get"]["responses"]["200"]
     schema = response["content"]["application/json"]["schema"]
     assert schema["$ref"].rpartition("/")[2] == resource_schema(kind)
+
+
+def test_the_examples_are_valid_and_name_the_resource_that_they_contain() -> None:
+    for kind, webhook in WEBHOOKS.items():
+        [content] = webhook["post"]["requestBody"]["content"].values()
+        messages = {name: each["value"] for name, each in content["examples"].items()}
+        assert [validation_errors(kind, each) for each in messages.values()] == [[]] * len(messages), kind
+        resource, full = messages["thin"]["data"]["resource"], messages.get("full", {"data": {}})["data"]
+        assert resource["kind"] == kind
+        if resource_schema(kind) == "EventMembers":
+            assert not full
+            continue
+        assert (full["resource"], resource["id"]) == (resource, str(full["object"]["id"]))
+        assert resource.get("participant_id") == (full["object"]["participant_id"] if kind == "team_member" else None)

@@ -6,7 +6,6 @@ The messages of each kind of event have a schema, whatever the payload of the en
 from typing import Any
 
 from plankeeper.events.event_types import SENT_TYPES
-from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.http.openapi_schemas import Schema, reference
 from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, example_resource
 
@@ -22,7 +21,14 @@ _OBJECTS = {
     "webhook_endpoint": "WebhookEndpoint",
 }
 # Some of the messages of these kinds have objects of which only the id is left: after an erasure, for example.
-_ONLY_AN_ID = {"participant", "provider"}
+_WITHOUT_FIELDS = {"participant", "provider"}
+_ONLY_AN_ID: Schema = {
+    "type": "object",
+    "description": "What is left of a resource.",
+    "properties": {"id": {"type": "string", "description": "The resource's UUID."}},
+    "required": ["id"],
+    "additionalProperties": False,
+}
 
 _HEADERS = {
     "WebhookId": "The event's id, the same on every attempt.",
@@ -45,18 +51,8 @@ def add_messages(document: dict[str, Any]) -> None:
     types: dict[str, list[str]] = {}
     for type_ in SENT_TYPES:
         types.setdefault(type_.partition(".")[0], []).append(type_)
-    schemas["OnlyAnId"] = {
-        "type": "object",
-        "description": "What is left of a resource.",
-        "properties": {"id": {"type": "string", "description": "The resource's UUID."}},
-        "required": ["id"],
-        "additionalProperties": False,
-        "examples": [{"id": EXAMPLES["path_ids"]["participant_id"]}],
-    }
-    for kind, types_of_kind in types.items():
-        name = _message_name(kind)
-        schemas[f"{name}Data"] = _data_schema(kind)
-        schemas[name] = _message_schema(kind, types_of_kind, schemas)
+    schemas["WebhookMessageData"] = _data_schema(schemas)
+    schemas["WebhookMessage"] = _message_schema(schemas)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
     document["components"]["parameters"] |= {
         name: {
@@ -68,17 +64,10 @@ def add_messages(document: dict[str, Any]) -> None:
         }
         for name, description in _HEADERS.items()
     }
-    document["webhooks"] = {kind: {"post": _operation(kind, each)} for kind, each in types.items()}
+    document["webhooks"] = {kind: {"post": _operation(kind, each, schemas)} for kind, each in types.items()}
 
 
-def _message_name(kind: str) -> str:
-    """`NoteTypeMessage`"""
-    return f"{kind.title().replace('_', '')}Message"
-
-
-def _data_schema(kind: str) -> Schema:
-    name = _OBJECTS.get(kind, "EventMembers")
-    choices = [reference(name), *([reference("OnlyAnId")] if kind in _ONLY_AN_ID else []), {"type": "null"}]
+def _data_schema(schemas: dict[str, Schema]) -> Schema:
     fields: dict[str, Schema] = {
         "plan_manager_id": {
             "type": "string",
@@ -88,7 +77,7 @@ def _data_schema(kind: str) -> Schema:
         "resource": {"description": "The resource that changed.", **reference("ResourceRef")},
         "object": {
             "description": "Only with the payload `full`: the resource after the write, null after a deletion.",
-            "anyOf": choices,
+            "anyOf": [reference("EventMembers"), {"type": "null"}],
         },
         "previous": {
             "description": "Only with the payload `full`: as in the event, the earlier values of the changed fields.",
@@ -100,40 +89,76 @@ def _data_schema(kind: str) -> Schema:
         "description": "What a message says about the resource that changed.",
         "properties": fields,
         "required": ["plan_manager_id", "resource"],
-        "examples": [_thin_data(kind) | {"object": example_object(kind), "previous": None}],
+        "examples": [_full_example("participant", schemas)["data"]],
     }
 
 
-def _message_schema(kind: str, types: list[str], schemas: dict[str, Schema]) -> Schema:
-    event = schemas["Event"]["examples"][0]
+def _message_schema(schemas: dict[str, Schema]) -> Schema:
+    """The schema of all messages. That of a kind also has the pattern of its types, and the schema of its resource."""
     shared = {name: schemas["Event"]["properties"][name] for name in ("sequence", "actor", "request_id")}
-    example = {"type": types[0], "timestamp": event["created_at"], **{name: event[name] for name in shared}}
     return {
         "type": "object",
-        "description": f"The body of a message about an event of the kind `{kind}`.",
+        "description": "The body of a webhook message.",
         "properties": {
             "type": {
                 "type": "string",
-                "pattern": rf"^{kind}\.",  # without an enum: later versions can add types
-                "description": f"One of {', '.join(f'`{each}`' for each in types)}. Later versions can add types.",
+                "description": "The type of the event, such as `participant.updated`. Later versions can add types.",
             },
             "timestamp": {"type": "string", "format": "date-time", "description": "When the write happened."},
             **shared,
             "data": {
                 "description": "Which resource changed, and with the payload `full` also the resource itself.",
-                **reference(f"{_message_name(kind)}Data"),
+                **reference("WebhookMessageData"),
             },
         },
         "required": ["type", "timestamp", *shared, "data"],
-        "examples": [example | {"data": _thin_data(kind)}],
+        "examples": [_thin_example("participant", schemas)],
     }
 
 
-def _thin_data(kind: str) -> dict[str, Any]:
-    return {"plan_manager_id": PLAN_MANAGER_ID, "resource": example_resource(kind)}
+def _body(kind: str, types: list[str], schemas: dict[str, Schema]) -> dict[str, Any]:
+    """The body of the messages of a kind. The schema isn't a component: clients need no class for each kind."""
+    names = ", ".join(f"`{each}`" for each in types)
+    fields: dict[str, Schema] = {
+        "type": {
+            "type": "string",
+            "pattern": rf"^{kind}\.",  # without an enum: later versions can add types
+            "description": f"One of {names}. Later versions can add types.",
+        }
+    }
+    examples = {"thin": {"summary": "With the payload `thin`", "value": _thin_example(kind, schemas)}}
+    if kind in _OBJECTS:
+        choices: list[Schema] = [reference(_OBJECTS[kind]), *([_ONLY_AN_ID] if kind in _WITHOUT_FIELDS else [])]
+        fields["data"] = {
+            "type": "object",
+            "description": "Which resource changed, and with the payload `full` also the resource itself.",
+            "properties": {
+                "object": {
+                    "description": "The resource after the write, null after a deletion.",
+                    "anyOf": [*choices, {"type": "null"}],
+                }
+            },
+        }
+        examples["full"] = {"summary": "With the payload `full`", "value": _full_example(kind, schemas)}
+    schema = {"type": "object", "allOf": [reference("WebhookMessage")], "properties": fields}
+    return {"schema": schema, "examples": examples}
 
 
-def _operation(kind: str, types: list[str]) -> dict[str, Any]:
+def _thin_example(kind: str, schemas: dict[str, Schema]) -> dict[str, Any]:
+    event = schemas["Event"]["examples"][0]
+    type_ = next(each for each in SENT_TYPES if each.partition(".")[0] == kind)
+    shared = {name: event[name] for name in ("sequence", "actor", "request_id")}
+    data = {"plan_manager_id": PLAN_MANAGER_ID, "resource": example_resource(kind)}
+    return {"type": type_, "timestamp": event["created_at"], **shared, "data": data}
+
+
+def _full_example(kind: str, schemas: dict[str, Schema]) -> dict[str, Any]:
+    example = _thin_example(kind, schemas)
+    example["data"] |= {"object": example_object(kind), "previous": None}
+    return example
+
+
+def _operation(kind: str, types: list[str], schemas: dict[str, Schema]) -> dict[str, Any]:
     names = ", ".join(f"`{each}`" for each in types)
     return {
         "operationId": f"messages_{kind}",
@@ -144,7 +169,7 @@ def _operation(kind: str, types: list[str]) -> dict[str, Any]:
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": reference(_message_name(kind))}},
+            "content": {"application/json": _body(kind, types, schemas)},
         },
         "responses": {"2XX": {"description": "The receiver has stored the message. Otherwise, it is sent again."}},
         "x-plankeeper-extension": True,
