@@ -99,7 +99,7 @@ def _type(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()}-schema)"
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in ("allOf", "anyOf", "oneOf"):
         if keyword in schema:
             return " or ".join(dict.fromkeys(_type(each) for each in schema[keyword]))
     if "const" in schema or "enum" in schema:

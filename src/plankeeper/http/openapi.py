@@ -8,12 +8,16 @@ from typing import Any, get_origin
 from plankeeper import __version__
 from plankeeper.http.openapi_bodies import body_name, name_bodies
 from plankeeper.http.openapi_errors import (
+    COMMON_CODES,
+    PLAN_MANAGER_CODES,
+    SCOPE_CODE,
     describe_errors,
     error_codes,
     error_example,
     error_examples,
     error_responses,
     error_schemas,
+    list_codes,
     shared_error_responses,
 )
 from plankeeper.http.openapi_examples import EXAMPLES, add_examples
@@ -22,6 +26,7 @@ from plankeeper.http.openapi_links import build_links, operation_id
 from plankeeper.http.openapi_parameters import describe_parameters
 from plankeeper.http.openapi_schemas import build_components, component_name, reference
 from plankeeper.http.pagination import Page
+from plankeeper.http.read_only_fields import bulk_item_type
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import EmptyResponse
 
@@ -40,10 +45,21 @@ TAGS = {
     "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 Every request requires an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
 (`X-Plan-Manager-Id`). Elements with `x-plankeeper-extension` are extensions of Plankeeper. All others belong to the
 public contract.
+
+Every request can have an id of yours, 1 to 128 visible ASCII characters, in the header `X-Request-Id`. Every response
+has this id, or a new one, in the same header.
+
+Every request can return the errors {list_codes(COMMON_CODES)}.
+A request for a plan manager can also return {list_codes(PLAN_MANAGER_CODES)},
+and a request that requires a scope `{SCOPE_CODE}`. The description of an operation lists its other codes, and
+`x-error-codes` lists all of them.
+
+If a resource has an `ETag`, `If-Match` and `If-None-Match` hold for every method, also where an operation doesn't list
+both.
 
 A path that doesn't exist returns 404 with the code `path_not_found`. A method that a path doesn't have returns 405 with
 the code `method_not_allowed`, and the header `Allow`.
@@ -102,9 +118,8 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
         entry["security"] = [{"api_key": []}]
     if operation.required_scopes:
         entry["x-required-scopes"] = list(operation.required_scopes)
-    sentences = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
-    parts = (sentences, _describe_scopes(operation), describe_errors(operation))
-    entry["description"] = "\n\n".join(part for part in parts if part)
+    parts = (rest, paragraphs.replace("\n", " "), _describe_scopes(operation), describe_errors(operation))
+    entry["description"] = " ".join(part for part in parts if part)
     entry["x-error-codes"] = error_codes(operation)
     if operation.body:
         entry["requestBody"] = {
@@ -173,7 +188,9 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
         struct_types += [operation.response_type, *([operation.body] if operation.body else [])]
     components = build_components(struct_types) | error_schemas()
     bodies = name_bodies(operations, components)
-    for struct in {*queries, *(operation.body for operation in operations if operation.body)}:
+    written: set[Any] = {operation.body for operation in operations if operation.body}
+    items = {bulk_item_type(operation.body) for operation in operations if operation.body and operation.is_bulk}
+    for struct in {*queries, *written, *items}:
         del components[struct.__name__]  # the fields of a query are parameters
     components |= bodies
     add_examples(

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from plankeeper.http.openapi_schemas import Schema
+from msgspec import Struct
+
+from plankeeper.http.openapi_schemas import Schema, reference
 from plankeeper.http.read_only_fields import ID, bulk_item_type
 from plankeeper.http.routing import Operation
 
 _READ_ONLY = {"readOnly": True, "description": "Ignored in requests.", "x-plankeeper-extension": True}
 _OWN_ID = "The id of the resource. It can be sent if it is the id in the path."
+_ID_OF_ITEM = "In a bulk request, the id of the resource to update; without it, a resource is created. In an update, it"
+_ID_OF_ITEM += " can be sent if it is the id in the path."
 
 
 def body_name(operation: Operation) -> str:
@@ -17,24 +21,51 @@ def body_name(operation: Operation) -> str:
 
 
 def name_bodies(operations: Sequence[Operation], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The schemas of all bodies, and of the items of bulk bodies, by their names.
+    """The schemas of all bodies by their names. `schemas` has those of the structs of bodies and responses.
 
-    `schemas` has those of the structs of bodies and responses.
+    An update, an item of a bulk request and, without its id, a create have the same fields, so they share a schema.
     """
+    items = {body_name(each): _shared_name(each.body) for each in operations if each.body and each.is_bulk}
     bodies: dict[str, Schema] = {}
     for operation in operations:
         if operation.body:
-            bodies[body_name(operation)] = _with_read_only(schemas[operation.body.__name__], operation)
-        if operation.body and operation.is_bulk:
-            item = bulk_item_type(operation.body).__name__
-            bodies[item] = _with_read_only(schemas[item], operation)
-            bodies[body_name(operation)] = schemas[operation.body.__name__]
+            schema, name = schemas[operation.body.__name__], body_name(operation)
+            if operation.is_bulk:
+                field: Schema = schema["properties"]["items"] | {"items": reference(items[name])}
+                bodies[name] = schema | {"properties": {"items": field}}
+            else:
+                bodies[name] = _with_read_only(schema, operation, is_item=name in items.values())
+    for name in [name for name in bodies if name.endswith("Create")]:
+        bodies[name] = _as_update_without_id(name.replace("Create", "Update"), bodies[name], bodies)
     return bodies
 
 
-def _with_read_only(schema: Schema, operation: Operation) -> Schema:
+def _shared_name(bulk_body: type[Struct]) -> str:
+    """The name of the struct that an item of a bulk body adds an id to."""
+    return bulk_item_type(bulk_body).__mro__[1].__name__
+
+
+def _as_update_without_id(update_name: str, create: Schema, bodies: Mapping[str, Schema]) -> Schema:
+    """The schema of a create as that of the update, with what is different; itself if it requires a field."""
+    update: Schema = bodies[update_name]["properties"]
+    if create.get("required") or create["properties"].keys() != update.keys() - {ID}:
+        return create
+    different = {name: each for name, each in create["properties"].items() if each != update[name]}
+    properties = {"properties": different} if different else {}
+    return {
+        "description": create["description"],
+        "allOf": [reference(update_name)],
+        "not": {"required": [ID]},
+        **properties,
+    }
+
+
+def _with_read_only(schema: Schema, operation: Operation, *, is_item: bool) -> Schema:
     """The schema with the read-only fields, which have any value."""
     read_only: dict[str, Schema] = {name: dict(_READ_ONLY) for name in sorted(operation.read_only - {ID})}
     if operation.method == "PUT" and ID in operation.read_only:
-        read_only[ID] = {"description": _OWN_ID, "x-plankeeper-extension": True}
+        is_integer = [*operation.path_ids.values()][-1] is int
+        id_schema: Schema = {"type": "integer"} if is_integer else {"type": "string", "format": "uuid"}
+        description = _ID_OF_ITEM if is_item else _OWN_ID
+        read_only[ID] = {"description": description, **id_schema, "x-plankeeper-extension": True}
     return schema | {"properties": schema["properties"] | read_only}

@@ -13,16 +13,7 @@ SECURITY_SCHEMES = {
         "description": "The UUID of the plan manager that the request acts for.",
     },
 }
-_REQUEST_ID = {
-    "name": "X-Request-Id",
-    "in": "header",
-    "required": False,
-    "description": "The client's id for the request, 1 to 128 visible ASCII characters. Generated if absent.",
-    "schema": {"type": "string"},
-    "x-plankeeper-extension": True,
-}
 PARAMETERS = {
-    "RequestId": _REQUEST_ID,
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
@@ -51,7 +42,10 @@ PARAMETERS = {
     },
 }
 HEADERS = {
-    "RequestId": {"description": "The request's id.", "schema": {"type": "string"}},
+    "RequestId": {
+        "description": "The request's id: that of its header `X-Request-Id`, or a new one.",
+        "schema": {"type": "string"},
+    },
     "RateLimitPolicy": {
         "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`.',
         "schema": {"type": "string"},

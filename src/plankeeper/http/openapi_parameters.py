@@ -13,15 +13,14 @@ from plankeeper.http.schemas import UUID_PATTERN, Query
 
 
 def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
-    parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
-    parameters += [_path_parameter(name, kind) for name, kind in operation.path_ids.items()]
+    parameters = [_path_parameter(name, kind) for name, kind in operation.path_ids.items()]
     parameters += _query_parameters(operation.query) if operation.query else []
     header_parameters = [
         name
         for name, applies in (
             ("IdempotencyKey", operation.method == "POST" and operation.writes),
-            ("IfNoneMatch", operation.has_etag or operation.lock is not None),
-            ("IfMatch", operation.has_etag or operation.lock is not None),
+            ("IfNoneMatch", operation.has_etag and operation.method == "GET"),
+            ("IfMatch", operation.lock is not None),
         )
         if applies
     ]

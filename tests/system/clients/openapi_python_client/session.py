@@ -22,11 +22,9 @@ from plankeeper_public_api_client.models import (
     ContactPriority,
     EventPage,
     Participant,
-    ParticipantCreate,
     ParticipantPage,
     ParticipantUpdate,
     TeamMember,
-    TeamMemberCreate,
     TeamMemberUpdate,
 )
 from plankeeper_public_api_client.types import Response
@@ -55,7 +53,7 @@ while after is not None:
 found = participants_list.sync(client=client, account_manager=os.environ["ACCOUNT_MANAGER_IDS"])
 assert isinstance(found, ParticipantPage)
 
-body = ParticipantCreate(first_name="Nora", last_name="Whitlock", plan_start_date=date(2026, 7, 1))
+body = ParticipantUpdate(first_name="Nora", last_name="Whitlock", plan_start_date=date(2026, 7, 1))
 created = participants_create.sync(client=client, body=body)
 assert isinstance(created, Participant)
 full = participants_get.sync(created.id, client=client)
@@ -68,9 +66,9 @@ updated = participants_update.sync(created.id, client=client, body=change, if_ma
 assert isinstance(updated, Participant)
 stale = participants_update.sync_detailed(created.id, client=client, body=change, if_match=etag)
 
-first = TeamMemberCreate(first_name="Isla", contact_priority=ContactPriority.VALUE_1)
+first = TeamMemberUpdate(first_name="Isla", contact_priority=ContactPriority.VALUE_1)
 assert isinstance(team_members_create.sync(created.id, client=client, body=first), TeamMember)
-second = team_members_create.sync(created.id, client=client, body=TeamMemberCreate(first_name="Ravi"))
+second = team_members_create.sync(created.id, client=client, body=TeamMemberUpdate(first_name="Ravi"))
 assert isinstance(second, TeamMember)
 primary = TeamMemberUpdate(contact_priority=ContactPriority.VALUE_1)
 conflict = team_members_update.sync_detailed(created.id, second.id, client=client, body=primary)
