@@ -31,8 +31,10 @@ def message_schema(kind: str) -> dict[str, Any]:
 
 def resource_schema(kind: str) -> str:
     """The name of the schema of the resource in a message."""
-    data = message_schema(kind)["properties"].get("data") or SCHEMAS["WebhookMessageData"]
-    return data["properties"]["object"]["anyOf"][0]["$ref"].rpartition("/")[2]
+    if "data" not in message_schema(kind)["properties"]:
+        return "EventMembers"
+    schema = message_schema(kind)["properties"]["data"]["properties"]["object"]["then"]
+    return schema.get("anyOf", [schema])[0]["$ref"].rpartition("/")[2]
 
 
 def validation_errors(kind: str, message: Any) -> list[str]:
@@ -70,6 +72,8 @@ def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
     assert set(thin["data"]) == {"plan_manager_id", "resource"}
     assert validation_errors(kind, full | {"type": "other.created"})
     assert validation_errors(kind, full | {"data": full["data"] | {"object": []}})
+    if resource_schema(kind) != "EventMembers":
+        assert validation_errors(kind, full | {"data": full["data"] | {"object": {"no_such_field": 1}}})
 
 
 def test_the_data_of_an_event_is_the_resource_in_its_schema(tenant: Tenant) -> None:

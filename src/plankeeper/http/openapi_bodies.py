@@ -46,18 +46,11 @@ def _shared_name(bulk_body: type[Struct]) -> str:
 
 
 def _as_update_without_id(update_name: str, create: Schema, bodies: Mapping[str, Schema]) -> Schema:
-    """The schema of a create as that of the update, with what is different; itself if it requires a field."""
+    """The schema of a create as that of the update, or itself if their fields differ."""
     update: Schema = bodies[update_name]["properties"]
-    if create.get("required") or create["properties"].keys() != update.keys() - {ID}:
+    if create.get("required") or create["properties"] != {name: update[name] for name in update if name != ID}:
         return create
-    different = {name: each for name, each in create["properties"].items() if each != update[name]}
-    properties = {"properties": different} if different else {}
-    return {
-        "description": create["description"],
-        "allOf": [reference(update_name)],
-        "not": {"required": [ID]},
-        **properties,
-    }
+    return {"description": create["description"], "allOf": [reference(update_name)], "not": {"required": [ID]}}
 
 
 def _with_read_only(schema: Schema, operation: Operation, *, is_item: bool) -> Schema:

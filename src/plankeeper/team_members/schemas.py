@@ -138,20 +138,27 @@ class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
         return cast("list[PermissionSlug] | UnsetType", self.permissions)
 
 
+# The same in both bodies, so that they share a schema.
+_EMAIL = Meta(
+    description="Null for a member without an email. It can only be set when the member is created. An update can"
+    " contain it if it is the member's own, in either case."
+)
+
+
 class TeamMemberUpdate(TeamMemberChange):
     """The changes of a team member. Omitted fields keep their values; null clears a value."""
 
     email: Annotated[
-        str | None | UnsetType,
+        Annotated[str, Meta(extra_json_schema={"format": "email", "maxLength": 254})] | None | UnsetType,
         EXTENSION,
-        Meta(description="Can't be changed. It can be sent if it is the member's own, in either case."),
+        _EMAIL,
     ] = UNSET
 
 
 class TeamMemberCreate(TeamMemberChange):
     """A new team member. At least one of `first_name`, `last_name` and `email` is required."""
 
-    email: Email | None | UnsetType = UNSET
+    email: Annotated[Email | None | UnsetType, EXTENSION, _EMAIL] = UNSET
 
 
 class TeamMemberRow(Struct, kw_only=True):

@@ -128,14 +128,16 @@ def _body(kind: str, types: list[str], schemas: dict[str, Schema]) -> dict[str, 
     }
     examples = {"thin": {"summary": "With the payload `thin`", "value": _thin_example(kind, schemas)}}
     if kind in _OBJECTS:
-        choices: list[Schema] = [reference(_OBJECTS[kind]), *([_ONLY_AN_ID] if kind in _WITHOUT_FIELDS else [])]
+        resource = reference(_OBJECTS[kind])
         fields["data"] = {
             "type": "object",
             "description": "Which resource changed, and with the payload `full` also the resource itself.",
             "properties": {
                 "object": {
                     "description": "The resource after the write, null after a deletion.",
-                    "anyOf": [*choices, {"type": "null"}],
+                    # Not a union with null: openapi-generator fails with it, or writes clients that don't compile.
+                    "if": {"type": "object"},
+                    "then": {"anyOf": [resource, _ONLY_AN_ID]} if kind in _WITHOUT_FIELDS else resource,
                 }
             },
         }

@@ -96,7 +96,6 @@ GENERATORS = {
         warnings=[
             _BETA,
             "Error (model name matches existing language type)",  # which it renames
-            "Failed to get the schema name: null",  # for a message whose object is one of two schemas, or null
         ],
     ),
     "openapi-typescript": Generator(
