@@ -15,10 +15,10 @@ from support.cluster import SharedCluster
 from support.openapi_examples import (
     FILE,
     SOURCES,
+    WRITES,
     WRITTEN_BY_HAND,
     render,
     sample_client,
-    send_example,
     updated_examples,
 )
 from support.sample_data import new_sample_database
@@ -97,17 +97,55 @@ def test_the_examples_are_those_of_the_sample_data(cluster: SharedCluster) -> No
         assert render(updated_examples(client)) == FILE.read_text(), "run make examples"
 
 
-# The delivery of the examples isn't in the sample data.
-RETRY = "POST /webhook-deliveries/{webhook_delivery_id}/retry"
+def test_every_response_with_a_resource_has_the_example_of_its_request() -> None:
+    assert set(EXAMPLES["operations"]) == set(WRITES)
+    for name, entry in ENTRIES.items():
+        [response] = [each for status, each in entry["responses"].items() if status < "300"]
+        [content] = response["content"].values()
+        example = content.get("example", SCHEMAS[content["schema"]["$ref"].rpartition("/")[2]]["examples"][0])
+        assert example_errors(content["schema"], example) == [], name
+        path_ids = [each["example"] for each in entry["parameters"] if each.get("in") == "path"]
+        if name.startswith(("GET", "PUT")) and name.endswith("}"):
+            assert example["id"] == path_ids[-1], name
+        body = entry.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example", {})
+        sent = {
+            field: value for field, value in body.items() if field in example and field not in ("permissions", "id")
+        }
+        assert {field: example[field] for field in sent} == sent, name
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in ALL_OPERATIONS if name.startswith(("POST", "PUT")) and name != RETRY]
-)
-def test_a_request_with_the_examples_succeeds(sample_data: Client, name: str) -> None:
-    endpoint = sample_data.create("/webhook-endpoints", {"url": "https://hooks.example.com/plankeeper"})
-    ids = EXAMPLES["path_ids"] | {"webhook_endpoint_id": endpoint["id"]}  # nor is the endpoint
-    entry = ENTRIES[name]
-    body = entry["requestBody"]["content"]["application/json"]["example"] if "requestBody" in entry else None
-    response = send_example(sample_data, name, ids, body)
-    assert response.is_success, response.text
+# Ids that no load of the sample data has, with the reason. As they stand, the requests with them return 404.
+GENERATED_IDS = {
+    "event_id": "an event gets a new id when the sample data is loaded",
+    "webhook_endpoint_id": "the sample data has no endpoint, because nothing receives its messages",
+    "webhook_delivery_id": "there is no delivery without an endpoint",
+}
+
+
+def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
+    order = sorted(ALL_OPERATIONS, key=lambda name: (name.startswith("DELETE"), -name.count("/"), name))
+    wrong: list[str] = []
+    for name in order:
+        entry = ENTRIES[name]
+        examples = {each["name"]: each["example"] for each in entry["parameters"] if "example" in each}
+        in_path = {each["name"] for each in entry["parameters"] if each.get("in") == "path"}
+        query = {field: value for field, value in examples.items() if field not in in_path}
+        body = entry["requestBody"]["content"]["application/json"]["example"] if "requestBody" in entry else None
+        method, path = name.split(" ")
+        more = {"params": query} | ({"json": body} if body is not None else {})
+        response = sample_data.request(method, path.format(**examples), **more)
+        if in_path & GENERATED_IDS.keys():
+            assert response.status_code == 404, name
+            if "webhook_delivery_id" in in_path:
+                continue
+            response = sample_data.request(method, path.format(**examples | new_ids(sample_data)), **more)
+        if not response.is_success:
+            wrong.append(f"{name}: {response.text}")
+    assert not wrong, "\n".join(wrong)
+
+
+def new_ids(sample_data: Client) -> dict[str, str]:
+    """The ids of an event and of a new endpoint."""
+    [event] = sample_data.get("/events", limit=1).json()["data"]
+    endpoint = sample_data.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])
+    return {"event_id": event["id"], "webhook_endpoint_id": endpoint["id"]}

@@ -16,26 +16,40 @@ from support.server import RunningServer
 
 FILE = PROJECT / "src/plankeeper/http/openapi_examples.json"
 
-# The request for each example of a response. `{participant_id}` is an example of an id.
+# The request for each example of a response. `{participant_id}` is an example of an id. Reads come first, so that they
+# show the sample data as it is loaded. The example of a resource is the first one that contains it.
 SOURCES = {
+    "Participant": "GET /participants/{participant_id}",
     "ParticipantPage": "GET /participants?status=Inactive&limit=1&offset=3",
-    "ParticipantBulkResult": "POST /participants/bulk",
     "TeamMemberPage": "GET /participants/{participant_id}/team-members?limit=1",
     "AccountManagerPage": "GET /account-managers?limit=1",
     "NoteTypePage": "GET /note-types?limit=1",
-    "ProviderBulkResult": "POST /providers/bulk",
     "ProviderPage": "GET /providers?limit=1",
-    "InvoicePage": "GET /invoices?claim_status=rejected&limit=1",
     "Invoice": "GET /invoices/{invoice_id}",
+    "InvoicePage": "GET /invoices?claim_status=rejected&limit=1",
     "InvoiceStatusResponse": "POST /invoices/status",
     "InvoiceViewSessionPage": "GET /invoice-view-sessions?limit=1",
     "EventPage": "GET /events?type=participant.created&limit=1",
     "ErrorCatalogueEntryPage": "GET /error-catalogue?limit=1",
     "CurrentApiKey": "GET /me",
-    "WebhookEndpointWithSecret": "POST /webhook-endpoints",
     "WebhookEndpointPage": "GET /webhook-endpoints?limit=1",
+    "WebhookEndpointWithSecret": "POST /webhook-endpoints",
     "ReplayResponse": "POST /webhook-endpoints/{webhook_endpoint_id}/replay",
     "WebhookTestResponse": "POST /webhook-endpoints/{webhook_endpoint_id}/test",
+    "ParticipantBulkResult": "POST /participants/bulk",
+    "ProviderBulkResult": "POST /providers/bulk",
+}
+# Operations that return a resource of which there is an example. Their own examples show what their requests return.
+WRITES = {
+    "POST /participants": "ParticipantCreate",
+    "PUT /participants/{participant_id}": "ParticipantUpdate",
+    "POST /participants/{participant_id}/team-members": "TeamMemberCreate",
+    "PUT /participants/{participant_id}/team-members/{team_member_id}": "TeamMemberUpdate",
+    "POST /note-types": "NoteTypeCreate",
+    "PUT /note-types/{note_type_id}": "NoteTypeUpdate",
+    "POST /providers": "ProviderCreate",
+    "PUT /providers/{provider_id}": "ProviderUpdate",
+    "PUT /webhook-endpoints/{webhook_endpoint_id}": "WebhookEndpointUpdate",
 }
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
@@ -52,6 +66,10 @@ VARYING = {
     "WebhookEndpointPage": {"id", "created_at"},
     "WebhookEndpointWithSecret": {"id", "created_at", "secret"},
     "WebhookTestResponse": {"event_id"},
+    "POST /participants": {"id", "created_at"},
+    "POST /participants/{participant_id}/team-members": {"id", "user_id"},
+    "POST /providers": {"id", "created_at"},
+    "PUT /webhook-endpoints/{webhook_endpoint_id}": {"id", "created_at"},
 }
 
 
@@ -66,8 +84,8 @@ def send_example(client: Client, request: str, ids: dict[str, str], body: Any) -
     return client.request(method, path.format(**ids), **({"json": body} if body is not None else {}))
 
 
-def read_examples(client: Client) -> dict[str, Any]:
-    """The responses to the requests of SOURCES."""
+def read_examples(client: Client) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The responses to the requests of SOURCES, and of WRITES."""
     ids = EXAMPLES["path_ids"] | {
         "webhook_endpoint_id": client.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])["id"]
     }
@@ -83,7 +101,12 @@ def read_examples(client: Client) -> dict[str, Any]:
         response = send_example(client, request, ids, bodies.get(name))
         assert response.is_success, (request, response.text)
         responses[name] = response.json()
-    return responses
+    operations: dict[str, Any] = {}
+    for request, body in WRITES.items():
+        response = send_example(client, request, ids, EXAMPLES["bodies"][body])
+        assert response.is_success, (request, response.text)
+        operations[request] = response.json()
+    return responses, operations
 
 
 def keep_varying(name: str, old: Any, new: Any) -> Any:
@@ -102,8 +125,14 @@ def keep_varying(name: str, old: Any, new: Any) -> Any:
 def updated_examples(client: Client) -> dict[str, Any]:
     """The content of the file as it should be."""
     old = EXAMPLES["responses"]
-    new = {name: keep_varying(name, old.get(name), each) for name, each in read_examples(client).items()}
-    return EXAMPLES | {"responses": new | {name: old[name] for name in WRITTEN_BY_HAND}}
+    responses, operations = read_examples(client)
+    new = {name: keep_varying(name, old.get(name), each) for name, each in responses.items()}
+    return EXAMPLES | {
+        "responses": new | {name: old[name] for name in WRITTEN_BY_HAND},
+        "operations": {
+            name: keep_varying(name, EXAMPLES["operations"].get(name), each) for name, each in operations.items()
+        },
+    }
 
 
 def render(examples: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from typing import Any, get_origin
 
-from plankeeper import __version__
 from plankeeper.http.openapi_bodies import body_name, name_bodies
 from plankeeper.http.openapi_errors import (
     COMMON_CODES,
@@ -27,9 +26,10 @@ from plankeeper.http.openapi_parameters import describe_parameters
 from plankeeper.http.openapi_schemas import build_components, component_name, reference
 from plankeeper.http.pagination import Page
 from plankeeper.http.read_only_fields import bulk_item_type
-from plankeeper.http.routing import Operation
+from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.http.schemas import EmptyResponse
 
+API_VERSION = PREFIX.rpartition("/")[2]  # of the API, not of the program: the document changes only with the API
 TAGS = {
     "participants": "People whose funding the plan manager manages.",
     "team_members": "Contacts on a participant's team, and their permissions.",
@@ -80,7 +80,7 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Plankeeper public API",
-            "version": __version__,
+            "version": API_VERSION,
             "description": _INTRODUCTION,
             "contact": {"name": "The operator of this server"},
             "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
@@ -154,7 +154,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": {"application/json": {"schema": _schema(operation.response_type)}},
+        "content": {"application/json": {"schema": _schema(operation.response_type), **_own_example(operation)}},
     }
     if links := build_links(operation, operations):
         success["links"] = links
@@ -166,6 +166,12 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
             "x-plankeeper-extension": True,
         }
     return responses | error_responses(operation)
+
+
+def _own_example(operation: Operation) -> dict[str, Any]:
+    """What the example of the request returns, if that isn't the example of the schema."""
+    name = f"{operation.method} {operation.path.removeprefix(PREFIX)}"
+    return {"example": EXAMPLES["operations"][name]} if name in EXAMPLES["operations"] else {}
 
 
 def _success_description(operation: Operation) -> str:
