@@ -2,7 +2,8 @@
 
     python scripts/documentation/postman.py openapi.json > plankeeper.postman_collection.json
 
-The address, the key and the plan manager are variables of the collection. Optional parameters are there, switched off.
+The address, the key and the plan manager are variables of the collection. A server with a public URL puts it there as
+the address. Optional parameters are in the collection, switched off.
 """
 
 import json
@@ -80,7 +81,7 @@ def _parameter(parameter: dict[str, Any], value: str) -> dict[str, Any]:
 
 
 def _example(document: dict[str, Any], content: dict[str, Any]) -> Any:
-    """The example of a body. Without one, an object with the required members."""
+    """The example of a body. Without one, an object with the required fields."""
     if "example" in content:
         return content["example"]
     if "examples" in content:

@@ -16,6 +16,10 @@ WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 900}
 RUN_AXE = "options => axe.run(document, options).then(results => results.violations)"
 
+BROKEN_CODES = """() => [...document.querySelectorAll('td code, th code')]
+    .filter(code => /^\\w+$/.test(code.textContent) && code.getClientRects().length > 1)
+    .map(code => code.textContent)"""
+
 # Questions of readers, and the page that answers each. It must be among the first three results.
 QUESTIONS = {
     "rotate key": "/docs/command-line",
@@ -116,6 +120,13 @@ def test_the_search_finds_the_page_that_answers_a_question(strict: WatchedPage, 
     paths = list(dict.fromkeys(urlsplit(link).path for link in links))
     assert QUESTIONS[question] in paths[:3]
     assert strict.errors == []
+
+
+@pytest.mark.parametrize("path", ["/docs/api/errors", "/docs/api/lists", "/docs/api/events", "/docs/keep-a-copy"])
+def test_a_table_breaks_no_code_within_a_word(strict: WatchedPage, path: str) -> None:
+    strict.page.set_viewport_size(WIDE)
+    strict.visit(path)
+    assert strict.page.evaluate(BROKEN_CODES) == []
 
 
 def test_samples_are_in_tabs_and_can_be_copied(strict: WatchedPage) -> None:

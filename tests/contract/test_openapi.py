@@ -118,6 +118,10 @@ def test_the_committed_document_is_the_generated_one() -> None:
     assert (PROJECT / "openapi.json").read_text() == openapi_document()
 
 
+def test_the_version_is_that_of_the_api() -> None:
+    assert DOCUMENT["info"]["version"] == PREFIX.rpartition("/")[2]
+
+
 def test_the_document_is_openapi_3_1() -> None:
     from schemathesis.specs.openapi.definitions import OPENAPI_31  # it takes a second to load
 

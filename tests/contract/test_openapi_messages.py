@@ -32,7 +32,7 @@ def message_schema(kind: str) -> dict[str, Any]:
 def resource_schema(kind: str) -> str:
     """The name of the schema of the resource in a message."""
     if "data" not in message_schema(kind)["properties"]:
-        return "EventMembers"
+        return "EventFields"
     schema = message_schema(kind)["properties"]["data"]["properties"]["object"]["then"]
     return schema.get("anyOf", [schema])[0]["$ref"].rpartition("/")[2]
 
@@ -72,7 +72,7 @@ def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
     assert set(thin["data"]) == {"plan_manager_id", "resource"}
     assert validation_errors(kind, full | {"type": "other.created"})
     assert validation_errors(kind, full | {"data": full["data"] | {"object": []}})
-    if resource_schema(kind) != "EventMembers":
+    if resource_schema(kind) != "EventFields":
         assert validation_errors(kind, full | {"data": full["data"] | {"object": {"no_such_field": 1}}})
 
 
@@ -82,7 +82,7 @@ def test_the_data_of_an_event_is_the_resource_in_its_schema(tenant: Tenant) -> N
     client.post("/webhook-endpoints", {"url": "https://example.com/hooks"}).raise_for_status()
     client.post("/note-types", {"note_type": "Visit"}).raise_for_status()
     names = [each.get("$ref", "").rpartition("/")[2] for each in SCHEMAS["Event"]["properties"]["data"]["anyOf"]]
-    assert names[-2:] == ["EventMembers", ""]
+    assert names[-2:] == ["EventFields", ""]
     for type_ in ("note_type.created", "webhook_delivery.retried"):
         wait_until(lambda type_=type_: client.get("/events", type=type_).json()["data"])
     seen: set[str] = set()
@@ -149,7 +149,7 @@ def test_the_examples_are_valid_and_name_the_resource_that_they_contain() -> Non
         assert [validation_errors(kind, each) for each in messages.values()] == [[]] * len(messages), kind
         resource, full = messages["thin"]["data"]["resource"], messages.get("full", {"data": {}})["data"]
         assert resource["kind"] == kind
-        if resource_schema(kind) == "EventMembers":
+        if resource_schema(kind) == "EventFields":
             assert not full
             continue
         assert (full["resource"], resource["id"]) == (resource, str(full["object"]["id"]))

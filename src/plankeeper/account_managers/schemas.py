@@ -42,13 +42,13 @@ class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AccountManagerUpdate(AccountManagerCreate):
-    """The changes of an update. Omitted members keep their values; null clears a value."""
+    """The changes of an update. Omitted fields keep their values; null clears a value."""
 
     active: bool | UnsetType = UNSET
 
 
 class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A record of an import. Omitted members keep their values."""
+    """A record of an import. Omitted fields keep their values."""
 
     id: NewId | UnsetType = UNSET
     first_name: Text255 | None | UnsetType = UNSET

@@ -31,7 +31,7 @@ async def create(ctx: WriteContext, new: AccountManagerCreate) -> AccountManager
 
 
 async def update(ctx: WriteContext, account_manager_id: UUID, change: AccountManagerCreate) -> AccountManagerRow:
-    """Apply the members that are set; raises NotFound. An email cannot be cleared."""
+    """Apply the fields that are set; raises NotFound. An email cannot be cleared."""
     before = or_404(await select_for_update(ctx, account_manager_id))
     row = apply_patch(change, before)
     if not is_changed(before, row):

@@ -35,7 +35,7 @@ class LoginResult(Struct, frozen=True):
 class Session(Struct, kw_only=True):
     """The session of a request. It has no roles while `two_factor_pending` is true.
 
-    The last three members are names of plan managers by id. They are not among the roles until the person does what is
+    The last three fields are names of plan managers by id. They are not among the roles until the person does what is
     required.
     """
 

@@ -34,7 +34,7 @@ class FieldChange(NamedTuple):
 
 
 def members_of(raw: Raw | None) -> dict[str, Any]:
-    """The members of `data` or `previous` of an event; numbers keep their digits."""
+    """The fields of `data` or `previous` of an event; numbers keep their digits."""
     return {} if raw is None else json.loads(bytes(raw), parse_float=Decimal) or {}
 
 
@@ -54,7 +54,7 @@ def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
 
 
 def without_technical(changes: list[FieldChange]) -> list[FieldChange]:
-    """The changes without ids and other members that only programs need."""
+    """The changes without ids and other fields that only programs need."""
     return [each for each in changes if each.name not in TECHNICAL_MEMBERS]
 
 

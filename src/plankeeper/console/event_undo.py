@@ -20,7 +20,7 @@ from plankeeper.http.json import to_json
 from plankeeper.http.validation import known_fields
 
 ERASED = "[erased]"
-# The members of a record whose update has another name, because it takes an id instead of a record.
+# The fields of a record whose update has another name, because it takes an id instead of a record.
 _UPDATE_NAMES = {
     "account_manager": "account_manager_id",
     "exit_reason_category": "exit_reason_category_id",
@@ -81,7 +81,7 @@ def find_undos(event: Event, current: Struct, zone: ZoneInfo) -> list[FieldUndo]
 
 
 def _update_value(name: str, value: Any) -> Any:
-    """The value of a member as an update takes it: the id of a record, the names of permissions."""
+    """The value of a field as an update takes it: the id of a record, the names of permissions."""
     if name in _UPDATE_NAMES:
         return value["id"] if value else None
     return sorted(each["name"] for each in value) if name == "permissions" and value else value

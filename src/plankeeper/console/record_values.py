@@ -1,4 +1,4 @@
-"""The members of a record as text for readers, by name."""
+"""The fields of a record as text for readers, by name."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from plankeeper.console.labels import humanize, program_name
 from plankeeper.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"
-# Ids and other members that only programs need: pages show them under "Technical details".
+# Ids and other fields that only programs need: pages show them under "Technical details".
 TECHNICAL_MEMBERS = (
     *("id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id"),
     *("plan_managers", "original_id", "created_by_account_id"),
@@ -45,7 +45,7 @@ _TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
 
 
 def format_member(name: str, value: Any, zone: ZoneInfo) -> str:
-    """The value of a member of a record, as it is in the JSON of an event."""
+    """The value of a field of a record, as it is in the JSON of an event."""
     if value is None or value in ("", [], {}):
         return NOT_SET
     if isinstance(value, bool):
@@ -81,7 +81,7 @@ def _format_number(name: str, value: Decimal | int) -> str:
 
 
 def _format_object(value: dict[str, Any], zone: ZoneInfo) -> str:
-    """A reference to another record by its name; the members of any other object."""
+    """A reference to another record by its name; the fields of any other object."""
     if set(value) <= {"id", "name"}:
         return str(value.get("name") or value.get("id") or NOT_SET)
     parts = [(each, format_member(each, inner, zone)) for each, inner in value.items()]

@@ -28,7 +28,7 @@ class ListSummary(Struct):
 
 
 class PageQuery(Protocol):
-    """The members that the query of every list has."""
+    """The fields that the query of every list has."""
 
     @property
     def start(self) -> str | int: ...

@@ -16,7 +16,7 @@ FieldReader = Callable[[Record], Any]  # returns a field's value from a record
 
 
 def columns(row_type: type[Struct]) -> list[str]:
-    """The columns of a statement for `row_type`; the columns of a nested struct are named `<field>_<member>`."""
+    """The columns of a statement for `row_type`; the columns of a nested struct are named `<field>_<nested field>`."""
     names: list[str] = []
     for field in fields(row_type):
         nested = _nested_struct(field.type)
@@ -34,7 +34,7 @@ def value_lists(row_type: type[Struct], rows: Sequence[Struct]) -> list[list[Any
 def row_factory(row_type: type[T]) -> Callable[[Record], T]:
     """A function that converts a record to `row_type`: a struct, or the value of a single column.
 
-    A nested struct takes one column for each member. If its first column is null and the field may be absent, the
+    A nested struct takes one column for each field. If its first column is null and the field may be absent, the
     field is UNSET, and so is a list of structs that is null. Lists of structs and `Raw` are read from JSON text.
     """
     if not issubclass(row_type, Struct):

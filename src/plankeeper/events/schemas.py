@@ -11,9 +11,9 @@ from plankeeper.http.pagination import CreatedSince, CreatedUntil, UuidListQuery
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
 
 # Without a schema: the fields differ by the kind of the resource, and old events have those of their time.
-EventMembers = Annotated[
+EventFields = Annotated[
     Raw,
-    component("EventMembers", "Fields of a resource by name, as in its schema."),
+    component("EventFields", "Fields of a resource by name, as in its schema."),
     Meta(extra_json_schema={"type": "object", "additionalProperties": True}),
 ]
 
@@ -52,14 +52,14 @@ class Event(Struct):
         Meta(description="`kind` and `id` of the resource that was changed; of a team member, also `participant_id`."),
     ]
     data: Annotated[
-        EventMembers | None,
+        EventFields | None,
         Meta(
             description="The resource after the write, in the schema of its kind. Null after a deletion. After an"
             " erasure and in old events, fields are missing."
         ),
     ]
     previous: Annotated[
-        EventMembers | None,
+        EventFields | None,
         Meta(
             description="For an update, the earlier values of the changed fields. For a deletion, the whole resource."
             " Otherwise null."

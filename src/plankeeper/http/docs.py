@@ -37,5 +37,5 @@ def documentation_endpoints(openapi_document: str, public_url: str | None, not_f
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         endpoints[path] = PublicEndpoint(StaticContent((_STATIC / name).read_bytes(), media_type, headers))
     openapi = StaticContent(openapi_document.encode(), "application/json", headers)
-    site = DocumentationSite(SITE, endpoints[REFERENCE_PATH], not_found, headers)
+    site = DocumentationSite(SITE, endpoints[REFERENCE_PATH], not_found, headers, public_url)
     return endpoints | {"/openapi.json": PublicEndpoint(openapi), PATH: site, LLMS_PATH: site}

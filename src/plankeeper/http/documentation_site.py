@@ -15,6 +15,7 @@ SITE = Path(__file__).with_name("static") / "site"
 PATH = "/docs"
 LLMS_PATH = "/llms.txt"
 NOT_FOUND_PATH = "/docs/404"
+COLLECTION_PATH = "/docs/plankeeper.postman_collection.json"
 CHECK_INTERVAL = 1.0  # seconds, between looks for another build
 
 
@@ -28,11 +29,19 @@ class Manifest(msgspec.Struct, frozen=True):
 class DocumentationSite:
     """Serves the site. Until it is built, `reference` serves /docs, and `not_found` all other addresses.
 
-    A file is read when it is first requested. After another build, all are read again.
+    A file is read when it is first requested. After another build, all are read again. The collection for Postman has
+    the public URL of the server as its address.
     """
 
-    def __init__(self, folder: Path, reference: ASGIApp, not_found: ASGIApp, headers: Mapping[str, str]) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        reference: ASGIApp,
+        not_found: ASGIApp,
+        headers: Mapping[str, str],
+        public_url: str | None = None,
+    ) -> None:
+        self._folder, self._public_url = folder, public_url
         self._reference, self._not_found = reference, not_found
         self._headers = dict(headers)
         self._manifest = Manifest({}, [])
@@ -72,9 +81,20 @@ class DocumentationSite:
         if path not in self._contents:
             name, media_type = self._manifest.files[path]
             body = (self._folder / name).read_bytes()
+            if path == COLLECTION_PATH and self._public_url:
+                body = _with_address(body, self._public_url)
             status = 404 if path == NOT_FOUND_PATH else 200
             self._contents[path] = PublicEndpoint(StaticContent(body, media_type, self._headers, status=status))
         return self._contents[path]
+
+
+def _with_address(collection: bytes, address: str) -> bytes:
+    """A collection of requests whose variable `base_url` is the address."""
+    document = msgspec.json.decode(collection)
+    for variable in document["variable"]:
+        if variable["key"] == "base_url":
+            variable["value"] = address
+    return msgspec.json.encode(document)
 
 
 def _accepts_html(scope: Scope) -> bool:

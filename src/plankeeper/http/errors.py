@@ -151,7 +151,9 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Precondition failed",
         "The resource is not in the state that If-Match or If-None-Match requires. Fetch it again and retry.",
     ),
-    "body_too_large": ErrorDefinition(413, "Body too large", "The body is larger than 1 MiB."),
+    "body_too_large": ErrorDefinition(
+        413, "Body too large", "The body is larger than 1 MiB, or than 5 MiB in a bulk request."
+    ),
     "unsupported_media_type": ErrorDefinition(
         415,
         "Unsupported media type",

@@ -47,11 +47,12 @@ HEADERS = {
         "schema": {"type": "string"},
     },
     "RateLimitPolicy": {
-        "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`.',
+        "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`. Absent if the key has no limit.',
         "schema": {"type": "string"},
     },
     "RateLimit": {
-        "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`.',
+        "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`. Absent if the'
+        " key has no limit.",
         "schema": {"type": "string"},
     },
     "WwwAuthenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},

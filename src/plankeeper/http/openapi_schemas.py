@@ -59,9 +59,9 @@ def _tidy_member(member: Schema) -> None:
 
 
 def _share_descriptions(schemas: Mapping[type[Struct], Schema]) -> None:
-    """Describe members that their struct doesn't describe like those with the same name in the same module.
+    """Describe fields that their struct doesn't describe like those with the same name in the same module.
 
-    The description stands in one struct, usually in that with the most members, and holds for the bodies of updates.
+    The description stands in one struct, usually in that with the most fields, and holds for the bodies of updates.
     """
     known: dict[tuple[str, str], str] = {}
     for struct, schema in schemas.items():

@@ -270,7 +270,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
 
 
 def canonical_json(body: bytes) -> bytes:
-    """A JSON text without white space and with sorted members, or the body itself if it isn't JSON."""
+    """A JSON text without white space and with sorted fields, or the body itself if it isn't JSON."""
     try:
         return _canonical_encoder.encode(_exact_decoder.decode(body.removeprefix(_BYTE_ORDER_MARK)))
     except (msgspec.MsgspecError, UnicodeError, RecursionError, InvalidOperation):

@@ -112,7 +112,7 @@ INSERT = f"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert invoices. `records` is a JSON list of objects with the members of InvoiceRow and CheckResult."""
+    """Insert invoices. `records` is a JSON list of objects with the fields of InvoiceRow and CheckResult."""
     await tx.execute(INSERT, plan_manager_id, records)
 
 

@@ -32,7 +32,7 @@ async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
 
 @router.put("/note-types/{note_type_id}", scope=WRITE, extension=True)
 async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
-    """Update a note type. Omitted members keep their values; null clears a colour."""
+    """Update a note type. Omitted fields keep their values; null clears a colour."""
     return await service.update(ctx, note_type_id, change)
 
 

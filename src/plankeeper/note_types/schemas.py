@@ -34,7 +34,7 @@ class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NoteTypeUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The changes of a note type. Omitted members keep their values; null clears a colour."""
+    """The changes of a note type. Omitted fields keep their values; null clears a colour."""
 
     note_type: Title | UnsetType = UNSET
     badge_color: Color = UNSET

@@ -29,7 +29,7 @@ async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
 
 
 async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
-    """Apply the members that are set; raises NotFound."""
+    """Apply the fields that are set; raises NotFound."""
     old = or_404(await select_for_update(ctx, note_type_id))
     new = apply_patch(change, old)
     if is_changed(old, new):

@@ -114,7 +114,7 @@ async def _find_unknown_references(
 
 
 def _sent_ids(changes: Sequence[tuple[int, ParticipantBulkItem]], names: Sequence[str]) -> set[UUID]:
-    """The ids that the items have in some members."""
+    """The ids that the items have in some fields."""
     sent = (getattr(item, name) for _, item in changes for name in names)
     return {UUID(each) for each in sent if isinstance(each, str)}
 

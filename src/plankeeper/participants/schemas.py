@@ -46,7 +46,7 @@ class ExitReasonRef(Struct):
 
 
 class AccountManagerRef(Struct):
-    """The account manager of a participant; both members are null if there is none."""
+    """The account manager of a participant; both fields are null if there is none."""
 
     id: Annotated[UUID | None, Meta(description="The account manager's UUID, or null.")]
     name: Annotated[str | None, Meta(description="First and last name, or null.")]

@@ -53,7 +53,7 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
 
 
 async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
-    """Apply the members that are set; raises NotFound."""
+    """Apply the fields that are set; raises NotFound."""
     old = or_404(await _get_for_update(ctx, participant_id))
     new = apply_patch(change, old)
     known = old.reference_names if isinstance(old, UnlockedParticipant) else None

@@ -78,7 +78,7 @@ async def erase_events(
     kept_members: Sequence[str] | None,
     pattern: str | None,
 ) -> int:
-    """Set members of the resources in events to null, and texts that match a pattern to `[erased]`.
+    """Set fields of the resources in events to null, and texts that match a pattern to `[erased]`.
 
     `kept_members` stay; None keeps all that don't match the pattern. Returns the number of events that changed.
     """

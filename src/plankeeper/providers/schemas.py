@@ -71,7 +71,7 @@ class Provider(ProviderRecord, kw_only=True):
 
 
 class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new provider, or the changes of one. Omitted members keep their values; null clears a value."""
+    """A new provider, or the changes of one. Omitted fields keep their values; null clears a value."""
 
     entity_name: Text255 | None | UnsetType = UNSET
     abn: Text50 | None | UnsetType = UNSET

@@ -81,7 +81,7 @@ async def _find_matches(
 
 
 async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:
-    """Apply the members that are set; raises NotFound."""
+    """Apply the fields that are set; raises NotFound."""
     before = or_404(await select_for_update(ctx, provider_id))
     after = apply_patch(change, before)
     if is_changed(before, after):

@@ -119,7 +119,7 @@ def _decode(document_type: type[S], content: bytes) -> S:
 
 
 def _describe(error: Exception) -> str:
-    """The member that is invalid; the text of a document that isn't JSON stays out of the log."""
+    """The field that is invalid; the text of a document that isn't JSON stays out of the log."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"

@@ -80,7 +80,7 @@ async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404)
 async def update(
     ctx: WriteContext, participant_id: UUID, team_member_id: UuidOr404, change: TeamMemberUpdate
 ) -> TeamMember:
-    """Update a team member. Omitted members keep their values; null clears a value. The email cannot be changed."""
+    """Update a team member. Omitted fields keep their values; null clears a value. The email cannot be changed."""
     return await service.update(ctx, participant_id, team_member_id, change)
 
 

@@ -107,7 +107,7 @@ async def update(
     *,
     displaces: bool = False,
 ) -> TeamMember:
-    """Apply the members that are set; raises NotFound.
+    """Apply the fields that are set; raises NotFound.
 
     With `displaces`, another holder of the contact priority gives it up, and gets the one that becomes free.
     """

@@ -1,4 +1,4 @@
-"""Warnings and errors as log records of OpenTelemetry, with the same members as the lines of the log."""
+"""Warnings and errors as log records of OpenTelemetry, with the same fields as the lines of the log."""
 
 import json
 import logging

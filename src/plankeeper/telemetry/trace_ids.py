@@ -18,7 +18,7 @@ def current_trace_id() -> str | None:
 
 
 def add_trace_id(record: logging.LogRecord) -> bool:
-    """A filter of a logging handler: the record gets the member `trace_id`."""
+    """A filter of a logging handler: the record gets the field `trace_id`."""
     trace_id = current_trace_id()
     if trace_id:
         vars(record)["trace_id"] = trace_id

@@ -52,7 +52,7 @@ async def get(ctx: ReadContext, webhook_endpoint_id: UUID) -> WebhookEndpoint:
 
 @router.put("/webhook-endpoints/{webhook_endpoint_id}", scope=READ_AND_WRITE, extension=True)
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
-    """Update a webhook endpoint. Omitted members keep their values. A paused endpoint receives no new deliveries."""
+    """Update a webhook endpoint. Omitted fields keep their values. A paused endpoint receives no new deliveries."""
     return await service.update(ctx, webhook_endpoint_id, change)
 
 

@@ -40,7 +40,7 @@ _HEADERS = {
 
 def add_event_data(document: dict[str, Any]) -> None:
     """Name the schemas that the `data` of an event can have: after an erasure and in old events, fields are missing."""
-    names = (*sorted(_OBJECTS.values()), "EventMembers")
+    names = (*sorted(_OBJECTS.values()), "EventFields")
     data = document["components"]["schemas"]["Event"]["properties"]["data"]
     data["anyOf"] = [*map(reference, names), {"type": "null"}]
 
@@ -77,11 +77,11 @@ def _data_schema(schemas: dict[str, Schema]) -> Schema:
         "resource": {"description": "The resource that changed.", **reference("ResourceRef")},
         "object": {
             "description": "Only with the payload `full`: the resource after the write, null after a deletion.",
-            "anyOf": [reference("EventMembers"), {"type": "null"}],
+            "anyOf": [reference("EventFields"), {"type": "null"}],
         },
         "previous": {
             "description": "Only with the payload `full`: as in the event, the earlier values of the changed fields.",
-            "anyOf": [reference("EventMembers"), {"type": "null"}],
+            "anyOf": [reference("EventFields"), {"type": "null"}],
         },
     }
     return {

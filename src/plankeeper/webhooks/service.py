@@ -76,7 +76,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
 
 
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
-    """Apply the members that are set; raises NotFound. Pausing an endpoint cancels its pending deliveries."""
+    """Apply the fields that are set; raises NotFound. Pausing an endpoint cancels its pending deliveries."""
     _require_event_types(change.event_types)
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
     if isinstance(change.url, str):

@@ -176,3 +176,16 @@ async def test_until_the_site_is_built_its_address_shows_the_reference(
         assert (await client.get("/docs/webhooks", headers=browser)).status_code == 404
         build(folder, "home of the next build")
         assert (await client.get("/docs")).text == "home of the next build"
+
+
+async def test_the_collection_has_the_public_url(tmp_path: Path) -> None:
+    path = "/docs/plankeeper.postman_collection.json"
+    collection = {"variable": [{"key": "base_url", "value": "http://127.0.0.1:8000"}, {"key": "api_key", "value": ""}]}
+    build(tmp_path, "home")
+    (tmp_path / "collection.json").write_text(json.dumps(collection))
+    (tmp_path / "manifest.json").write_text(json.dumps({"files": {path: ["collection.json", ""]}, "scripts": []}))
+    for public_url, address in [(None, "http://127.0.0.1:8000"), ("https://example.com", "https://example.com")]:
+        site = DocumentationSite(tmp_path, PlainTextResponse(""), PlainTextResponse(""), {}, public_url)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(site), base_url="http://test") as client:
+            variables = (await client.get(path)).json()["variable"]
+        assert variables == [{"key": "base_url", "value": address}, {"key": "api_key", "value": ""}]

@@ -49,7 +49,7 @@ class Checked(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column, which holds the row's member `name` or, if set, what `read` returns.
+    """A column, which holds the row's field `name` or, if set, what `read` returns.
 
     `sort` is the name of the list's sort, if the column has one. `is_grouped`: the sort keeps the rows of one record
     together, in the order of the ids of these records, not of their names.

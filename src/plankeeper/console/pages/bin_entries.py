@@ -85,7 +85,7 @@ async def entry_context(request: PageRequest, entry_id: UUID) -> dict[str, Any]:
 def record_fields(
     request: PageRequest, record: dict[str, Any], names: dict[str, str], order: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """The labels and texts of the members that are set, with names instead of the ids of other records.
+    """The labels and texts of the fields that are set, with names instead of the ids of other records.
 
     Members come in `order`, others last.
     """
