@@ -33,7 +33,7 @@ EXPECTED_CODES = {
 }  # fmt: skip
 
 # What takes the code of an error as its first argument, besides ApiError itself.
-RAISING = {"ApiError", "unauthenticated_error"}
+RAISING = {"ApiError", "RejectedKeyError", "unauthenticated_error"}
 
 
 def calls_in(module: Module) -> Iterator[tuple[str, ast.Call]]:

@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import httpx
 import pytest
 from msgspec import json
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.api_keys.format import new_key as new_key_text
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database
 from plankeeper.http.auth import RejectionReason
@@ -141,58 +143,78 @@ def test_rows_of_servers_of_the_release_before_are_read_and_they_read_newer_ones
     assert json.decode(newer, type=LoggedRequest) == request
 
 
+@pytest.fixture
+def revoked_key(
+    server: RunningServer, new_key: Callable[..., str], key_of: Callable[[str], ApiKey]
+) -> Callable[[UUID], str]:
+    """Makes a key that is revoked."""
+
+    def make(plan_manager_id: UUID) -> str:
+        secret = new_key(plan_manager_id)
+        key = key_of(secret)
+
+        async def revoke() -> None:
+            async with server.db.transaction() as tx:
+                await api_key_store.revoke(tx, key.id, datetime.now(UTC))
+                await api_key_store.bump_version(tx)
+
+        server.run(revoke())
+        return secret
+
+    return make
+
+
+def request_error(client: httpx.Client, secret: str, plan_manager: object) -> tuple[int, str]:
+    """The status and the code of the response to a request with a key."""
+    headers = {"Authorization": f"Bearer {secret}", "User-Agent": "Sync/1.2"}
+    if plan_manager:
+        headers["X-Plan-Manager-Id"] = str(plan_manager)
+    response = client.get(f"{PREFIX}/participants/{uuid7()}", headers=headers)
+    return response.status_code, response.json()["error"]
+
+
 def test_rejected_requests_of_known_keys_are_counted_by_reason(
     server: RunningServer,
     new_key: Callable[..., str],
+    revoked_key: Callable[[UUID], str],
     new_plan_manager: Callable[[], UUID],
     key_of: Callable[[str], ApiKey],
     rejections_of: Callable[[UUID], dict[str, KeyRejection]],
 ) -> None:
     owner, elsewhere = new_plan_manager(), new_plan_manager()
-    expired, revoked, valid = new_key(owner, lasts=timedelta(seconds=-1)), new_key(owner), new_key(owner)
+    expired, revoked, valid = new_key(owner, lasts=timedelta(seconds=-1)), revoked_key(owner), new_key(owner)
+    with httpx.Client(base_url=server.url) as client:
+        for secret, plan_manager, response in (
+            (expired, owner, (401, "expired_api_key")),
+            (expired, elsewhere, (401, "expired_api_key")),
+            (revoked, owner, (401, "invalid_api_key")),
+            (valid, elsewhere, (403, "plan_manager_not_allowed")),
+            (valid, None, (400, "missing_plan_manager_id")),
+            (valid, "x", (400, "invalid_plan_manager_id")),
+            (valid, owner, (404, "not_found")),
+            (new_key_text(), owner, (401, "invalid_api_key")),
+        ):
+            assert request_error(client, secret, plan_manager) == response
+    expected: dict[str, dict[str, int]] = {
+        expired: {"expired_api_key": 2},
+        revoked: {"revoked_api_key": 1},
+        valid: {"plan_manager_not_allowed": 1, "missing_plan_manager_id": 1, "invalid_plan_manager_id": 1},
+    }
 
-    key = key_of(revoked)
+    def count_by_reason(secret: str) -> dict[str, int]:
+        return {reason: each.requests for reason, each in rejections_of(key_of(secret).id).items()}
 
-    async def revoke_now() -> None:
-        async with server.db.transaction() as tx:
-            await api_key_store.revoke(tx, key.id, datetime.now(UTC))
-            await api_key_store.bump_version(tx)
-
-    server.run(revoke_now())
-    client = Client(server.url, valid, owner)
-    client.http.headers["User-Agent"] = "Sync/1.2"
-
-    def status(secret: str, header: object = owner) -> tuple[int, str]:
-        headers = {"Authorization": f"Bearer {secret}"}
-        if header:
-            headers["X-Plan-Manager-Id"] = str(header)
-        response = client.send("GET", f"/participants/{uuid7()}", headers=headers)
-        return response.status_code, response.json()["error"]
-
-    assert status(expired) == status(expired) == (401, "expired_api_key")
-    assert wait_until(lambda: status(revoked) == (401, "invalid_api_key"))
-    assert status(valid, elsewhere) == (403, "plan_manager_not_allowed")
-    assert status(valid, None) == (400, "missing_plan_manager_id")
-    assert status(valid, "x") == (400, "invalid_plan_manager_id")
-    assert status(valid) == (404, "not_found")
-    assert status("plk_unknown") == (401, "invalid_api_key")
-    client.http.close()
-
-    found = wait_until(lambda: (found := rejections_of(key_of(expired).id)) and found)
-    [rejection] = found.values()
-    assert (rejection.reason, rejection.requests, rejection.method) == ("expired_api_key", 2, "GET")
-    assert (rejection.route, rejection.user_agent) == (f"{PREFIX}/participants/{{participant_id}}", "Sync/1.2")
-    assert rejection.first_at <= rejection.last_at
-    assert list(wait_until(lambda: rejections_of(key.id))) == ["revoked_api_key"]
-    assert set(wait_until(lambda: len(found := rejections_of(key_of(valid).id)) == 3 and found)) == {
-        "plan_manager_not_allowed", "missing_plan_manager_id", "invalid_plan_manager_id",
-    }  # fmt: skip
-    for plan_manager_id, count in ((owner, 1), (elsewhere, 0)):
-        assert server.run(store.count(server.db, plan_manager_id)) == count
+    wait_until(lambda: {secret: count_by_reason(secret) for secret in expected} == expected)
+    [latest] = rejections_of(key_of(expired).id).values()
+    assert (latest.method, latest.user_agent) == ("GET", "Sync/1.2")
+    assert latest.route == f"{PREFIX}/participants/{{participant_id}}"
+    assert latest.first_at < latest.last_at
+    wait_until(lambda: server.run(store.count(server.db, owner)) == 1)
+    assert server.run(store.count(server.db, elsewhere)) == 0
 
 
-def test_a_flood_of_a_rejected_key_counts_beyond_the_limit_of_its_address(
-    server: RunningServer,
+def test_rejected_requests_count_beyond_the_limit_of_their_address(
+    cluster: SharedCluster,
     new_key: Callable[..., str],
     new_plan_manager: Callable[[], UUID],
     key_of: Callable[[str], ApiKey],
@@ -200,12 +222,15 @@ def test_a_flood_of_a_rejected_key_counts_beyond_the_limit_of_its_address(
 ) -> None:
     owner = new_plan_manager()
     secret = new_key(owner, lasts=timedelta(seconds=-1))
-    client = Client(server.url, secret, owner)
-    statuses = [client.get("/participants").status_code for _ in range(80)]
-    client.http.close()
-    assert set(statuses) <= {401, 429}
-    key_id = key_of(secret).id
-    wait_until(lambda: [each.requests for each in rejections_of(key_id).values()] == [80])
+    limited = RunningServer(cluster.dsn, auth_failure_rate_limit=2).start()
+    try:
+        with httpx.Client(base_url=limited.url, transport=httpx.HTTPTransport(local_address="127.1.9.1")) as client:
+            statuses = [request_error(client, secret, owner)[0] for _ in range(12)]
+    finally:
+        limited.stop()
+    # If the minute ends meanwhile, the limit starts again.
+    assert (statuses[0], statuses.count(429) >= 8) == (401, True)
+    assert [each.requests for each in rejections_of(key_of(secret).id).values()] == [12]
 
 
 def rejected(key_id: UUID, number: int, reason: RejectionReason = "expired_api_key") -> RejectedRequest:
