@@ -7,16 +7,12 @@ from typing import Any, get_origin
 
 from plankeeper.http.openapi_bodies import body_name, name_bodies
 from plankeeper.http.openapi_errors import (
-    COMMON_CODES,
-    PLAN_MANAGER_CODES,
-    SCOPE_CODE,
     describe_errors,
     error_codes,
     error_example,
     error_examples,
     error_responses,
     error_schemas,
-    list_codes,
     shared_error_responses,
 )
 from plankeeper.http.openapi_examples import EXAMPLES, add_examples
@@ -45,18 +41,13 @@ TAGS = {
     "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 
-_INTRODUCTION = f"""\
+_INTRODUCTION = """\
 Every request requires an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
 (`X-Plan-Manager-Id`). Elements with `x-plankeeper-extension` are extensions of Plankeeper. All others belong to the
 public contract.
 
 Every request can have an id of yours, 1 to 128 visible ASCII characters, in the header `X-Request-Id`. Every response
 has this id, or a new one, in the same header.
-
-Every request can return the errors {list_codes(COMMON_CODES)}.
-A request for a plan manager can also return {list_codes(PLAN_MANAGER_CODES)},
-and a request that requires a scope `{SCOPE_CODE}`. The description of an operation lists its other codes, and
-`x-error-codes` lists all of them.
 
 If a resource has an `ETag`, `If-Match` and `If-None-Match` hold for every method, also where an operation doesn't list
 both.

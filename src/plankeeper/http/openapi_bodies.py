@@ -10,8 +10,10 @@ from plankeeper.http.routing import Operation
 
 _READ_ONLY = {"readOnly": True, "description": "Ignored in requests.", "x-plankeeper-extension": True}
 _OWN_ID = "The id of the resource. It can be sent if it is the id in the path."
-_ID_OF_ITEM = "In a bulk request, the id of the resource to update; without it, a resource is created. In an update, it"
-_ID_OF_ITEM += " can be sent if it is the id in the path."
+_ID_OF_ITEM = (
+    "In a bulk request, the id of the resource to update; without it, a resource is created. In an update, it can be"
+    " sent if it is the id in the path."
+)
 
 
 def body_name(operation: Operation) -> str:

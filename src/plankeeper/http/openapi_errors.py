@@ -47,38 +47,24 @@ _HEADERS = {
 }
 # What no operation returns: the path, or the method, is none.
 _WITHOUT_OPERATION = {"path_not_found", "method_not_allowed"}
-COMMON_CODES: tuple[ErrorCode, ...] = (
-    "invalid_request",
-    "missing_api_key",
-    "invalid_api_key",
-    "expired_api_key",
-    "rate_limit_exceeded",
-    "internal_error",
-    "service_unavailable",
-)
-PLAN_MANAGER_CODES: tuple[ErrorCode, ...] = (
-    "missing_plan_manager_id",
-    "invalid_plan_manager_id",
-    "plan_manager_not_allowed",
-)
-SCOPE_CODE: ErrorCode = "insufficient_scope"
 _EXAMPLE_REQUEST_ID = "01a1fe86-e40d-7182-9abe-c14cb137339a"
 _EXAMPLE_ID = "01a1fe86-e40d-7182-9abe-c14cb137339b"
 
 
 def error_codes(operation: Operation) -> list[ErrorCode]:
     """The codes that an operation can return, in the order of the table."""
-    codes = {*operation.errors, *_codes_of_shape(operation)}
+    codes: set[ErrorCode] = {*operation.errors, *_codes_of_shape(operation)}
     return [code for code in CODES if code in codes]
 
 
 def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
     """The codes that follow from the parts of an operation."""
-    yield from COMMON_CODES
+    yield from ("invalid_request", "missing_api_key", "invalid_api_key", "expired_api_key")
+    yield from ("rate_limit_exceeded", "internal_error", "service_unavailable")
     if not operation.is_for_key:
-        yield from PLAN_MANAGER_CODES
+        yield from ("missing_plan_manager_id", "invalid_plan_manager_id", "plan_manager_not_allowed")
     if operation.required_scopes:
-        yield SCOPE_CODE
+        yield "insufficient_scope"
     if operation.path_ids:
         yield "not_found"
     if operation.body:
@@ -94,13 +80,7 @@ def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
 
 
 def describe_errors(operation: Operation) -> str:
-    """The codes that not every operation has: the introduction of the document lists the others."""
-    codes = [code for code in error_codes(operation) if code not in {*COMMON_CODES, *PLAN_MANAGER_CODES, SCOPE_CODE}]
-    return f"Error codes: {list_codes(codes)}, and those of every request." if codes else ""
-
-
-def list_codes(codes: Sequence[ErrorCode]) -> str:
-    return ", ".join(f"`{code}`" for code in codes)
+    return f"Error codes: {', '.join(f'`{code}`' for code in error_codes(operation))}."
 
 
 def error_schemas() -> dict[str, Schema]:
