@@ -29,6 +29,7 @@ from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.observed_connection import notify_all
 from plankeeper.error_catalogue.routes import router as error_catalogue
 from plankeeper.events.routes import router as events
+from plankeeper.exit_reasons.routes import router as exit_reasons
 from plankeeper.http.admission import Admission
 from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_endpoints
@@ -66,6 +67,7 @@ ROUTERS = (
     participants,
     team_members,
     account_managers,
+    exit_reasons,
     note_types,
     providers,
     invoices,

@@ -41,6 +41,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /participants/{participant_id}": {"last_name": "Changed"},
     "POST /participants/{participant_id}/team-members": {"first_name": "New", "email": "new@example.com"},
     "PUT /participants/{participant_id}/team-members/{team_member_id}": {"role": "Changed"},
+    "POST /exit-reasons": {"name": "Moved"},
+    "PUT /exit-reasons/{exit_reason_id}": {"name": "Changed"},
     "POST /note-types": {"note_type": "Visit"},
     "PUT /note-types/{note_type_id}": {"badge_color": "changed"},
     "POST /providers": {"entity_name": "New provider"},

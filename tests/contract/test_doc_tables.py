@@ -30,6 +30,7 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("team-members", "Fields"): ("TeamMember",),
     ("team-members", "Permissions"): ("Permission",),
     ("providers", "Fields"): ("Provider",),
+    ("exit-reasons", "Fields"): ("ExitReason",),
     ("note-types", "Fields"): ("NoteType",),
     ("account-managers", "Fields"): ("AccountManager",),
     ("invoices", "Fields"): ("Invoice",),

@@ -146,6 +146,12 @@ def without_email(requests: Requests) -> httpx.Response:
     return requests.send(ids={"team_member_id": member}, json={"first_name": "Bo", "permissions": ["view_budget"]})
 
 
+def used_exit_reason(requests: Requests) -> httpx.Response:
+    reason = {"exit_reason_subcategory_id": requests.tenant.ids["exit_reason_id"]}
+    requests.tenant.client.create("/participants", reason)
+    return requests.send()
+
+
 def again(requests: Requests) -> httpx.Response:
     requests.send()
     return requests.send()
@@ -168,6 +174,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "webhook_endpoint_inactive": inactive,
     "contact_priority_taken": taken_priority,
     "team_member_exists": again,
+    "exit_reason_in_use": used_exit_reason,
     "precondition_failed": lambda requests: requests.send(headers={"If-Match": '"other"'}),
     "body_too_large": lambda requests: requests.send(**json_content(b" " * (requests.operation.max_body_bytes + 1))),
     "unsupported_media_type": lambda requests: requests.send(**json_content(b"{}", "text/plain")),
@@ -179,7 +186,9 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
 }
 
 # What these requests leave behind would be in the way of others.
-CHANGING: set[ErrorCode] = {"team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive"}
+CHANGING: set[ErrorCode] = {
+    "team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive", "exit_reason_in_use",
+}  # fmt: skip
 CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
 
 

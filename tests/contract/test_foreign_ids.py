@@ -28,12 +28,16 @@ from support.importing import import_records
 ReadTenantData = Callable[[UUID | str], Any]
 
 # Whose id a parameter or a member takes, where the world calls it otherwise.
-ID_SOURCES = {"account_manager": "account_manager_id", "resource_id": "participant_id", "user_id": "team_member_id"}
+ID_SOURCES = {
+    "account_manager": "account_manager_id", "resource_id": "participant_id", "user_id": "team_member_id",
+    "parent_id": "exit_reason_category_id",
+}  # fmt: skip
 # What the filter `id` of a list takes.
 LIST_IDS = {
     "GET /participants": "participant_id",
     "GET /participants/{participant_id}/team-members": "team_member_id",
     "GET /account-managers": "account_manager_id",
+    "GET /exit-reasons": "exit_reason_id",
     "GET /note-types": "note_type_id",
     "GET /providers": "provider_id",
     "GET /invoices": "invoice_id",

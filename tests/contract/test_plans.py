@@ -106,6 +106,7 @@ SEARCHED = "several indexes, which test_a_search_uses_an_index looks at"
 # Lists of which a plan manager has few rows, and one whose rows stand beside those of one invoice.
 SHORT_LISTS = {
     "account_managers.store.LIST": "the staff of a plan manager",
+    "exit_reasons.store.LIST": "a list of choices",
     "note_types.store.LIST": "a list of choices",
     "team_members.store.LIST": "the team of one participant",
     "webhooks.endpoint_store.LIST": "limited by a setting",

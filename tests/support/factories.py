@@ -176,7 +176,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     report = server.run(import_records(server, plan_manager_id, "exit-reasons", [reason]))
     assert not report.errors, report.errors
     ids = records | webhooks(client) | {
-        "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
+        "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory, "exit_reason_id": subcategory,
     }  # fmt: skip
     return Tenant(server, client, ids)
 

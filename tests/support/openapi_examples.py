@@ -23,6 +23,7 @@ SOURCES = {
     "ParticipantPage": "GET /participants?status=Inactive&limit=1&offset=3",
     "TeamMemberPage": "GET /participants/{participant_id}/team-members?limit=1",
     "AccountManagerPage": "GET /account-managers?limit=1",
+    "ExitReasonPage": "GET /exit-reasons?limit=1",
     "NoteTypePage": "GET /note-types?limit=1",
     "ProviderPage": "GET /providers?limit=1",
     "Invoice": "GET /invoices/{invoice_id}",

@@ -40,7 +40,7 @@ TABLE_PRIVILEGES = {
     "event_queue": "select, insert, delete",
     "event_types": "select, insert",
     "events": "select, insert",
-    "exit_reasons": "select, insert, update",
+    "exit_reasons": "select, insert, update, delete",
     "form_drafts": "select, insert, delete",
     "grants_version": "select, update",
     "idempotency_records": "select, insert, update, delete",

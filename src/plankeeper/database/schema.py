@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor
 
-LATEST_REVISION = "0043"
+LATEST_REVISION = "0044"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 

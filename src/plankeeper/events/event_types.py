@@ -30,7 +30,7 @@ VERBS = {
     ),
     "account_manager": ("created", "updated"),
     "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
-    "exit_reason": ("created", "updated"),
+    "exit_reason": ("created", "updated", "deleted"),
     "export": ("created",),
     "invoice": ("created", "updated"),
     "invoice_view_session": ("started", "ended"),

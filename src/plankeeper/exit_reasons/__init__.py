@@ -1,1 +1,1 @@
-"""Exit reasons of participants: categories and subcategories, which are imported."""
+"""Exit reasons of participants: categories and subcategories."""

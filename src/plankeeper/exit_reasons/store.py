@@ -5,10 +5,44 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.row_ids import HAS_ID
-from plankeeper.exit_reasons.schemas import ExitReason
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.row_ids import HAS_ID, in_array
+from plankeeper.database.sorting import Sort
+from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonListQuery, ExitReasonRow
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
 
-COLUMNS: LiteralString = "id, name, parent_id"
+ROW_COLUMNS: LiteralString = "id, name, parent_id"
+COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"
+
+LIST = FilteredList(
+    "exit_reasons",
+    (
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+    ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+PLAIN_PAGE: LiteralString = f"""
+    select {COLUMNS}
+    from exit_reasons
+    where plan_manager_id = $1 and id > $2
+    order by id
+    limit $3 offset $4
+"""
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> PageRows[ExitReason]:
+    if query.is_plain:
+        rows = await db.rows(ExitReason, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
+
+
+async def count(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, query)
+
 
 LIST_ALL: LiteralString = f"""
     select {COLUMNS}
@@ -32,6 +66,10 @@ async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Se
     return await db.rows(UUID, LIST_EXISTING, plan_manager_id, exit_reason_ids)
 
 
+async def get(db: Executor, plan_manager_id: UUID, exit_reason_id: UUID) -> ExitReason | None:
+    return await db.load(get_many, plan_manager_id, exit_reason_id)
+
+
 GET_MANY: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
@@ -50,26 +88,42 @@ async def select_for_update(
     return await tx.rows(ExitReason, SELECT_FOR_UPDATE, plan_manager_id, exit_reason_ids)
 
 
+HAS_SUBCATEGORIES = "select exists (select from exit_reasons where plan_manager_id = $1 and parent_id = $2)"
+
+
+async def has_subcategories(tx: Transaction, plan_manager_id: UUID, exit_reason_id: UUID) -> bool:
+    return await tx.one(bool, HAS_SUBCATEGORIES, plan_manager_id, exit_reason_id)
+
+
 UPSERT: LiteralString = f"""
-    insert into exit_reasons (plan_manager_id, {COLUMNS})
-    select $1, {COLUMNS} from json_populate_recordset(null::exit_reasons, $2)
-    on conflict (plan_manager_id, id) do update set name = excluded.name, parent_id = excluded.parent_id
+    insert into exit_reasons (plan_manager_id, {ROW_COLUMNS}, updated_at)
+    select $1, {ROW_COLUMNS}, {UPDATED_AT} from json_populate_recordset(null::exit_reasons, $2)
+    on conflict (plan_manager_id, id) do update set
+        name = excluded.name, parent_id = excluded.parent_id, updated_at = excluded.updated_at
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert exit reasons or replace existing ones. `records` is a JSON list of ExitReason."""
+    """Insert exit reasons or replace existing ones. `records` is a JSON list of ExitReasonRow."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
+DELETE: LiteralString = f"delete from exit_reasons where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, exit_reason_id: UUID) -> ExitReason | None:
+    """Delete an exit reason, and return the deleted one."""
+    return await tx.one_or_none(ExitReason, DELETE, plan_manager_id, exit_reason_id)
+
+
 EXPORT: LiteralString = f"""
-    select {COLUMNS}
+    select {ROW_COLUMNS}
     from exit_reasons
     where plan_manager_id = $1
     order by parent_id nulls first, id
 """
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ExitReason]]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ExitReasonRow]]:
     """Parents come first, so that an import finds the parent of every subcategory."""
-    return tx.stream(ExitReason, EXPORT, plan_manager_id)
+    return tx.stream(ExitReasonRow, EXPORT, plan_manager_id)

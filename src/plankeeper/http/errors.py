@@ -36,6 +36,7 @@ ErrorCode = Literal[
     "idempotency_in_progress",
     "contact_priority_taken",
     "team_member_exists",
+    "exit_reason_in_use",
     "precondition_failed",
     "body_too_large",
     "unsupported_media_type",
@@ -145,6 +146,11 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Team member exists",
         "The participant's team already has a member with this email.",
+    ),
+    "exit_reason_in_use": ErrorDefinition(
+        409,
+        "Exit reason in use",
+        "A participant has this exit reason, or it is the category of other exit reasons.",
     ),
     "precondition_failed": ErrorDefinition(
         412,

@@ -30,6 +30,7 @@ TAGS = {
     "participants": "People whose funding the plan manager manages.",
     "team_members": "Contacts on a participant's team, and their permissions.",
     "account_managers": "Employees of the plan manager who look after participants; read only.",
+    "exit_reasons": "Reasons for which participants leave, in categories.",
     "note_types": "Kinds of notes, with their colours.",
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",

@@ -163,8 +163,10 @@ class Router:
     ) -> Callable[[Handler], Handler]:
         return self._route("PUT", path, required_scopes=scope, extension=extension, errors=errors, lock=self.lock)
 
-    def delete(self, path: str, *, scope: Scopes, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, required_scopes=scope, extension=extension, lock=self.lock)
+    def delete(
+        self, path: str, *, scope: Scopes, extension: bool = False, errors: tuple[ErrorCode, ...] = ()
+    ) -> Callable[[Handler], Handler]:
+        return self._route("DELETE", path, required_scopes=scope, extension=extension, errors=errors, lock=self.lock)
 
     def _route(
         self, method: str, path: str, *, lock: Lock | None = None, **declared: Any

@@ -7,7 +7,7 @@ from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerRow
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.exit_reasons.schemas import ExitReason
+from plankeeper.exit_reasons.schemas import ExitReasonRow
 from plankeeper.import_export.cell_values import CellError
 
 MAX_CANDIDATES = 3
@@ -74,7 +74,7 @@ def _add_account_manager(references: References, manager: AccountManagerRow) -> 
     references.add(("account_manager_id",), str(manager.id), label, texts)
 
 
-def _add_exit_reason(references: References, reason: ExitReason) -> None:
+def _add_exit_reason(references: References, reason: ExitReasonRow) -> None:
     field = _EXIT_REASON_FIELDS[1 if reason.parent_id else 0]
     other = _EXIT_REASON_FIELDS[0 if reason.parent_id else 1]
     references.add((field,), str(reason.id), reason.name, (reason.name,))

@@ -12,7 +12,7 @@ from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRow
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonImport
+from plankeeper.exit_reasons.schemas import ExitReasonImport, ExitReasonRow
 from plankeeper.http.context import WriteContext
 from plankeeper.http.record_matches import MatchField
 from plankeeper.import_export import account_managers as account_manager_import
@@ -89,12 +89,12 @@ RESOURCES: Mapping[str, Resource] = {
     "exit-reasons": Resource(
         import_schema=ExitReasonImport,
         upsert=RecordUpserter(
-            record_type=ExitReason,
+            record_type=ExitReasonRow,
             select_for_update=exit_reasons.select_for_update,
             save=exit_reasons.upsert,
             event_type=created_or_updated("exit_reason"),
         ),
-        export_schema=ExitReason,
+        export_schema=ExitReasonRow,
         export=exit_reasons.export,
         tables=("exit_reasons",),
     ),

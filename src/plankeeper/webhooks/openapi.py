@@ -11,6 +11,7 @@ from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, exampl
 
 # The schemas of the resources in events and full messages. Others contain an object without a schema.
 _OBJECTS = {
+    "exit_reason": "ExitReason",
     "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",
     "note_type": "NoteType",

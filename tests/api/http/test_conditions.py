@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
+from plankeeper.exit_reasons.schemas import ExitReasonUpdate
 from plankeeper.note_types.schemas import NoteTypeUpdate
 from plankeeper.participants.schemas import ParticipantUpdate
 from plankeeper.providers.schemas import ProviderUpdate
@@ -25,6 +26,8 @@ def create_resource(api: Client, resource: str) -> tuple[str, dict[str, Any]]:
         return f"/providers/{api.create('/providers', {'entity_name': 'A'})['id']}", {"entity_name": "B"}
     if resource == "note-types":
         return f"/note-types/{api.create('/note-types', {'note_type': 'A'})['id']}", {"note_type": "B"}
+    if resource == "exit-reasons":
+        return f"/exit-reasons/{api.create('/exit-reasons', {'name': 'A'})['id']}", {"name": "B"}
     if resource == "webhook-endpoints":
         made = api.create("/webhook-endpoints", {"url": "https://example.com/hooks"})
         return f"/webhook-endpoints/{made['id']}", {"description": "B"}
@@ -32,7 +35,7 @@ def create_resource(api: Client, resource: str) -> tuple[str, dict[str, Any]]:
     return f"{team}/{api.create(team, {'email': 'ada@example.com'})['id']}", {"first_name": "Bea"}
 
 
-RESOURCES = ["participants", "providers", "note-types", "team-members"]
+RESOURCES = ["participants", "providers", "exit-reasons", "note-types", "team-members"]
 
 
 def etag_of(api: Client, path: str) -> str:
@@ -87,6 +90,7 @@ VALUES: dict[str, Any] = {
 BODIES = {
     "participants": ParticipantUpdate,
     "providers": ProviderUpdate,
+    "exit-reasons": ExitReasonUpdate,
     "note-types": NoteTypeUpdate,
     "team-members": TeamMemberChange,
     "webhook-endpoints": WebhookEndpointUpdate,
@@ -111,6 +115,7 @@ def test_a_change_of_any_field_makes_an_older_etag_fail(
     import_rows(api, "exit-reasons", [{"id": reason, "name": "Overseas", "parent_id": category}])
     references = {
         "account_manager_id": manager, "exit_reason_category_id": category, "exit_reason_subcategory_id": reason,
+        "parent_id": category,
     }  # fmt: skip
     accepted = list[str]()
     for field in fields(BODIES[resource]):

@@ -21,6 +21,7 @@ PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
 CHANGES = {
     "/participants": {"city": "Perth"},
     "/participants/{participant_id}/team-members": {"role": "Sister"},
+    "/exit-reasons": {"name": "Changed"},
     "/note-types": {"badge_color": "red"},
     "/providers": {"entity_name": "Changed"},
     "/webhook-endpoints": {"description": "Changed"},
@@ -46,6 +47,7 @@ def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
     name = f"Number {number}"
     bodies: dict[str, dict[str, Any]] = {
         "team-members": {"first_name": name, "email": f"m{number}@example.com"},
+        "exit-reasons": {"name": name},
         "note-types": {"note_type": name},
         "webhook-endpoints": {"url": f"https://example.com/{number}", "event_types": ["exit_reason.created"]},
     }
@@ -80,7 +82,7 @@ def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]
 
 
 def test_the_lists_are_found() -> None:
-    assert len(PATHS) == 8
+    assert len(PATHS) == 9
 
 
 @pytest.mark.parametrize("path", PATHS)

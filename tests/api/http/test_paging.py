@@ -57,7 +57,7 @@ def test_the_lists_are_found() -> None:
     assert sorted(LISTS) == sorted(
         [
             "/participants", "/participants/{participant_id}/team-members", "/team-members", "/account-managers",
-            "/note-types",
+            "/exit-reasons", "/note-types",
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/error-catalogue", "/webhook-endpoints",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",
         ]
