@@ -218,7 +218,7 @@ def test_more_than_are_counted(server: RunningServer, owner: Browser, plan_manag
         async with server.db.transaction() as tx:
             executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection
             hour = {"attempted_since": NOW - timedelta(days=1), "attempted_before": NOW + timedelta(hours=1)}
-            for filters in (DeliveryFilter(), DeliveryFilter(status="failed"), DeliveryFilter(**hour)):
+            for filters in (DeliveryFilter(), DeliveryFilter(statuses=["failed"]), DeliveryFilter(**hour)):
                 place = (executor, plan_manager_id, endpoint_id, filters)
                 for read in (delivery_store.list_newest, delivery_store.list_oldest):
                     assert await read(*place, 51)

@@ -21,7 +21,7 @@ from contract.leaks import assert_error_leaks_nothing, assert_no_data_of, withou
 from contract.operations import BODIES, OPERATIONS, operation_name, send
 from plankeeper.http.context import WriteContext
 from plankeeper.http.routing import PREFIX, WRITE, Operation, Router
-from plankeeper.http.schemas import EmptyResponse, Query, UuidText, custom_schema
+from plankeeper.http.schemas import UUID_PATTERN, EmptyResponse, Query, UuidText, custom_schema
 from support.factories import Tenant, absent_ids
 from support.importing import import_records
 
@@ -79,7 +79,8 @@ def id_members(shape: type[Struct] | None) -> list[str]:
 
 
 def _takes_an_id(name: str, schema: str) -> bool:
-    return bool(re.search(r"(^|_)(ids?|uuid|key|ref)$", name)) or '"format": "uuid"' in schema or '"$ref"' in schema
+    is_named = bool(re.search(r"(^|_)(ids?|uuid|key|ref)$", name))
+    return is_named or '"format": "uuid"' in schema or UUID_PATTERN in schema or '"$ref"' in schema
 
 
 def body_cases(operations: Iterable[Operation]) -> list[Case]:

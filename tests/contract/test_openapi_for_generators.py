@@ -32,7 +32,7 @@ def test_a_uuid_has_no_pattern() -> None:
 def test_an_enum_is_a_component_with_a_type() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     enums = {name: each for name, each in schemas.items() if "enum" in each}
-    assert {"ParticipantStatus", "StateCode", "StateFilter", "PermissionName", "EventType", "Scope"} <= set(enums)
+    assert {"ParticipantStatus", "StateCode", "PermissionName", "EventType", "Scope"} <= set(enums)
     for name, each in enums.items():
         [kind] = {type(value) for value in each["enum"]}
         assert each["type"] == {str: "string", int: "integer"}[kind], name

@@ -134,6 +134,8 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("status", "state"): "participants_by_status_and_state",
             ("state",): "participants_by_state",
             ("status",): "participants_by_status",
+            ("several_state",): "participants_by_state",
+            ("several_status",): "participants_by_status",
         },
     ),
     "providers": (
@@ -149,6 +151,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("email",): "providers_by_email",
             ("updated_since",): "providers_by_moment",
             ("state",): "providers_by_state",
+            ("several_state",): "providers_by_state",
             ("active",): "providers_by_activity",
         },
     ),
@@ -175,18 +178,25 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("total_min",): "invoices_by_total",
             ("total_max",): "invoices_by_total",
             ("warning",): "invoices_by_warning",
+            ("several_warning",): "invoices_by_warning",
             ("has_warnings",): WITH_ERRORS,
             ("on_hold_without_warning",): "invoices_by_claim_status",
             ("claim_status",): "invoices_by_claim_status",
             ("approval_status",): "invoices_by_approval_status",
+            ("several_claim_status",): "invoices_by_claim_status",
+            ("several_approval_status",): "invoices_by_approval_status",
             ("account_manager",): "invoices_by_participant",
             ("not_deleted",): {"page": "invoices_pkey", "count": "invoices_by_creation"},  # most rows match
         },
     ),
 }
 
-# Nearly all invoices aren't deleted: PostgreSQL may read them all, or walk until a page is full.
+# Of both columns, which has all that a total by both requires. And nearly all invoices aren't deleted: PostgreSQL may
+# read them all, or walk until a page is full.
 OTHER_INDEXES = {
+    ("count", ("state", "several_status")): "participants_by_status_and_state",
+    ("count", ("status", "several_state")): "participants_by_status_and_state",
+    ("count", ("several_state", "several_status")): "participants_by_status_and_state",
     ("page", ("account_manager", "not_deleted")): "invoices_pkey",
     ("count", ("account_manager", "not_deleted")): "invoices_by_creation",
 }
@@ -220,7 +230,8 @@ def test_the_leading_filters_index_serves_every_composed_statement(large_databas
         lead = next((each.fields for each in filtered_list.filters_of(fields)), ())
         nodes = list(plan_nodes(plan))
         used = {node["Index Name"] for node in nodes if "Index Name" in node}
-        index = OTHER_INDEXES.get((kind, fields), indexes[lead])
+        other = OTHER_INDEXES.get((kind, fields))
+        index = other if other in used else indexes[lead]
         expected = f"{filtered_list.name}_pkey" if index == PRIMARY_KEY else index
         if isinstance(expected, dict):
             expected = expected[kind]

@@ -2,16 +2,34 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, LiteralString, Protocol
+from typing import Any, LiteralString, Protocol, cast
 from uuid import UUID
 
 from msgspec import UNSET, Struct
 
 from plankeeper.database.client import Executor
-from plankeeper.database.list_statements import FORWARD, Filter, ListStatements, Reading, SortOrder
+from plankeeper.database.list_statements import (
+    FORWARD,
+    Filter,
+    ListStatements,
+    Reading,
+    SortOrder,
+    enum_filters,
+    several,
+)
 from plankeeper.database.sorting import SortedId, Start
 
-__all__ = ["FORWARD", "Filter", "FilteredList", "ListSummary", "PageQuery", "Reading", "SortOrder"]
+__all__ = [
+    "FORWARD",
+    "Filter",
+    "FilteredList",
+    "ListSummary",
+    "PageQuery",
+    "Reading",
+    "SortOrder",
+    "enum_filters",
+    "several",
+]
 
 # Up to this offset, a page may read the rows before it. A page further down reads only an index before its own rows.
 MAX_SHALLOW_OFFSET = 1000
@@ -99,8 +117,16 @@ class FilteredList(ListStatements):
         return await db.one(int, self.count_statement(tuple(values)), plan_manager_id, *values.values())
 
     def filter_values(self, query: PageQuery, extra: Mapping[str, object]) -> dict[str, object]:
-        """The fields that a request filters by, with their values, in the order of the statements' parameters."""
+        """The fields that a request filters by, with their values, in the order of the statements' parameters.
+
+        Several values of an enum are those of another field. A single one in a list is filtered by as such.
+        """
         values = {name: extra.get(name, getattr(query, name, UNSET)) for name in self.fields}
+        for name in self.enums:
+            chosen = values[name]
+            if isinstance(chosen, list):
+                unique = list(dict.fromkeys(cast("list[object]", chosen)))
+                values[name], values[several(name)] = (unique[0], UNSET) if len(unique) == 1 else (UNSET, unique)
         return {name: value for name, value in values.items() if value is not UNSET}
 
     def parse_id(self, text: str) -> UUID | int:

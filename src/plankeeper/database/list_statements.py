@@ -26,7 +26,7 @@ from plankeeper.database.statement_names import name_composed
 
 # Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
-_TENS: tuple[LiteralString, ...] = ("", "1", "2")
+_TENS: tuple[LiteralString, ...] = ("", "1", "2", "3")
 _PARAMETERS: list[LiteralString] = ["$" + tens + ones for tens in _TENS for ones in _DIGITS]
 _PAGE_PARAMETERS = 4  # the plan manager, the cursor, the limit and the offset precede the filters
 _COUNT_PARAMETERS = 1  # the plan manager precedes the filters
@@ -49,7 +49,7 @@ _COLLECTED_PAGE = """
 # One page for each value, then the first page of those: otherwise PostgreSQL sorts all rows of all values.
 _LATERAL_PAGE = """
     select matching.id
-    from (select distinct unnest({values}::uuid[]) as id) choice
+    from (select distinct unnest({values}::{value_type}[]) as id) choice
     cross join lateral (
         select id from {table} where {conditions} order by id
         limit least($3::numeric + $4, 9223372036854775807)::bigint -- the sum of both could exceed a bigint
@@ -57,6 +57,12 @@ _LATERAL_PAGE = """
     order by matching.id limit $3 offset $4
 """
 _COUNT = "select count(*) from {table} where {conditions}"
+# Likewise: not knowing how many values there are, PostgreSQL would read the whole table.
+_LATERAL_COUNT = """
+    select coalesce(sum(matching.amount), 0)::bigint
+    from (select distinct unnest({values}::{value_type}[]) as id) choice
+    cross join lateral (select count(*) as amount from {table} where {conditions}) matching
+"""
 # A source may repeat a row.
 _DISTINCT_PAGE = """
     with matching as materialized (select distinct id from {table} where {conditions})
@@ -82,7 +88,8 @@ class Filter(NamedTuple):
     """A condition on some fields of a query, with a `{}` for the value of each field in turn.
 
     `materialize`: the condition's index is not ordered by id, so a page collects all matching ids and sorts them.
-    `each_value`: the condition for one value, `choice.id`, of an array: a page merges the pages of the values.
+    `each_value`: the condition for one value, `choice.id`, of an array of `value_type`: a page merges the pages of the
+    values.
     `order`: the column that the condition's index is ordered by. A summary reads the rows in this order: not knowing
     how narrow a range is, PostgreSQL might read all rows of another index. A walk in this order uses the condition.
     `amount`: what a summary adds up of the rows of this condition, if it is less than for other rows.
@@ -96,11 +103,30 @@ class Filter(NamedTuple):
     condition: LiteralString
     materialize: bool = False
     each_value: LiteralString | None = None
+    value_type: LiteralString = "uuid"
     alternatives: tuple[LiteralString, ...] = ()
     order: LiteralString | None = None
     is_narrow: bool = False
     amount: LiteralString | None = None
     is_search: bool = False
+
+
+def several(field: str) -> str:
+    """The field of several values of an enum."""
+    return f"several_{field}"
+
+
+def enum_filters(field: str, column: LiteralString, value: LiteralString = "{}") -> tuple[Filter, Filter]:
+    """The filters of an enum: for one value, whose rows an index has in order of id, and for several."""
+    return (
+        Filter((field,), column + " = " + value),
+        Filter(
+            (several(field),),
+            column + " = any ({}::text[])",
+            each_value=column + " = choice.id",
+            value_type="text",
+        ),
+    )
 
 
 class SortOrder(NamedTuple):
@@ -157,6 +183,7 @@ class ListStatements:
         self.id_type: LiteralString = id_type
         self.amount: LiteralString | None = amount
         self.fields = tuple(dict.fromkeys(name for each in self.filters for name in each.fields))
+        self.enums = tuple(name for name in self.fields if several(name) in self.fields)
         # Keyed by sets of declared fields, which are many for a list with many filters.
         self.page_statement = lru_cache(MAX_COMPOSED)(self._compose_page)
         self.count_statement = lru_cache(MAX_COMPOSED)(self._compose_count)
@@ -232,14 +259,24 @@ class ListStatements:
         parameters = dict(zip(names, _PARAMETERS[1 + _PAGE_PARAMETERS :], strict=False))
         tenant: LiteralString = "plan_manager_id = $1 and id > $2"
         if filters and filters[0].each_value:
-            lead = filters[0]._replace(condition=filters[0].each_value)
-            conditions = self._conditions([lead, *filters[1:]], parameters, tenant)
-            return _LATERAL_PAGE.format(table=self.table, conditions=conditions, values=parameters[lead.fields[0]])
+            return self._for_each_value(_LATERAL_PAGE, filters, parameters, tenant)
         table, conditions = self._source(filters, parameters, tenant)
         if _has_alternatives(filters):
             return _DISTINCT_PAGE.format(table=table, conditions=conditions)
         template = _COLLECTED_PAGE if filters and filters[0].materialize else _PAGE
         return template.format(table=table, conditions=conditions)
+
+    def _for_each_value(
+        self,
+        template: LiteralString,
+        filters: Sequence[Filter],
+        parameters: Mapping[str, LiteralString],
+        tenant: LiteralString,
+    ) -> LiteralString:
+        lead = filters[0]._replace(condition=filters[0].each_value or "")
+        conditions = self._conditions([lead, *filters[1:]], parameters, tenant)
+        values = parameters[lead.fields[0]]
+        return template.format(table=self.table, conditions=conditions, values=values, value_type=lead.value_type)
 
     def _compose_sorted(
         self, names: tuple[str, ...], order: SortOrder, start: LiteralString, reading: Reading = FORWARD
@@ -349,9 +386,13 @@ class ListStatements:
     def _compose_count(self, names: tuple[str, ...]) -> LiteralString:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[1 + _COUNT_PARAMETERS :], strict=False))
-        table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        template = _DISTINCT_COUNT if _has_alternatives(filters) else _COUNT
-        statement = template.format(table=table, conditions=conditions)
+        tenant: LiteralString = "plan_manager_id = $1"
+        if filters and filters[0].each_value:
+            statement = self._for_each_value(_LATERAL_COUNT, filters, parameters, tenant)
+        else:
+            table, conditions = self._source(filters, parameters, tenant)
+            template = _DISTINCT_COUNT if _has_alternatives(filters) else _COUNT
+            statement = template.format(table=table, conditions=conditions)
         name_composed(statement, f"{self.name}.count")
         return statement
 

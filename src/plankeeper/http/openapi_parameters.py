@@ -44,7 +44,8 @@ def _path_parameter(name: str, kind: Any) -> dict[str, Any]:
 
 
 def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
-    properties = build_components([query_type])[query_type.__name__]["properties"]
+    components = build_components([query_type])
+    properties = components[query_type.__name__]["properties"]
     parameters: list[dict[str, Any]] = []
     for field in fields(query_type):
         schema: dict[str, Any] = properties[field.encode_name]
@@ -60,19 +61,20 @@ def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
         if field.default not in (UNSET, NODEFAULT):
             schema["default"] = field.default
         if schema.get("type") == "array":
-            parameter["schema"] = _separated_by_commas(schema)
+            items: dict[str, Any] = schema["items"]
+            enum = components.get(items.get("$ref", "").rpartition("/")[2])
+            parameter["schema"] = _separated_by_commas(enum or items, schema["maxItems"])
         else:
             schema |= {"minLength": 1} if schema.get("type") == "string" else {}
         parameters.append(parameter)
     return parameters
 
 
-def _separated_by_commas(array: dict[str, Any]) -> dict[str, Any]:
+def _separated_by_commas(items: dict[str, Any], max_items: int) -> dict[str, Any]:
     """A list in a query as text, because most generators send an array as repeated parameters."""
-    items: dict[str, Any] = array["items"]
     is_id = items.get("format") == "uuid"
     if "enum" in items:
         item = f"({'|'.join(items['enum'])})"
     else:
         item = UUID_PATTERN if is_id else items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
-    return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{array['maxItems'] - 1}}}$"}
+    return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{max_items - 1}}}$"}

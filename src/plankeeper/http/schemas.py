@@ -89,9 +89,6 @@ CreatedAt = Annotated[AwareDatetime, Meta(description="When the record was creat
 
 STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
 STATE = component("StateCode", "The abbreviation of an Australian state or territory.", STATE_CODES)
-STATE_FILTER = component(
-    "StateFilter", "The abbreviation of a state or territory in a filter.", [each.lower() for each in STATE_CODES]
-)
 
 # In responses: only described, because these texts have been checked when they were written.
 StateText = Annotated[str, STATE]
@@ -112,7 +109,7 @@ class StateCode(str):
 
 
 class StateFilter(str):
-    """The state of a filter: lower case in the contract, accepted in either case."""
+    """The state of a filter: lower case in the contract, accepted in either case, compared in upper case."""
 
     __slots__ = ()
 
@@ -139,7 +136,7 @@ def decode_custom_type(kind: type, value: Any) -> Any:
         raise InvalidValueError(f"must be one of {', '.join(STATE_CODES)}", "not_allowed", STATE_CODES)
     if kind is StateFilter:
         if value.upper() in STATE_CODES and value in (value.lower(), value.upper()):
-            return StateFilter(value)
+            return StateFilter(value.upper())
         allowed = [each.lower() for each in STATE_CODES]
         raise InvalidValueError(f"must be one of {', '.join(allowed)}", "not_allowed", allowed)
     if len(value) > 254:
@@ -183,8 +180,9 @@ def custom_schema(kind: type) -> dict[str, Any]:
     """
     if kind is Email:
         return {"type": "string", "format": "email", "maxLength": 254}
-    named = (STATE_FILTER if kind is StateFilter else STATE).extra_json_schema or {}
-    return named | {"type": "string", "enum": named["x-component"]["enum"]}
+    if kind is StateFilter:
+        return {"type": "string", "enum": [each.lower() for each in STATE_CODES]}
+    return (STATE.extra_json_schema or {}) | {"type": "string", "enum": [*STATE_CODES]}
 
 
 def apply_patch(change: Struct, before: S) -> S:

@@ -15,13 +15,13 @@ SUM = """
     select coalesce(sum(amount), 0)::bigint
     from invoice_counts
     where plan_manager_id = $1
-        and ($2::text is null or claim_status = $2)
-        and ($3::text is null or approval_status = $3)
+        and ($2::text[] is null or claim_status = any ($2))
+        and ($3::text[] is null or approval_status = any ($3))
 """
 
 
 async def sum_counts(db: Executor, plan_manager_id: UUID, claim_status: object, approval_status: object) -> int:
-    """The stored total of invoices with a claim status and an approval status; null stands for all."""
+    """The stored total of invoices with one of some claim and approval statuses; null stands for all."""
     return await db.one(int, SUM, plan_manager_id, claim_status, approval_status)
 
 

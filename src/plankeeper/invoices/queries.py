@@ -7,7 +7,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
@@ -49,10 +49,18 @@ WARNING = Filter(
     materialize=True,
     is_narrow=True,
 )
+SEVERAL_WARNINGS = Filter(
+    (several("warning"),),
+    """errors and error_codes && {0}::text[] and exists (
+        select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
+    )""",
+    materialize=True,
+    is_narrow=True,
+)
 HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
 WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
-CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
-APPROVAL_STATUS = Filter(("approval_status",), "approval_status = {}")
+CLAIM_STATUS = enum_filters("claim_status", "claim_status")
+APPROVAL_STATUS = enum_filters("approval_status", "approval_status")
 # Of the participants of an account manager.
 ACCOUNT_MANAGER = Filter(
     ("account_manager",),
@@ -75,7 +83,7 @@ ON_HOLD_WITHOUT_WARNING = Filter(
 DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
 NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
 RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
-WARNINGS = (WARNING, HAS_WARNINGS)
+WARNINGS = (WARNING, SEVERAL_WARNINGS, HAS_WARNINGS)
 
 LIST = FilteredList(
     "invoices",
@@ -94,8 +102,10 @@ LIST = FilteredList(
         *RANGES,
         *WARNINGS,
         ON_HOLD_WITHOUT_WARNING,
-        CLAIM_STATUS,
-        APPROVAL_STATUS,
+        CLAIM_STATUS[0],
+        APPROVAL_STATUS[0],
+        CLAIM_STATUS[1],
+        APPROVAL_STATUS[1],
         ACCOUNT_MANAGER,
         NOT_DELETED,
     ),
@@ -112,7 +122,7 @@ LIST = FilteredList(
     },
     amount="case when not is_deleted then total end",
 )
-SUMMED_FIELDS = {"claim_status", "approval_status"}
+SUMMED_FIELDS = {each for name in ("claim_status", "approval_status") for each in (name, several(name))}
 PLAIN_PAGE = f"""
     select {WITHOUT_LINES}
     from invoices

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import SORT, ResourceListQuery
+from plankeeper.http.pagination import MAX_ENUM_VALUES, SORT, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
@@ -45,18 +45,15 @@ ApprovalStatus = Annotated[
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
 
-WarningCode = Annotated[
-    Literal[
-        "missing_invoice_number",
-        "missing_participant",
-        "missing_provider",
-        "inactive_participant",
-        "check_total",
-        "check_dates",
-        "check_item_code",
-        "possible_duplicate",
-    ],
-    component("WarningCode", "A warning about an invoice. The error catalogue explains each."),
+WarningCode = Literal[
+    "missing_invoice_number",
+    "missing_participant",
+    "missing_provider",
+    "inactive_participant",
+    "check_total",
+    "check_dates",
+    "check_item_code",
+    "possible_duplicate",
 ]
 
 
@@ -191,9 +188,13 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
     ] = UNSET
     participant_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this participant.")] = UNSET
     provider_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this provider.")] = UNSET
-    claim_status: Annotated[ClaimStatus | UnsetType, Meta(description="Returns items with this claim status.")] = UNSET
+    claim_status: Annotated[
+        Annotated[list[ClaimStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(description="Returns items with one of these claim statuses, separated by commas."),
+    ] = UNSET
     approval_status: Annotated[
-        ApprovalStatus | UnsetType, Meta(description="Returns items with this approval status.")
+        Annotated[list[ApprovalStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(description="Returns items with one of these approval statuses, separated by commas."),
     ] = UNSET
     is_deleted: Annotated[
         bool | UnsetType,
@@ -208,7 +209,8 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
     )
     total_max: Annotated[Decimal | UnsetType, Meta(description="Returns items with this total or a lower one.")] = UNSET
     warning: Annotated[
-        WarningCode | UnsetType, Meta(description="Returns items with this warning, which nobody has ignored.")
+        Annotated[list[WarningCode], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(description="Returns items with one of these warnings, separated by commas, which nobody has ignored."),
     ] = UNSET
 
 

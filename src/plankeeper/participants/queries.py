@@ -4,21 +4,24 @@ from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
+from plankeeper.http.errors import invalid_parameter
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
-from plankeeper.http.schemas import unset_to_none
-from plankeeper.participants.schemas import Participant, ParticipantListQuery
+from plankeeper.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
 FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"
+STATE = enum_filters("state", "state", "upper({})")
+STATUS = enum_filters("status", "status")
 LIST = FilteredList(
     "participants",
     (
@@ -41,8 +44,10 @@ LIST = FilteredList(
         Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True, order="plan_end_date"),
         Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True, order="plan_end_date"),
         Filter(("status", "state"), "status = {} and state = upper({})"),
-        Filter(("state",), "state = upper({})"),
-        Filter(("status",), "status = {}"),
+        STATE[0],
+        STATUS[0],
+        STATE[1],
+        STATUS[1],
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
@@ -55,15 +60,26 @@ LIST = FilteredList(
         "account_manager": Sort("account_manager_id", "uuid", is_nullable=True),
     },
 )
-SUMMED_FIELDS = {"status", "state"}
+SUMMED_FIELDS = {each for name in ("status", "state") for each in (name, several(name))}
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
     if query.is_plain:
         rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    search = await search_values(db, "participant", query.q)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many, **search)
+    query, filters = _split_unassigned(query)
+    filters |= await search_values(db, "participant", query.q)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)
+
+
+def _split_unassigned(query: ParticipantListQuery) -> tuple[ParticipantListQuery, dict[str, object]]:
+    """`account_manager=none` as the filter that has a condition of its own; raises ValidationError for more values."""
+    if query.account_manager is UNSET or NO_ACCOUNT_MANAGER not in query.account_manager:
+        return query, {}
+    if len(query.account_manager) > 1:
+        message = f"must be either {NO_ACCOUNT_MANAGER} or ids"
+        raise invalid_parameter("account_manager", message, "inconsistent")
+    return replace(query, account_manager=UNSET), {"without_account_manager": True}
 
 
 # The limit applies before the names are looked up.
@@ -82,16 +98,21 @@ async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery
 
     Of a search, at most one more than MAX_TOTAL are counted.
     """
+    query, filters = _split_unassigned(query)
     search = await search_values(db, "participant", query.q)
-    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
-        return await sum_counts(db, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters | search)):
+        return await sum_counts(db, plan_manager_id, _join(query.status), _join(query.state))
     if search:
-        return await count_matches(db, plan_manager_id, LIST, query, search)
-    return await LIST.count(db, plan_manager_id, query)
+        return await count_matches(db, plan_manager_id, LIST, query, filters | search)
+    return await LIST.count(db, plan_manager_id, query, **filters)
+
+
+def _join(values: Sequence[str] | UnsetType) -> str | None:
+    return None if isinstance(values, UnsetType) else ",".join(values)
 
 
 class ParticipantTotal(Struct):
-    """The number of participants with a status and a state; null stands for all."""
+    """The number of participants with a status and a state, or one of several, between commas; null stands for all."""
 
     status: str | None
     state: str | None
@@ -108,8 +129,8 @@ SUM_MANY = """
         select coalesce(sum(amount), 0)::bigint
         from participant_counts
         where plan_manager_id = $1
-            and (total.status is null or status = total.status)
-            and (total.state is null or state = upper(total.state))
+            and (total.status is null or status = any (string_to_array(total.status, ',')))
+            and (total.state is null or state = any (string_to_array(upper(total.state), ',')))
     ) as amount
     from unnest($2::text[], $3::text[]) as total (status, state)
 """
@@ -124,6 +145,6 @@ async def sum_many(
 
 
 async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
-    """The stored total of participants with a status and a state; null stands for all."""
+    """The stored total of participants with a status and a state, or one of several, between commas; null for all."""
     total = await db.load(sum_many, plan_manager_id, (status, state))
     return total.amount if total else 0

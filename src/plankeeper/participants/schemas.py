@@ -7,9 +7,10 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.bulk import ITEMS, MATCH, ItemId
-from plankeeper.http.pagination import SORT, ExternalIdFilter, ResourceListQuery
+from plankeeper.http.pagination import MAX_ENUM_VALUES, SORT, ExternalIdFilter, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
+    UUID_PATTERN,
     AwareDatetime,
     CreatedAt,
     Email,
@@ -202,6 +203,16 @@ ParticipantSort = Annotated[
 ]
 
 
+NO_ACCOUNT_MANAGER = "none"
+_AccountManagerFilter = Annotated[
+    str,
+    Meta(
+        pattern=f"^({NO_ACCOUNT_MANAGER}|{UUID_PATTERN})$",
+        extra={"message": f"must be a UUID with hyphens, or {NO_ACCOUNT_MANAGER}"},
+    ),
+]
+
+
 class ParticipantListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
@@ -215,18 +226,24 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
         ),
     ] = UNSET
     status: Annotated[
-        Status | UnsetType, Meta(description="Returns items with this status: `Active`, `Inactive` or `Lead`.")
+        Annotated[list[Status], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(
+            description="Returns items with one of these statuses, separated by commas: `Active`, `Inactive` or `Lead`."
+        ),
     ] = UNSET
     state: Annotated[
-        StateFilter | UnsetType,
+        Annotated[list[StateFilter], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
         Meta(
-            description="Returns items in this state: `nsw`, `qld`, `vic`, `sa`, `wa`, `tas`, `act` or `nt`, in lower"
-            " or upper case."
+            description="Returns items in one of these states, separated by commas: `nsw`, `qld`, `vic`, `sa`, `wa`,"
+            " `tas`, `act`, `nt`, in lower or upper case."
         ),
     ] = UNSET
     account_manager: Annotated[
-        Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
-        Meta(description="Returns items of any of these account managers: up to 100 ids, separated by commas."),
+        Annotated[list[_AccountManagerFilter], Meta(max_length=100)] | UnsetType,
+        Meta(
+            description="Returns items of any of these account managers: up to 100 ids, separated by commas; with"
+            " `none`, those without an account manager."
+        ),
     ] = UNSET
     participant_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = (
         UNSET

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.filters import Filter, FilteredList, enum_filters
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
@@ -27,7 +27,7 @@ LIST = FilteredList(
         Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
-        Filter(("state",), "state = {}"),
+        *enum_filters("state", "state"),
         Filter(("active",), "active = {}"),
     ),
     sorts={

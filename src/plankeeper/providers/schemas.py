@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.bulk import ITEMS, MATCH, ItemId
-from plankeeper.http.pagination import DefaultSort, ExternalIdFilter, ResourceListQuery
+from plankeeper.http.pagination import MAX_ENUM_VALUES, DefaultSort, ExternalIdFilter, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
@@ -18,6 +18,7 @@ from plankeeper.http.schemas import (
     Query,
     SearchText,
     StateCode,
+    StateFilter,
     StateText,
     Text20,
     Text50,
@@ -137,3 +138,11 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET
     external_id: ExternalIdFilter = UNSET
+    state: Annotated[
+        Annotated[list[StateFilter], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        EXTENSION,
+        Meta(
+            description="Returns items in one of these states, separated by commas: `nsw`, `qld`, `vic`, `sa`, `wa`,"
+            " `tas`, `act`, `nt`, in lower or upper case."
+        ),
+    ] = UNSET

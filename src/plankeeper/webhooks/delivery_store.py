@@ -1,5 +1,6 @@
 """Deliveries in SQL, for the API and the console: lists, tests and retries."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import LiteralString, NamedTuple
 from uuid import UUID
@@ -25,7 +26,7 @@ class DeliveryFilter(NamedTuple):
 
     after: UUID | None = None
     before: UUID | None = None
-    status: str | None = None
+    statuses: Sequence[str] | None = None
     event_type: str | None = None
     created_since: datetime | None = None
     created_before: datetime | None = None
@@ -54,7 +55,7 @@ MATCHING: LiteralString = f"""
     where plan_manager_id = $1 and webhook_endpoint_id = $2
         and id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
         and id < coalesce($4::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-        and ($5::text is null or status = $5)
+        and ($5::text[] is null or status = any ($5))
         and ($6::text is null or event_type = $6)
         and ($7::timestamptz is null or created_at >= $7)
         and ($8::timestamptz is null or created_at < $8)

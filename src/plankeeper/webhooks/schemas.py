@@ -9,7 +9,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.events.event_types import EVENT_TYPE
 from plankeeper.events.schemas import Event
-from plankeeper.http.pagination import CreatedSince, CreatedUntil, DefaultSort, ResourceListQuery, UuidListQuery
+from plankeeper.http.pagination import (
+    MAX_ENUM_VALUES,
+    CreatedSince,
+    CreatedUntil,
+    DefaultSort,
+    ResourceListQuery,
+    UuidListQuery,
+)
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, UuidText, component
 from plankeeper.webhooks.attempt_details import AttemptDetail
 
@@ -220,8 +227,11 @@ class DeliveryListQuery(UuidListQuery, frozen=True):
     ] = UNSET
 
     status: Annotated[
-        DeliveryStatus | UnsetType,
-        Meta(description="Returns items with this status: `pending`, `succeeded`, `failed` or `cancelled`."),
+        Annotated[list[DeliveryStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(
+            description="Returns items with one of these statuses, separated by commas: `pending`, `succeeded`,"
+            " `failed`, `cancelled`."
+        ),
     ] = UNSET
     event_type: Annotated[
         Annotated[Text255, EVENT_TYPE] | UnsetType, Meta(description="Returns items of events of exactly this type.")

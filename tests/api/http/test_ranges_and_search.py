@@ -56,8 +56,12 @@ def test_the_filter_for_a_warning_knows_every_warning_and_no_ignored_one(api: Cl
     assert not import_rows(api, "invoices", rows).errors
     assert get_values(api, "/invoices", "invoice_number", warning="missing_provider") == ["A"]
     assert get_values(api, "/invoices", "invoice_number", warning="missing_participant") == ["A", "B"]
+    both = "missing_provider,missing_participant"
+    assert get_values(api, "/invoices", "invoice_number", warning=both) == ["A", "B"]
+    assert get_values(api, "/invoices", "invoice_number", warning="missing_provider,check_total") == ["A"]
+    assert api.get("/invoices", warning="missing_provider,check_total").json()["pagination"]["total"] == 1
     [error] = api.get("/invoices", warning="missing").json()["errors"]
-    assert error["field"] == "warning"
+    assert error["field"] == "warning[0]"
 
 
 def test_a_search_finds_names_numbers_and_emails(api: Client, other: Client) -> None:

@@ -248,8 +248,29 @@ def test_an_invoice_can_have_each_status(api: Client, import_invoice: Put, name:
     for wrong in ("Paid", "unknown"):
         response = api.get("/invoices", **{name: wrong})
         assert [(each["field"], each["message"]) for each in response.json()["errors"]] == [
-            (name, f"must be one of {', '.join(values)}")
+            (f"{name}[0]", f"must be one of {', '.join(values)}")
         ]
+    some = list(ids)[:2]
+    assert list_ids(api, **{name: ",".join(some)}) == [ids[each] for each in some]
+    page = api.get("/invoices", **{name: ",".join(reversed(some))}, limit=1, sort="-id").json()
+    assert ([each["id"] for each in page["data"]], page["pagination"]["total"]) == ([ids[some[1]]], 2)
+
+
+def test_several_values_of_filters_combine_with_and(api: Client, import_invoice: Put) -> None:
+    ids = [
+        import_invoice(invoice_number=f"{claim}-{approval}", claim_status=claim, approval_status=approval)
+        for claim in ("new", "paid", "rejected")
+        for approval in ("pending", "approved")
+    ]
+    assert list_ids(api, claim_status="new,paid", approval_status="approved") == [ids[1], ids[3]]
+    assert list_ids(api, claim_status="rejected", approval_status="approved,pending") == ids[4:]
+    assert list_ids(api, claim_status="paid,new", approval_status="approved,pending", is_deleted="false") == ids[:4]
+    for params, total in (
+        ({"claim_status": "new,paid", "approval_status": "approved"}, 2),
+        ({"claim_status": "new,paid,rejected"}, 6),
+        ({"claim_status": "new,paid", "is_deleted": "false"}, 4),
+    ):
+        assert api.get("/invoices", **params).json()["pagination"]["total"] == total
 
 
 def test_an_invalid_filter_is_reported(api: Client) -> None:

@@ -49,14 +49,58 @@ def test_an_item_equals_the_resource(api: Client) -> None:
     assert api.get(f"/participants/{made['id']}").json() == made
 
 
-def test_the_status_filter_accepts_the_three_statuses(api: Client) -> None:
+def test_the_status_filter_accepts_one_or_several_statuses(api: Client) -> None:
     for status in ("Active", "Inactive", "Lead"):
         api.create("/participants", {"first_name": status, "status": status})
     for status in ("Active", "Inactive", "Lead"):
         assert list_names(api, status=status) == [status]
-    for wrong in ("active", "Gone", "Active,Lead"):
-        assert field_errors(api, status=wrong) == [("status", "must be one of Active, Inactive, Lead")]
+    assert list_names(api, status="Lead,Active") == ["Active", "Lead"]
+    assert list_names(api, status="Inactive, Active") == ["Active", "Inactive"]
+    assert list_names(api, status="Lead,Lead") == ["Lead"]
+    for wrong in ("active", "Gone", "Active Lead"):
+        assert field_errors(api, status=wrong) == [("status[0]", "must be one of Active, Inactive, Lead")]
+    assert field_errors(api, status="Lead,") == [("status[1]", "must be one of Active, Inactive, Lead")]
     assert field_errors(api, status="") == [("status", "must not be empty")]
+    assert field_errors(api, status=",".join(["Lead"] * 21)) == [("status", "must have at most 20 items")]
+    [error] = api.get("/participants", status="Lead,Gone").json()["errors"]
+    assert error == {
+        "in": "query", "field": "status[1]", "code": "not_allowed",
+        "message": "must be one of Active, Inactive, Lead", "allowed": ["Active", "Inactive", "Lead"],
+    }  # fmt: skip
+
+
+def test_several_statuses_and_states_are_paged_sorted_and_counted(api: Client) -> None:
+    for number in range(12):
+        status, state = ("Active", "Inactive", "Lead")[number % 3], ("NSW", "QLD", "VIC", None)[number % 4]
+        values = {"status": status, "state": state, "city": "Perth" if number < 6 else "Hobart"}
+        api.create("/participants", values | {"first_name": f"{number:02}", "last_name": f"{12 - number:02}"})
+
+    def matches(status: str, state: str) -> list[str]:
+        statuses, states = status.split(","), state.upper().split(",")
+        return [
+            f"{number:02}"
+            for number in range(12)
+            if (not status or ("Active", "Inactive", "Lead")[number % 3] in statuses)
+            and (not state or ("NSW", "QLD", "VIC", None)[number % 4] in states)
+        ]
+
+    for status in ("", "Lead", "Lead,Active", "Active,Inactive,Lead"):
+        for state in ("", "nsw", "QLD,nsw", "nsw,NSW", "vic,nsw,qld"):
+            params = {name: value for name, value in (("status", status), ("state", state)) if value}
+            expected = matches(status, state)
+            assert api.get("/participants", **params).json()["pagination"]["total"] == len(expected), params
+            assert list_names(api, **params) == expected
+            part = api.get("/participants", **params, offset=1, limit=2).json()["data"]
+            assert [each["first_name"] for each in part] == expected[1:3]
+            assert list_names(api, **params, sort="last_name") == expected[::-1]
+            walked, after = [], "0"
+            while after:
+                page = api.get("/participants", **params, sort="-last_name", limit=2, after=after).json()
+                walked += [each["first_name"] for each in page["data"]]
+                after = page["pagination"]["next_cursor"]
+            assert walked == expected
+            since = {"updated_since": "2020-01-01T00:00:00Z"}
+            assert api.get("/participants", **params, **since).json()["pagination"]["total"] == len(expected)
 
 
 @pytest.mark.parametrize("state", ["nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt"])
@@ -67,10 +111,10 @@ def test_the_state_filter_ignores_case(api: Client, state: str) -> None:
     assert list_names(api, state=state) == list_names(api, state=state.upper()) == ["here"]
 
 
-@pytest.mark.parametrize("invalid", ["XX", "New South Wales", "nsw,vic", "Nſw"])
+@pytest.mark.parametrize("invalid", ["XX", "New South Wales", "nsw vic", "Nſw"])
 def test_the_state_filter_rejects_other_values(api: Client, invalid: str) -> None:
     [(field, message)] = field_errors(api, state=invalid)
-    assert field == "state"
+    assert field == "state[0]"
     assert message == "must be one of act, nsw, nt, qld, sa, tas, vic, wa"
 
 
@@ -88,10 +132,25 @@ def test_the_account_manager_filter_accepts_at_most_100_ids(api: Client) -> None
     ids = [str(uuid7()) for _ in range(101)]
     assert list_names(api, account_manager=",".join(ids[:100])) == []
     assert field_errors(api, account_manager=",".join(ids)) == [("account_manager", "must have at most 100 items")]
-    for wrong in ("abc", uuid7().hex):
-        assert field_errors(api, account_manager=wrong) == [("account_manager[0]", "must be a UUID with hyphens")]
+    expected = "must be a UUID with hyphens, or none"
+    for wrong in ("abc", uuid7().hex, "None"):
+        assert field_errors(api, account_manager=wrong) == [("account_manager[0]", expected)]
     assert list_names(api, account_manager=f"{ids[0]}, {ids[1]}") == []
-    assert field_errors(api, account_manager=f"{ids[0]},") == [("account_manager[1]", "must be a UUID with hyphens")]
+    assert field_errors(api, account_manager=f"{ids[0]},") == [("account_manager[1]", expected)]
+
+
+def test_participants_without_an_account_manager_can_be_listed(api: Client, import_rows: Import) -> None:
+    [manager] = import_managers(api, import_rows, "one")
+    for name, id_, status in (("a", manager, "Lead"), ("b", None, "Lead"), ("c", None, "Active")):
+        api.create("/participants", {"first_name": name, "account_manager_id": id_, "status": status})
+    assert list_names(api, account_manager="none") == ["b", "c"]
+    assert list_names(api, account_manager="none", status="Active,Inactive") == ["c"]
+    assert list_names(api, account_manager="none", sort="-id") == ["c", "b"]
+    page = api.get("/participants", account_manager="none", limit=1).json()["pagination"]
+    assert (page["total"], page["has_more"]) == (2, True)
+    for mixed in (f"none,{manager}", "none,none"):
+        expected = [("account_manager", "must be either none or ids")]
+        assert field_errors(api, account_manager=mixed) == expected
 
 
 def test_the_number_filter_is_exact(api: Client) -> None:

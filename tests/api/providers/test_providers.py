@@ -178,3 +178,12 @@ def test_an_abn_is_found_with_and_without_spaces(api: Client) -> None:
         assert [each["id"] for each in api.get("/providers", abn=abn).json()["data"]] == [spaced, plain]
     assert [each["id"] for each in api.get("/providers", abn="AB 12").json()["data"]] == [other]
     assert api.get("/providers", abn="AB12").json()["data"] == []
+
+
+def test_the_state_filter_accepts_several_states_in_either_case(api: Client) -> None:
+    for name, state in (("a", "NSW"), ("b", "QLD"), ("c", "VIC"), ("d", None)):
+        api.create("/providers", {"entity_name": name, "state": state})
+    assert list_names(api, state="qld") == list_names(api, state="QLD") == ["b"]
+    assert list_names(api, state="vic,NSW") == ["a", "c"]
+    [error] = api.get("/providers", state="nsw,xx").json()["errors"]
+    assert (error["field"], error["code"], error["allowed"][0]) == ("state[1]", "not_allowed", "act")

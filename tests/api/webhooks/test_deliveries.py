@@ -394,6 +394,10 @@ def test_the_list_of_deliveries_is_filtered_and_paged(
     ]
     assert list_deliveries(api, endpoint, event_type="provider.created", status="pending") == found[3:]
     assert list_deliveries(api, endpoint, event_type="provider.created", status="failed") == []
+    assert list_deliveries(api, endpoint, event_type="provider.created", status="failed,pending") == found[3:]
+    assert api.get(path, status="pending,succeeded", limit=1).json()["pagination"]["total"] == 5
+    [error] = api.get(path, status="pending,gone").json()["errors"]
+    assert (error["field"], error["allowed"]) == ("status[1]", ["pending", "succeeded", "failed", "cancelled"])
     page = api.get(path, limit=2, offset=3).json()
     assert page["data"] == found[3:]
     assert page["pagination"] == {"limit": 2, "offset": 3, "has_more": False, "total": 5, "next_cursor": None}

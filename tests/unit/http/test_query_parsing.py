@@ -10,7 +10,7 @@ from plankeeper.providers.schemas import ProviderListQuery
 
 def test_a_short_query_is_parsed_once_for_each_list() -> None:
     parsed = parse_query(ParticipantListQuery, b"limit=5&status=Active")
-    assert parsed == ParticipantListQuery(limit=5, status="Active")
+    assert parsed == ParticipantListQuery(limit=5, status=["Active"])
     assert parse_query(ParticipantListQuery, b"limit=5&status=Active") is parsed
     assert parse_query(ProviderListQuery, b"limit=5") == ProviderListQuery(limit=5)
     assert parse_query(ParticipantListQuery, b"limit=5") == ParticipantListQuery(limit=5)

@@ -79,7 +79,7 @@ def delivery_filter(values: Mapping[str, Any]) -> DeliveryFilter:
     end = min((each for each in (days.end, attempted.end) if each), default=None)
     return DeliveryFilter(
         *id_bounds(days.start, end),
-        values.get("status"),
+        values.get("statuses"),
         values.get("event_type"),
         max(days.start, MIN_TIME) if days.start else None,
         max(days.end, MIN_TIME) if days.end else None,
@@ -125,7 +125,7 @@ COLUMNS = (
 )
 FILE_COLUMNS = (Column("event_id", "Event ID", "text"), Column("id", "Delivery ID", "text"))
 FILTERS = (
-    ChoiceFilter("status", "Status", STATUSES, lambda choice: {"status": choice}),
+    ChoiceFilter("status", "Status", STATUSES, lambda choice: {"statuses": [choice]}),
     ChoiceFilter("event_type", "Event", TYPES, lambda choice: {"event_type": choice}),
     DateRangeFilter("date", "Created", "from", "to", LOG_PRESETS, _day_values),
     TimeFilter("time", "Attempted", _time_values),
