@@ -122,7 +122,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             KEY_FIELDS: "participants_by_search",
             EMAIL_FIELDS: "participants_by_email",
             ("id",): PRIMARY_KEY,
-            ("participant_number",): "participants_by_number",
+            ("participant_number",): "participants_by_number_digits",
             ("external_id",): "participants_external_id_key",
             ("email",): "participants_by_email",
             ("account_manager",): "participants_by_account_manager",

@@ -8,7 +8,6 @@ from msgspec import UNSET
 
 from plankeeper.console.confirmations import new_implausible
 from plankeeper.console.edit_forms import form_from
-from plankeeper.console.formatting import format_ndis_number
 from plankeeper.console.forms import Form
 from plankeeper.console.names import display_name
 from plankeeper.console.participant_choices import MAX_CHOICES
@@ -118,12 +117,11 @@ async def find_implausible_changes(
 
 async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
     """A warning about another participant with the same number, stored with or without spaces."""
-    for text in {number, format_ndis_number(number)}:
-        query = ParticipantListQuery(limit=2, participant_number=text)
-        for other in await queries.list_page(request.tx, request.plan_manager_id, query):
-            if other.id != own_id:
-                message = f"is already the number of {display_name(other)}"
-                return [Implausible("participant_number", message, other.id)]
+    query = ParticipantListQuery(limit=2, participant_number=number)
+    for other in await queries.list_page(request.tx, request.plan_manager_id, query):
+        if other.id != own_id:
+            message = f"is already the number of {display_name(other)}"
+            return [Implausible("participant_number", message, other.id)]
     return []
 
 

@@ -27,7 +27,13 @@ LIST = FilteredList(
     (
         *PARTICIPANT_FILTERS,
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("participant_number",), "participant_number = {}", is_narrow=True),
+        # A number of 9 digits is the same with and without spaces; other texts are compared as they are.
+        Filter(
+            ("participant_number",),
+            "replace(participant_number, ' ', '') = replace({0}, ' ', '')"
+            " and (participant_number = {0} or replace(participant_number, ' ', '') ~ '^[0-9]{{9}}$')",
+            is_narrow=True,
+        ),
         Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(

@@ -245,9 +245,10 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
             " `none`, those without an account manager."
         ),
     ] = UNSET
-    participant_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = (
-        UNSET
-    )
+    participant_number: Annotated[
+        Text255 | UnsetType,
+        Meta(description="Returns items with this number; 9 digits match with and without spaces."),
+    ] = UNSET
     email: Annotated[
         Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
     ] = UNSET

@@ -8,7 +8,6 @@ from stdnum.au import abn
 from plankeeper.bin import service as bin_service
 from plankeeper.console.confirmations import new_implausible, require_confirmed
 from plankeeper.console.edit_forms import describe_changes, edit_context, find_changes, form_from, require_unchanged
-from plankeeper.console.formatting import format_abn
 from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
@@ -100,14 +99,10 @@ async def plausible_change(request: FormRequest, before: Provider, *, is_new: bo
 
 async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
     """A warning about another provider with the same ABN, stored with or without spaces."""
-    for text in {number, format_abn(number)}:
-        query = ProviderListQuery(limit=2, abn=text)
-        rows = await queries.list_page(request.tx, request.plan_manager_id, query)
-        for other in rows:
-            if other.id != own_id:
-                return [
-                    Implausible("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)
-                ]
+    query = ProviderListQuery(limit=2, abn=number)
+    for other in await queries.list_page(request.tx, request.plan_manager_id, query):
+        if other.id != own_id:
+            return [Implausible("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
     return []
 
 
