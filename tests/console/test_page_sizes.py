@@ -11,12 +11,13 @@ from uuid_utils.compat import uuid7
 from plankeeper.console.lists.registry import LISTS
 from plankeeper.http.json import to_json
 from plankeeper.request_log import count_store, store
-from plankeeper.request_log.schemas import LoggedRequest, MinuteCount, RequestBatchInsert
+from plankeeper.request_log.schemas import LoggedFieldError, LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client
 from support.console import Browser
 from support.server import RunningServer, wait_until
 
 ROWS = 100
+AGENT = "acme-sync/4.12.0 (+https://acme.example) python-httpx/0.27.2"
 MAX_SIZE = 100_000  # bytes
 NOW = datetime.now(UTC)
 PATHS = {
@@ -85,6 +86,11 @@ def test_lists_with_all_columns(
 
 def seed_requests(server: RunningServer, plan_manager_id: UUID, key_id: str) -> None:
     """Requests in every minute and hour of the charts, a tenth of them with errors."""
+    errors = [LoggedFieldError("body", "email", "invalid_format")] * 4
+
+    def succeeded() -> tuple[int, float, str, None, str]:
+        return 200, 12.75, str(uuid7()), None, AGENT
+
     requests = [
         LoggedRequest(
             NOW.timestamp() - number,
@@ -92,7 +98,7 @@ def seed_requests(server: RunningServer, plan_manager_id: UUID, key_id: str) -> 
             "PUT",
             "/api/public/v1/participants/{id}",
             f"/api/public/v1/participants/{uuid7()}",
-            *((422, 12.75, str(uuid7()), "validation_failed") if number % 3 else (200, 12.75, str(uuid7()))),
+            *((422, 12.75, str(uuid7()), "validation_failed", AGENT, errors, 4) if number % 3 else succeeded()),
         )
         for number in reversed(range(ROWS))
     ]

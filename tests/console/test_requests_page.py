@@ -58,7 +58,7 @@ def request(number: int, **more: object) -> LoggedRequest:
 
 
 def listed_ids(page: str) -> list[str]:
-    return re.findall(r"<code title=[^>]+>(r-\d+)</code>", page)
+    return re.findall(r"<code>(r-\d+)</code>", page)
 
 
 def page_link(page: str, rel: str) -> str | None:

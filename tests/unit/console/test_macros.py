@@ -83,7 +83,11 @@ COMPARISON = {
 
 LOGGED_REQUEST = {
     "responded_at": datetime(2026, 1, 2, tzinfo=UTC), "method": TEXT, "path": TEXT, "status": 404, "error_code": TEXT,
-    "duration_ms": 1.5, "request_id": TEXT,
+    "duration_ms": 1.5, "request_id": TEXT, "field_errors": [TEXT], "errors_total": 2,
+}  # fmt: skip
+REJECTION = {
+    "requests": 7, "first_at": datetime(2026, 1, 2, tzinfo=UTC), "last_at": datetime(2026, 1, 2, tzinfo=UTC),
+    "method": TEXT, "route": TEXT, "user_agent": TEXT, "request_id": TEXT,
 }  # fmt: skip
 EVENT_TYPE_GROUP = {"name": TEXT, "pattern": TEXT, "types": [TEXT]}
 PICKER = {
@@ -242,7 +246,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/spend.html invoice_table": {"rows": [[LISTED_INVOICE, [TEXT]]], "names": {"2": TEXT}, "other": "provider"},
     "macros/requests.html request_charts": {"charts": [CHART]},
     "macros/requests.html request_status": {"request": LOGGED_REQUEST},
-    "macros/requests.html request_table": {"requests": [LOGGED_REQUEST]},
+    "macros/requests.html request_table": {"requests": [{"id": "1", "request": LOGGED_REQUEST}]},
+    "macros/requests.html rejection_table": {"rejections": [[REJECTION, TEXT, TEXT]]},
     "macros/webhooks.html delivery_status": {
         "delivery": {"status": TEXT, "attempts": [], "next_attempt_at": None},
     },
