@@ -75,6 +75,29 @@ def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
         assert sentence in error_message(done), (command, more)
 
 
+@pytest.mark.parametrize("name", ["absent", "empty"])
+def test_a_command_without_a_data_folder_creates_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    folder, unknown = tmp_path / name, ("--plan-manager", UNKNOWN_ID)
+    people, file = ["--email", "a@example.com", *unknown], tmp_path / "file.csv"
+    file.write_text("first_name\n")
+    where = f"no data folder at {folder}" if name == "absent" else f"no database in {folder}"
+    expected = (
+        f"There is {where}. Set PLANKEEPER_DATA_DIR to the data folder of your server, or PLANKEEPER_DATABASE_URL to"
+        " the address of your database. `plankeeper serve` creates a new data folder."
+    )
+    for command in (
+        ["webhook-worker"], ["listen", *unknown], ["distribute"], ["privileges"], ["doctor"], ["recheck", *unknown],
+        ["plan-managers", "create", "--name", "x"], ["plan-managers", "list"], ["keys", "list"],
+        ["keys", "create", "--name", "x", *unknown], ["accounts", "list"], ["sso", "list"],
+        ["accounts", "create", "--name", "x", "--role", "owner", *people], ["backup", str(tmp_path / "backup")],
+        ["import", "participants", str(file), *unknown], ["export", "participants", *unknown],
+    ):  # fmt: skip
+        done = run_plankeeper(*command, PLANKEEPER_DATA_DIR=str(folder))
+        assert (done.returncode, expected in done.stdout + done.stderr) == (1, True), (command, done)
+        assert sorted(each.name for each in tmp_path.rglob("*")) == ["empty", "file.csv"], command
+
+
 def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningServer, cluster: SharedCluster) -> None:
     rules = cluster.location / "plankeeper_hba.conf"
     before = rules.read_text()

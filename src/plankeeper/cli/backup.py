@@ -71,7 +71,7 @@ def backup(file: Path, force: bool) -> None:
 def restore(file: Path) -> None:
     """Restore a FILE that `backup` wrote into an empty database, in one transaction."""
     settings = load_settings()
-    with _open_file(file) as content, embedded_cluster(settings) as cluster:
+    with _open_file(file) as content, embedded_cluster(settings, creates=True) as cluster:
         dsn = owner_dsn(settings, cluster)
         database = run_as_owner(_inspect_database(dsn))
         run_as_owner(_check_serving_role(settings, cluster))

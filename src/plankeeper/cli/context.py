@@ -66,14 +66,19 @@ def embedded_pool_size(settings: Settings) -> int:
 
 
 @contextmanager
-def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
-    """The running embedded PostgreSQL, or None if the settings name a database."""
+def embedded_cluster(settings: Settings, *, creates: bool = False) -> Generator[Cluster | None]:
+    """The running embedded PostgreSQL, or None if the settings name a database.
+
+    Without `creates`, its data folder must exist: otherwise, a command in the wrong folder would create another one.
+    """
     if settings.database_url:
         yield None
         return
     signal.signal(signal.SIGTERM, exit_cleanly)
     cluster = Cluster(settings.data_dir, settings.postgres_bin)
     try:
+        if not creates:
+            cluster.require_existing()
         with cluster:
             yield cluster
     except ClusterError as error:

@@ -43,7 +43,7 @@ from plankeeper.version import full_version
 def migrate() -> None:
     """Migrate the database schema to the version that this release requires."""
     settings = load_settings()
-    with embedded_cluster(settings) as cluster:
+    with embedded_cluster(settings, creates=True) as cluster:
         dsn = owner_dsn(settings, cluster)
 
         async def work() -> tuple[schema.SchemaVersion | None, bool, str | None]:

@@ -90,7 +90,7 @@ def serve(
 
 def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, for_people: bool) -> None:
     changed = changed_settings()
-    with embedded_cluster(settings) as cluster, ServerFolder() as folder:
+    with embedded_cluster(settings, creates=True) as cluster, ServerFolder() as folder:
         dsn = serving_dsn(settings, cluster)
         lines = run(_prepare(settings, cluster, demo=demo, for_people=for_people))
         if cluster and cluster.note:

@@ -77,6 +77,17 @@ class Cluster:
         problems = _PROBLEM_MESSAGE.findall(latest)
         return problems[-1] if problems else None
 
+    def require_existing(self) -> None:
+        """Raise ClusterError if the data folder doesn't contain a cluster."""
+        if os.path.lexists(self.data_dir / "postgres"):
+            return
+        binaries.installed_dir(self._bin_dir)  # its error is about what is missing first
+        where = f"no database in {self.data_dir}" if self.data_dir.is_dir() else f"no data folder at {self.data_dir}"
+        raise ClusterError(
+            f"There is {where}. Set PLANKEEPER_DATA_DIR to the data folder of your server, or PLANKEEPER_DATABASE_URL"
+            " to the address of your database. `plankeeper serve` creates a new data folder."
+        )
+
     @property
     def note(self) -> str | None:
         """A sentence that explains why the database is not in the data folder; None if it is."""
