@@ -87,7 +87,7 @@ def test_a_command_without_a_data_folder_creates_none(tmp_path: Path, name: str)
         " the address of your database. `plankeeper serve` creates a new data folder."
     )
     for command in (
-        ["webhook-worker"], ["listen", *unknown], ["distribute"], ["privileges"], ["doctor"], ["recheck", *unknown],
+        ["webhook-worker"], ["distribute"], ["privileges"], ["doctor"], ["recheck", *unknown],
         ["plan-managers", "create", "--name", "x"], ["plan-managers", "list"], ["keys", "list"],
         ["keys", "create", "--name", "x", *unknown], ["accounts", "list"], ["sso", "list"],
         ["accounts", "create", "--name", "x", "--role", "owner", *people], ["backup", str(tmp_path / "backup")],

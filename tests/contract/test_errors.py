@@ -25,6 +25,7 @@ EXPECTED_CODES = {
     404: {"not_found", "path_not_found"}, 405: {"method_not_allowed"}, 413: {"body_too_large"},
     415: {"unsupported_media_type"},
     409: {
+        "exit_reason_in_use",
         "contact_priority_taken", "team_member_exists", "idempotency_in_progress",
         "too_many_webhook_endpoints", "webhook_endpoint_inactive",
     },

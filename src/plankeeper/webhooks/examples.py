@@ -7,6 +7,7 @@ from plankeeper.http.openapi_examples import EXAMPLES
 _RESPONSES = EXAMPLES["responses"]
 # Objects of other kinds have only an id.
 _OBJECTS: dict[str, dict[str, Any]] = {
+    "exit_reason": _RESPONSES["ExitReason"],
     "invoice": _RESPONSES["InvoicePage"]["data"][0],
     "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],
     "note_type": _RESPONSES["NoteTypePage"]["data"][0],

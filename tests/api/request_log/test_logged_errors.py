@@ -84,7 +84,7 @@ def test_the_fields_and_codes_of_an_error_are_kept_without_messages_and_values(
             "invalid_request",
             [
                 LoggedFieldError("query", "limit", "invalid_type"),
-                LoggedFieldError("query", "status", "not_allowed"),
+                LoggedFieldError("query", "status[0]", "not_allowed"),
             ],
             2,
         ),
