@@ -58,7 +58,7 @@ from plankeeper.team_members.routes import router as team_members
 from plankeeper.telemetry import setup
 from plankeeper.webhooks.delivery_routes import router as webhook_deliveries
 from plankeeper.webhooks.endpoint_routes import router as webhook_endpoints
-from plankeeper.webhooks.openapi import add_event_data, add_messages
+from plankeeper.webhooks.openapi import add_messages
 
 if TYPE_CHECKING:
     from plankeeper.telemetry.exporters import Telemetry
@@ -112,7 +112,6 @@ def group_by_path(declared: list[Operation]) -> dict[str, dict[str, Operation]]:
 def openapi_document() -> str:
     """The OpenAPI document as JSON. All applications of a process share it, because building it takes 0.2 s."""
     document = build_document(operations())
-    add_event_data(document)
     add_messages(document)
     return render_document(document)
 

@@ -67,10 +67,10 @@ def _person(participant: Participant) -> list[Field]:
         ("last_name", "text", participant.last_name),
         ("preferred_name", "text", participant.preferred_name),
         ("participant_number", "number", participant.participant_number),
+        *([("external_id", "text", participant.external_id)] if participant.external_id else []),
         ("date_of_birth", "date", participant.date_of_birth),
         ("gender", "text", participant.gender),
         ("pronouns", "text", participant.pronouns),
-        *([("external_id", "text", participant.external_id)] if participant.external_id else []),
     ]
 
 

@@ -52,7 +52,8 @@ def _as_update_without_id(update_name: str, create: Schema, bodies: Mapping[str,
     update: Schema = bodies[update_name]["properties"]
     if create.get("required") or create["properties"] != {name: update[name] for name in update if name != ID}:
         return create
-    return {"description": create["description"], "allOf": [reference(update_name)], "not": {"required": [ID]}}
+    without_id: Schema = {"not": {"properties": {ID: {}}, "required": [ID]}}
+    return {"description": create["description"], "allOf": [reference(update_name)], **without_id}
 
 
 def _with_read_only(schema: Schema, operation: Operation, *, is_item: bool) -> Schema:

@@ -69,13 +69,11 @@ Text50 = Annotated[str, Meta(max_length=50)]
 Text254 = Annotated[str, Meta(max_length=254)]
 Text255 = Annotated[str, Meta(max_length=255)]
 Text500 = Annotated[str, Meta(max_length=500)]
-ExternalIdText = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=255,
-        description="The id of the record in another system, or null. No other record of the same kind can have it.",
-    ),
+ExternalIdText = Annotated[str, Meta(min_length=1, max_length=255)]
+ExternalId = Annotated[
+    str | None,
+    EXTENSION,
+    Meta(description="The id of the record in another system, or null. No other record of the same kind can have it."),
 ]
 SearchText = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 LongText = Annotated[str, Meta(max_length=10_000)]

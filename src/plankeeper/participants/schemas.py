@@ -15,6 +15,7 @@ from plankeeper.http.schemas import (
     CreatedAt,
     Email,
     EmailText,
+    ExternalId,
     ExternalIdText,
     LongText,
     NewId,
@@ -100,7 +101,7 @@ class Participant(Struct):
     participant_receives_statements: Annotated[
         bool, Meta(description="Whether statements are emailed to the participant.")
     ]
-    external_id: Annotated[ExternalIdText | None, EXTENSION]
+    external_id: ExternalId
     exit_reason_category: Annotated[
         ExitReasonRef | UnsetType,
         Meta(description="`id` and `name` of the reason for leaving. Absent if it isn't set."),

@@ -13,6 +13,7 @@ from plankeeper.http.schemas import (
     CreatedAt,
     Email,
     EmailText,
+    ExternalId,
     ExternalIdText,
     NewId,
     Query,
@@ -61,7 +62,7 @@ class ProviderRecord(Struct, kw_only=True):
         EXTENSION,
         Meta(description="The number of the provider's registration with the NDIS, as any text, or null."),
     ] = None
-    external_id: Annotated[ExternalIdText | None, EXTENSION] = None
+    external_id: ExternalId = None
     created_at: Annotated[CreatedAt, EXTENSION]
 
 

@@ -11,6 +11,7 @@ from plankeeper.http.schemas import (
     STATE,
     AwareDatetime,
     Email,
+    ExternalId,
     ExternalIdText,
     LongText,
     NewId,
@@ -100,7 +101,7 @@ class TeamMember(Struct):
         list[Permission],
         Meta(description="At least one. An update replaces all of them; an empty list means `no_access`."),
     ]
-    external_id: Annotated[ExternalIdText | None, EXTENSION]
+    external_id: ExternalId
     updated_at: UpdatedAt
 
 

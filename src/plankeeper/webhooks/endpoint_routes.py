@@ -5,9 +5,10 @@ from uuid import UUID
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
-from plankeeper.http.schemas import EmptyResponse
+from plankeeper.http.schemas import EmptyResponse, unset_to_none
 from plankeeper.webhooks import endpoint_store, service
 from plankeeper.webhooks.schemas import (
+    TEST_TYPE,
     ReplayRequest,
     ReplayResponse,
     WebhookEndpoint,
@@ -83,7 +84,7 @@ async def test(ctx: WriteContext, webhook_endpoint_id: UUID, request: WebhookTes
 
     Without a body, it receives a `webhook_endpoint.tested` event. The `sequence` of a test is null.
     """
-    return await service.send_test(ctx, webhook_endpoint_id, request.type)
+    return await service.send_test(ctx, webhook_endpoint_id, unset_to_none(request.type) or TEST_TYPE)
 
 
 @router.post(

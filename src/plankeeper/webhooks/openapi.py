@@ -39,13 +39,6 @@ _HEADERS = {
 }
 
 
-def add_event_data(document: dict[str, Any]) -> None:
-    """Name the schemas that the `data` of an event can have: after an erasure and in old events, fields are missing."""
-    names = (*sorted(_OBJECTS.values()), "EventFields")
-    data = document["components"]["schemas"]["Event"]["properties"]["data"]
-    data["anyOf"] = [*map(reference, names), {"type": "null"}]
-
-
 def add_messages(document: dict[str, Any]) -> None:
     """Add the messages and their schemas to a document with the schemas of all resources."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
@@ -131,8 +124,8 @@ def _body(kind: str, types: list[str], schemas: dict[str, Schema]) -> dict[str, 
     if kind in _OBJECTS:
         resource = reference(_OBJECTS[kind])
         fields["data"] = {
-            "type": "object",
             "description": "Which resource changed, and with the payload `full` also the resource itself.",
+            "allOf": [reference("WebhookMessageData")],
             "properties": {
                 "object": {
                     "description": "The resource after the write, null after a deletion.",

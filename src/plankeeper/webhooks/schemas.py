@@ -140,9 +140,12 @@ class WebhookTestRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """What a test sends."""
 
     type: Annotated[
-        Annotated[Text255, EVENT_TYPE],
-        Meta(description="The event type whose documented example is sent. Types that are never sent are rejected."),
-    ] = TEST_TYPE
+        Annotated[Text255, EVENT_TYPE] | UnsetType,
+        Meta(
+            description="The event type whose documented example is sent: `webhook_endpoint.tested` by default. Types"
+            " that are never sent are rejected."
+        ),
+    ] = UNSET
 
 
 class WebhookTestResponse(Struct):

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -419,8 +420,9 @@ def create_deliveries(server: RunningServer, api: Client, endpoint: dict[str, An
     """Five deliveries that were created at different times, in order. A transaction gives all of its own the same."""
     emit_events(server, api, 5)
     for number, each in enumerate(wait_for_deliveries(api, endpoint, 5)):
-        shift = "update webhook_deliveries set created_at = created_at + $2 * interval '1 second' where id = $1"
-        server.run(server.db.execute(shift, UUID(each["id"]), number))
+        shift = "update webhook_deliveries set created_at = $2 where id = $1"
+        moment = datetime.fromisoformat(each["created_at"]) + timedelta(seconds=number)
+        server.run(server.db.execute(shift, UUID(each["id"]), moment))
     return list_deliveries(api, endpoint)
 
 
