@@ -15,6 +15,7 @@ from plankeeper.database.list_statements import (
     Reading,
     SortOrder,
     enum_filters,
+    number_filter,
     several,
 )
 from plankeeper.database.sorting import SortedId, Start
@@ -28,6 +29,7 @@ __all__ = [
     "Reading",
     "SortOrder",
     "enum_filters",
+    "number_filter",
     "several",
 ]
 

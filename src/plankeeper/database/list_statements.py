@@ -116,6 +116,14 @@ def several(field: str) -> str:
     return f"several_{field}"
 
 
+def number_filter(field: LiteralString, digits: LiteralString) -> Filter:
+    """The filter of a number that is the same with and without spaces; other texts are compared as they are."""
+    spaceless: LiteralString = f"replace({field}, ' ', '')"
+    is_same: LiteralString = f"{spaceless} = replace({{0}}, ' ', '')"
+    is_number: LiteralString = f"{spaceless} ~ '^[0-9]{{{{{digits}}}}}$'"
+    return Filter((field,), f"{is_same} and ({field} = {{0}} or {is_number})", is_narrow=True)
+
+
 def enum_filters(field: str, column: LiteralString, value: LiteralString = "{}") -> tuple[Filter, Filter]:
     """The filters of an enum: for one value, whose rows an index has in order of id, and for several."""
     return (

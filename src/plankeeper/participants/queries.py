@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter, several
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.errors import invalid_parameter
@@ -27,13 +27,7 @@ LIST = FilteredList(
     (
         *PARTICIPANT_FILTERS,
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        # A number of 9 digits is the same with and without spaces; other texts are compared as they are.
-        Filter(
-            ("participant_number",),
-            "replace(participant_number, ' ', '') = replace({0}, ' ', '')"
-            " and (participant_number = {0} or replace(participant_number, ' ', '') ~ '^[0-9]{{9}}$')",
-            is_narrow=True,
-        ),
+        number_filter("participant_number", "9"),
         Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList, enum_filters
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
@@ -18,12 +18,7 @@ LIST = FilteredList(
     (
         *PROVIDER_FILTERS,
         Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        # An ABN is the same with and without spaces; other texts are compared as they are.
-        Filter(
-            ("abn",),
-            "replace(abn, ' ', '') = replace({0}, ' ', '') and (abn = {0} or replace(abn, ' ', '') ~ '^[0-9]{{11}}$')",
-            is_narrow=True,
-        ),
+        number_filter("abn", "11"),
         Filter(("external_id",), "external_id = {}", is_narrow=True),
         Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),

@@ -1,7 +1,4 @@
-"""Events and webhook messages in the OpenAPI document.
-
-The messages of each kind of event have a schema, whatever the payload of the endpoint.
-"""
+"""Webhook messages in the OpenAPI document: each kind of event has a schema, whatever the payload of the endpoint."""
 
 from typing import Any
 
@@ -9,7 +6,7 @@ from plankeeper.events.event_types import SENT_TYPES
 from plankeeper.http.openapi_schemas import Schema, reference
 from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, example_resource
 
-# The schemas of the resources in events and full messages. Others contain an object without a schema.
+# The schemas of the resources in full messages. Other messages contain an object without a schema.
 _OBJECTS = {
     "exit_reason": "ExitReason",
     "invoice": "Invoice",
@@ -18,7 +15,6 @@ _OBJECTS = {
     "participant": "Participant",
     "provider": "Provider",
     "team_member": "TeamMember",
-    "webhook_delivery": "WebhookDelivery",
     "webhook_endpoint": "WebhookEndpoint",
 }
 # Some of the messages of these kinds have objects of which only the id is left: after an erasure, for example.

@@ -87,7 +87,7 @@ def record_fields(
 ) -> list[tuple[str, str]]:
     """The labels and texts of the fields that are set, with names instead of the ids of other records.
 
-    Members come in `order`, others last.
+    Fields come in `order`, others last.
     """
     positions = {name: position for position, name in enumerate(dict.fromkeys(order))}
     zone = request.settings.time_zone
