@@ -150,6 +150,25 @@ def test_an_old_key_in_use_is_not_dropped(installation: Installation, tmp_path: 
     assert installation.key_ids() == [new_id]
 
 
+def test_a_secret_that_a_server_stores_with_the_old_key_during_the_rotation_is_no_error(
+    installation: Installation,
+) -> None:
+    old_id, file = installation.key_ids()[0], installation.key_file
+    installation.add_accounts(SecretCipher(file).encrypt(SECRETS[0], ACCOUNT.bytes))
+    execute(
+        installation.dsn,
+        f"update accounts set id = '{ACCOUNT}'",
+        "create function keep_old() returns trigger language plpgsql as 'begin return old; end'",
+        "create trigger keep_old before update on accounts for each row execute function keep_old()",
+    )
+    installation.succeed("secret-key", "rotate", "--add-key")
+    new_id = installation.key_ids()[1]
+    installation.succeed("secret-key", "rotate", "--promote", new_id)
+    execute(installation.dsn, "drop trigger keep_old on accounts")
+    assert f"{old_id}  decrypts  1 secret" in installation.succeed("secret-key", "list")
+    assert installation.succeed("secret-key", "rotate") == [f"1 secret encrypted with the key {new_id}."]
+
+
 def test_help_explains_the_steps() -> None:
     text = " ".join(CliRunner().invoke(plankeeper, ["secret-key", "rotate", "--help"]).output.split())
     for step in ("1. `rotate --add-key`", "2. `rotate --promote KEY_ID`", "3. `rotate`", "4. `rotate --drop-old-keys`"):

@@ -12,7 +12,7 @@ from plankeeper.encryption import store
 from plankeeper.encryption.cipher import SETTING, secret_cipher
 from plankeeper.encryption.key_file import KeyFileError, SecretKey, create_key_file, read_keys, replace_keys
 from plankeeper.encryption.schemas import KeyUsage
-from plankeeper.encryption.service import encrypt_with_first_key
+from plankeeper.encryption.service import count_undecryptable, encrypt_with_first_key
 from plankeeper.settings import Settings
 
 NO_KEY_FILE = (
@@ -107,13 +107,13 @@ def _encrypt_all(path: Path) -> None:
     first, *_ = _read_keys(path)
 
     async def work(db: Database, settings: Settings) -> tuple[int, list[KeyUsage]]:
-        return await encrypt_with_first_key(db, secret_cipher(settings)), await store.count_by_key(db)
+        cipher = secret_cipher(settings)
+        return await encrypt_with_first_key(db, cipher), await count_undecryptable(db, cipher)
 
-    encrypted, usage = with_database(work)
+    encrypted, undecryptable = with_database(work)
     click.echo(f"{count_secrets(encrypted)} encrypted with the key {first.id}.")
-    remaining = [each for each in usage if each.key_id != first.id]
-    if remaining:
-        raise click.ClickException(f"Not all secrets could be decrypted: {describe_usage(remaining)}.")
+    if undecryptable:
+        raise click.ClickException(f"Not all secrets could be decrypted: {describe_usage(undecryptable)}.")
 
 
 def _drop_old_keys(path: Path) -> None:
