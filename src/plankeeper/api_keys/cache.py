@@ -13,8 +13,9 @@ from plankeeper.api_keys.format import is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
-from plankeeper.http.auth import Principal, RejectedKeyError, unauthenticated_error
+from plankeeper.http.auth import Principal, RejectedKeyError
 from plankeeper.http.context import Actor
+from plankeeper.http.errors import ApiError
 
 log = logging.getLogger("plankeeper")
 
@@ -43,7 +44,7 @@ class ApiKeyCache:
         entry = self._entries.get(key)
         if entry is None:
             if not is_well_formed(key):
-                raise unauthenticated_error("invalid_api_key")
+                raise ApiError("invalid_api_key")
             entry = await self._load(key)
         api_key, principal = entry
         if api_key.expires_at is not None and api_key.expires_at <= datetime.now(UTC):
@@ -92,7 +93,7 @@ class ApiKeyCache:
         generation = self._generation
         api_key = await store.get_by_hash(self._db, hash_token(key))
         if api_key is None:
-            raise unauthenticated_error("invalid_api_key")
+            raise ApiError("invalid_api_key")
         if api_key.revoked_at is not None:
             raise RejectedKeyError("invalid_api_key", api_key.id, "revoked_api_key")
         entry = api_key, _principal(api_key)

@@ -51,5 +51,5 @@ def error_headers(error: Exception, methods: Collection[str]) -> dict[str, str]:
     if isinstance(error, SharedLimitError):
         return {"retry-after": "5"}
     if isinstance(error, ApiError) and error.status in (429, 503):
-        return {"retry-after": error.headers.get("retry-after", "1")}
+        return {"retry-after": str(error.retry_after or 1)}
     return {}

@@ -39,7 +39,7 @@ class Admission:
     def __enter__(self) -> None:
         """Reject requests above the limit immediately, so that requests in progress stay fast."""
         if self.in_flight >= self._settings.max_concurrent_requests:
-            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "1"})
+            raise ApiError("service_unavailable", "The server is too busy.", retry_after=1)
         self.in_flight += 1
 
     def __exit__(self, *_error: object) -> None:
@@ -144,4 +144,4 @@ def client_network(scope: ASGIScope) -> str:
 
 
 def _rate_limit_error(status: RateLimitStatus) -> ApiError:
-    return ApiError("rate_limit_exceeded", headers={"retry-after": status.retry_after})
+    return ApiError("rate_limit_exceeded", retry_after=status.retry_after)

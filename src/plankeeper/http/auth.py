@@ -29,33 +29,27 @@ Authenticate = Callable[[str], Awaitable[Principal]]
 # the code `invalid_api_key`: it doesn't say that the key ever existed.
 RejectionReason = ErrorCode | Literal["revoked_api_key"]
 
-_CHALLENGE = {"www-authenticate": "Bearer"}
-
-
-def unauthenticated_error(code: ErrorCode, detail: str | None = None) -> ApiError:
-    return ApiError(code, detail, headers=_CHALLENGE)
-
 
 class RejectedKeyError(ApiError):
     """A known key that isn't valid any more. Only the console shows the reason."""
 
     def __init__(self, code: ErrorCode, key_id: UUID, reason: RejectionReason) -> None:
-        super().__init__(code, headers=_CHALLENGE)
+        super().__init__(code)
         self.rejected_key = key_id, reason
 
 
 def parse_bearer_key(authorization: bytes | None) -> str:
     """The API key of an Authorization header; raises ApiError."""
     if authorization is None:
-        raise unauthenticated_error("missing_api_key")
+        raise ApiError("missing_api_key")
     scheme, _, key = authorization.partition(b" ")
     if scheme.lower() != b"bearer" or not key:
-        raise unauthenticated_error("missing_api_key")
+        raise ApiError("missing_api_key")
     if b"," in key:
         detail = "The Authorization header occurs more than once, or contains a comma. Send it once, with one key."
-        raise unauthenticated_error("invalid_api_key", detail)
+        raise ApiError("invalid_api_key", detail)
     if not key.isascii():
-        raise unauthenticated_error("invalid_api_key")
+        raise ApiError("invalid_api_key")
     return key.lstrip(b" ").decode()
 
 

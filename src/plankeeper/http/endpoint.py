@@ -28,7 +28,7 @@ from plankeeper.http.json import encode
 from plankeeper.http.pagination import ListQuery
 from plankeeper.http.parsing import InvalidItemsError, parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body
-from plankeeper.http.responses import Response, error_response, to_api_error
+from plankeeper.http.responses import HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
 from plankeeper.http.validation import summarize
@@ -262,7 +262,7 @@ class Endpoint:
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
             return Response(200, b"{}", {"allow": self._allow})
-        raise ApiError("method_not_allowed", f"The path supports {self._allow}.", headers={"allow": self._allow})
+        raise HttpError("method_not_allowed", f"The path supports {self._allow}.", {"allow": self._allow})
 
 
 def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:

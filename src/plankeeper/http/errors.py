@@ -290,7 +290,7 @@ class Error(Struct):
 
 
 class ApiError(Exception):
-    """An error of the table. `headers` are added to the response."""
+    """An error of the table. The same request can succeed after `retry_after` seconds."""
 
     def __init__(
         self,
@@ -299,14 +299,14 @@ class ApiError(Exception):
         *,
         errors: Sequence[FieldError] = (),
         resource: ErrorResource | None = None,
-        headers: Mapping[str, str] | None = None,
+        retry_after: int | None = None,
     ) -> None:
         self.code: ErrorCode = code
         self.status = CODES[code].status
         self.detail = detail or CODES[code].description
         self.errors = errors
         self.resource = resource
-        self.headers = headers or {}
+        self.retry_after = retry_after
         super().__init__(f"{code}: {self.detail}")
 
     def body(self, request_id: str, public_url: str | None = None) -> Error:
@@ -350,4 +350,4 @@ class SecretKeyMissingError(ApiError):
     """There is no key to encrypt a secret with, or a stored one is encrypted with an unknown key."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__("secret_key_missing", detail, headers={"retry-after": "60"})
+        super().__init__("secret_key_missing", detail, retry_after=60)

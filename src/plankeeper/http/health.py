@@ -102,7 +102,7 @@ async def liveness_check() -> Response:
 
 
 def _not_ready_error(detail: str) -> ApiError:
-    return ApiError("service_unavailable", detail, headers={"retry-after": "1"})
+    return ApiError("service_unavailable", detail, retry_after=1)
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:

@@ -3,9 +3,8 @@
 from starlette.responses import Response as StarletteResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
-from plankeeper.http.responses import Response, error_response
+from plankeeper.http.responses import HttpError, Response, error_response
 
 PERMANENT_REDIRECT = 308
 _ALLOW = "GET, HEAD, OPTIONS"
@@ -24,7 +23,7 @@ class PublicEndpoint:
         elif scope["method"] == "OPTIONS":
             await Response(200, b"{}", {"allow": _ALLOW}).send(request_id, send)
         else:
-            error = ApiError("method_not_allowed", f"The path supports {_ALLOW}.", headers={"allow": _ALLOW})
+            error = HttpError("method_not_allowed", f"The path supports {_ALLOW}.", {"allow": _ALLOW})
             await error_response(error, request_id.decode()).send(request_id, send)
 
 

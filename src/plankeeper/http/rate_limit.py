@@ -23,9 +23,9 @@ class RateLimitStatus(NamedTuple):
         )
 
     @property
-    def retry_after(self) -> str:
+    def retry_after(self) -> int:
         """Whole seconds, at least one: a client that retries immediately would be rejected again."""
-        return str(max(1, ceil(self.reset_after)))
+        return max(1, ceil(self.reset_after))
 
 
 class RateLimiter(Protocol):

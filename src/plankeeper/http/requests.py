@@ -14,7 +14,7 @@ from uuid_utils import uuid7
 from plankeeper.http.auth import Principal, RejectionReason
 from plankeeper.http.errors import ApiError, FieldErrorSummary
 from plankeeper.http.parsing import MAX_BODY_BYTES
-from plankeeper.http.responses import RawHeaders
+from plankeeper.http.responses import HttpError, RawHeaders
 
 MAX_BUFFERED_BYTES = 64 * 1024**2  # of bodies that are arriving, in one worker
 MAX_BUFFERED_BYTES_PER_SENDER = 20 * 1024**2  # four bulk bodies
@@ -97,10 +97,10 @@ class BodyBudget:
             raise ApiError(
                 "service_unavailable",
                 f"Large bodies of this key are arriving already, {self._sender // 1024**2} MiB at most at a time.",
-                headers={"retry-after": "1"},
+                retry_after=1,
             )
         if self.used + size > self._worker:
-            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "1"})
+            raise ApiError("service_unavailable", "The server is too busy.", retry_after=1)
         self._senders[sender] += size
         self.used += size
 
@@ -126,7 +126,7 @@ async def read_body(
         raise ApiError("unsupported_media_type")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         detail = "The body must not be compressed: send it without Content-Encoding."
-        raise ApiError("unsupported_media_type", detail, headers={"accept-encoding": "identity"})
+        raise HttpError("unsupported_media_type", detail, {"accept-encoding": "identity"})
     announced = int(headers.get(b"content-length", b"0"))
     if announced > max_bytes:
         raise _too_large(max_bytes)

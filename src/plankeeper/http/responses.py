@@ -8,7 +8,7 @@ from starlette.types import Send
 
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_wrong_schema, retry_advice
-from plankeeper.http.errors import ApiError
+from plankeeper.http.errors import ApiError, ErrorCode
 from plankeeper.http.json import encode
 
 log = logging.getLogger("plankeeper")
@@ -20,6 +20,14 @@ NOT_MODIFIED = 304
 _CONTENT_TYPE_HEADER = (b"content-type", b"application/json")
 # Responses contain personal data, so no cache may store them; `nosniff` keeps browsers from rendering them as pages.
 _SECURITY_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
+class HttpError(ApiError):
+    """An error about the HTTP request itself, whose response has further headers."""
+
+    def __init__(self, code: ErrorCode, detail: str, headers: Mapping[str, str]) -> None:
+        super().__init__(code, detail)
+        self.headers = headers
 
 
 @dataclass(slots=True)
@@ -63,12 +71,21 @@ def to_api_error(error: Exception, request_id: str) -> ApiError:
     cause = log_unavailability(error, request_id)
     if cause:
         detail = f"{SENTENCES[cause]} {retry_advice(cause)}"
-        return ApiError("service_unavailable", detail, headers={"retry-after": "1"})
+        return ApiError("service_unavailable", detail, retry_after=1)
     log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
     return ApiError("internal_error")
+
+
+def _error_headers(error: ApiError) -> dict[str, str]:
+    headers = dict(error.headers) if isinstance(error, HttpError) else {}
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    return headers
 
 
 def error_response(exception: Exception, request_id: str, public_url: str | None = None) -> Response:
     """The response for an exception: see `to_api_error`."""
     error = to_api_error(exception, request_id)
-    return Response.from_object(error.status, error.body(request_id, public_url), error.headers)
+    return Response.from_object(error.status, error.body(request_id, public_url), _error_headers(error))

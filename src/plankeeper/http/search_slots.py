@@ -48,4 +48,4 @@ async def search_slot(plan_manager_id: UUID) -> AsyncGenerator[None]:
 
 def _too_many() -> ApiError:
     detail = "Too many searches of this plan manager are in progress."
-    return ApiError("service_unavailable", detail, headers={"retry-after": "5"})
+    return ApiError("service_unavailable", detail, retry_after=5)

@@ -23,7 +23,7 @@ async def get_or_claim(ctx: WriteContext, idempotency_key: IdempotencyKey) -> Re
         if await store.claim(ctx.tx, ctx.plan_manager_id, idempotency_key):
             return None
     except asyncpg.LockNotAvailableError:
-        raise ApiError("idempotency_in_progress", headers={"retry-after": "1"}) from None
+        raise ApiError("idempotency_in_progress", retry_after=1) from None
     stored = await store.get_response(ctx.tx, ctx.plan_manager_id, idempotency_key)
     if stored.request_hash != idempotency_key.request_hash:
         raise ApiError("idempotency_key_reused")
