@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import credentials, passwords
 from plankeeper.api_keys import service
 from plankeeper.console import templating
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster

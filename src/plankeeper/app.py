@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from plankeeper import background, logs, metrics
+from plankeeper import background
 from plankeeper.access_records.buffer import AccessRecordBuffer
 from plankeeper.account_managers.routes import router as account_managers
 from plankeeper.accounts import passwords
@@ -24,6 +24,8 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
 from plankeeper.console.static_files import STATIC_PREFIX
+from plankeeper.core import logs
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.observed_connection import notify_all
@@ -52,7 +54,7 @@ from plankeeper.participants.routes import router as participants
 from plankeeper.providers.routes import router as providers
 from plankeeper.rate_limits.limiter import LeasedRateLimiter
 from plankeeper.request_log.buffer import RequestLogBuffer
-from plankeeper.settings import Settings
+from plankeeper.server.metrics import CONTENT_TYPE, render, watch
 from plankeeper.slow_statements import log_slow_statements
 from plankeeper.team_members.routes import router as team_members
 from plankeeper.telemetry import setup
@@ -243,8 +245,8 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
     if deps.settings.metrics_port is None:
         endpoints["/metrics"] = PublicEndpoint(
             MetricsEndpoint(
-                metrics.render,
-                metrics.CONTENT_TYPE,
+                render,
+                CONTENT_TYPE,
                 deps.settings.metrics_networks,
                 [ip_network(each) for each in deps.settings.trusted_proxies],
             )
@@ -266,7 +268,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             services.api_key_cache.watch(),
             services.rate_limiter.watch(),
             background.run_background_tasks(db, settings),
-            metrics.watch(db, services.api.admission),
+            watch(db, services.api.admission),
             services.access_records.watch(),
             services.watermark.watch(),
             *([MailSender(db, settings, settings.smtp_server).run()] if settings.smtp_server else []),

@@ -14,6 +14,7 @@ from plankeeper.access_records import store as access_records
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.bin import store as bin_store
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.events.age_retention import AgeRetention
@@ -31,7 +32,6 @@ from plankeeper.participants.store import compact_counts
 from plankeeper.providers import count_store as provider_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
 from plankeeper.request_log.retention import RequestLogRetention
-from plankeeper.settings import Settings
 from plankeeper.webhooks import attempt_count_store, delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 

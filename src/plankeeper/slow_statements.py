@@ -2,10 +2,10 @@
 
 import logging
 
+from plankeeper.core.context import current_request_id
+from plankeeper.core.metrics import SLOW_STATEMENTS
 from plankeeper.database.observed_connection import OnStatement
 from plankeeper.database.statement_names import statement_name
-from plankeeper.http.requests import current_request_id
-from plankeeper.metrics import SLOW_STATEMENTS
 
 log = logging.getLogger("plankeeper")
 

@@ -18,9 +18,9 @@ from plankeeper.accounts.schemas import LoginResult
 from plankeeper.api_keys import service
 from plankeeper.cli.demo import DemoCredentials, load_demo_data
 from plankeeper.cli.demo_credentials import CREDENTIALS_FILE
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.demo import plan_managers, records
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.json import to_json
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 from plankeeper.plan_managers import store

@@ -9,7 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper import metrics, monitoring
+from plankeeper import monitoring
+from plankeeper.server.metrics import registry
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer
@@ -26,7 +27,7 @@ def no_leftover_endpoints(server: RunningServer) -> Iterator[None]:
 
 def measured(server: RunningServer, name: str) -> float:
     server.run(monitoring.measure(server.db))
-    value = metrics.registry().get_sample_value(name)
+    value = registry().get_sample_value(name)
     assert value is not None
     return value
 

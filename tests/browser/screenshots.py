@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from plankeeper.encryption.key_file import create_key_file
+from plankeeper.core.encryption.cipher import create_key_file
 from support.chromium import chromium_flags, chromium_program
 from support.console import wait_until_signed_in
 from support.imports import OFFICE_FILE

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from plankeeper.version import full_version
+from plankeeper.core.version import full_version
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.program import environment, run_plankeeper, run_program

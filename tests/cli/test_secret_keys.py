@@ -12,9 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from plankeeper.cli import plankeeper
+from plankeeper.core.encryption.cipher import SecretCipher, create_key_file, read_keys
 from plankeeper.embedded_postgres import binaries
-from plankeeper.encryption.cipher import SecretCipher
-from plankeeper.encryption.key_file import create_key_file, read_keys
 from support.cluster import SharedCluster, execute
 from support.program import Done, run_plankeeper
 

@@ -13,9 +13,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers import service
 from plankeeper.account_managers.schemas import AccountManagerCreate
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.schemas import Email
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.fields import Email
 from support.client import Client
 from support.console import Account, Browser
 from support.importing import import_records

@@ -14,10 +14,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console import activity_events
 from plankeeper.console.lists import query as list_query
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events import store
 from plankeeper.events.recorder import record_events
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records

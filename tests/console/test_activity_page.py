@@ -17,7 +17,7 @@ from plankeeper.console import activity_events
 from plankeeper.console.concurrency import ConcurrencyLimit, SharedLimit, SharedLimitError
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.lists import download
-from plankeeper.http.errors import ApiError
+from plankeeper.core.errors import DomainError
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.server import RunningServer, wait_until
@@ -197,7 +197,7 @@ def test_a_worker_limits_concurrent_exports(owner: Browser) -> None:
     for _ in range(6):  # each place is given back
         assert owner.get("/console/activity.csv").status_code == 200
     places = ConcurrencyLimit(1)
-    with places, pytest.raises(ApiError) as rejection:
+    with places, pytest.raises(DomainError) as rejection:
         places.require_available()
     assert rejection.value.status == 503
 
@@ -216,7 +216,7 @@ def test_accounts_and_plan_managers_have_limits_before_the_worker() -> None:
         with limit.slot(*second):
             with pytest.raises(SharedLimitError, match="of this plan manager"):
                 limit.require_available(*others[0])
-            with limit.slot(*others[1]), limit.slot(*others[2]), pytest.raises(ApiError) as rejected:
+            with limit.slot(*others[1]), limit.slot(*others[2]), pytest.raises(DomainError) as rejected:
                 limit.require_available(*others[3])
             assert rejected.value.status == 503
         limit.require_available(*others[0])

@@ -13,7 +13,7 @@ from msgspec import Struct
 from plankeeper.accounts import member_store
 from plankeeper.accounts import members as member_service
 from plankeeper.api_keys import store
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.server import RunningServer, wait_until
@@ -168,8 +168,8 @@ def test_a_person_who_was_removed_meanwhile_creates_no_key(
     server: RunningServer, plan_manager_id: UUID, new_account: Callable[..., Account], owner: Browser
 ) -> None:
     """The role is checked again in the transaction that creates the key."""
-    from plankeeper.http.context import Actor
-    from plankeeper.http.errors import ApiError
+    from plankeeper.core.context import Actor
+    from plankeeper.core.errors import DomainError
 
     person = new_account("manager")
     assert owner.submit(f"{PEOPLE}/{person.account_id}/remove").status_code == 303
@@ -180,7 +180,7 @@ def test_a_person_who_was_removed_meanwhile_creates_no_key(
             ctx = WriteContext(tx, plan_manager_id, server.settings, actor)
             await member_service.require_roles(ctx, [plan_manager_id], "manager")
 
-    with pytest.raises(ApiError):
+    with pytest.raises(DomainError):
         server.run(require())
 
 

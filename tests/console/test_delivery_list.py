@@ -13,8 +13,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from contract.plans import ExplainingExecutor, plan_nodes
-from plankeeper.http.json import to_json
-from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.core.ids import uuid7_lower_bound
+from plankeeper.core.json import to_json
 from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import AttemptHour, WebhookEndpointListQuery

@@ -11,7 +11,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service as api_keys
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.invoices.statistics_cache import MANY, InvoiceStatistics
 from support.client import Client
 from support.console import Account, Browser

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.json import to_json
+from plankeeper.core.json import to_json
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records

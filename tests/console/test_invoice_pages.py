@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.invoices.checks import recheck
 from support import factories
 from support.client import Client

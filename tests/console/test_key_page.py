@@ -12,7 +12,7 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.pages.api_key_page import REJECTIONS
-from plankeeper.http.errors import CODES
+from plankeeper.core.errors import CODES
 from support.client import Client
 from support.console import Account, Browser, main_text
 from support.server import RunningServer, wait_until

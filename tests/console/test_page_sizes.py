@@ -9,7 +9,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.console.lists.registry import LISTS
-from plankeeper.http.json import to_json
+from plankeeper.core.json import to_json
 from plankeeper.request_log import count_store, store
 from plankeeper.request_log.schemas import LoggedFieldError, LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client

@@ -15,7 +15,7 @@ from msgspec import Struct
 from plankeeper.accounts import member_store
 from plankeeper.accounts import members as member_service
 from plankeeper.accounts.schemas import Invitation
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser, create_account
 from support.server import RunningServer
 

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.http.json import to_json
+from plankeeper.core.json import to_json
 from plankeeper.request_log import count_store, store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client

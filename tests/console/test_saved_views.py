@@ -11,7 +11,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.personal_data import service as personal_data
 from support.client import Client
 from support.console import Account, Browser

@@ -10,7 +10,7 @@ import pytest
 
 from plankeeper.accounts import invitations, member_store
 from plankeeper.console.cookies import sign
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer
 

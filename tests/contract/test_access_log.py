@@ -17,9 +17,9 @@ from plankeeper.api_keys import service
 from plankeeper.console.lists import registry, selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.store import get_many
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.routing import PREFIX, Operation
 from support.client import Client
 from support.console import Browser

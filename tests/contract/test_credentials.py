@@ -24,9 +24,9 @@ from contract.operations import OPERATIONS, WRITES, send
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import new_key
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import CODES
 from plankeeper.embedded_postgres import binaries
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
 from support.cluster import SharedCluster
 from support.factories import Tenant, create_client, filled

@@ -11,15 +11,15 @@ from msgspec.structs import fields
 
 from plankeeper.app import operations
 from plankeeper.cli import plankeeper
+from plankeeper.core.errors import CODES, FIELD_CODES
+from plankeeper.core.fields import FieldErrorCode, custom_schema
+from plankeeper.core.lists import ListQuery, SortableQuery
+from plankeeper.core.settings import Settings
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.http.errors import CODES, FIELD_CODES
-from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.schemas import FieldErrorCode, custom_schema
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.schemas import InvoiceLineImport
-from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks
 

@@ -15,9 +15,8 @@ from uuid_utils.compat import uuid7
 
 from contract.operations import ALL_OPERATIONS, BODIES
 from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import CODES, ErrorCode
-from plankeeper.http.idempotency import IdempotencyKey
+from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
+from plankeeper.core.errors import CODES, ErrorCode
 from plankeeper.http.openapi_errors import error_codes
 from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.idempotency.service import get_or_claim

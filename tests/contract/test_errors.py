@@ -9,8 +9,14 @@ from msgspec.structs import fields
 
 from contract.operations import OPERATIONS
 from contract.sources import Module, modules
+from plankeeper.core.errors import (
+    CODES,
+    DomainError,
+    ErrorCode,
+    NotFound,
+    ValidationError,
+)
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.http.errors import CODES, ApiError, ErrorCode, NotFound, ValidationError
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 
@@ -33,8 +39,8 @@ EXPECTED_CODES = {
     500: {"internal_error"}, 503: {"secret_key_missing", "service_unavailable"},
 }  # fmt: skip
 
-# What takes the code of an error as its first argument, besides ApiError itself.
-RAISING = {"ApiError", "HttpError", "RejectedKeyError"}
+# What takes the code of an error as its first argument, besides DomainError itself.
+RAISING = {"DomainError", "HttpError", "RejectedKeyError"}
 
 
 def calls_in(module: Module) -> Iterator[tuple[str, ast.Call]]:
@@ -51,7 +57,7 @@ def raised_codes() -> dict[str, set[str]]:
     codes: dict[str, set[str]] = {}
     for module in modules():
         for name, call in calls_in(module):
-            if name in RAISING or (name == "super" and module.name == "http.errors"):
+            if name in RAISING or (name == "super" and module.name == "core.errors"):
                 code = call.args[0] if call.args else None
                 literal = code.value if isinstance(code, ast.Constant) else "?"
                 codes.setdefault(str(literal), set()).add(module.name)
@@ -65,18 +71,18 @@ def test_the_catalogue_has_exactly_the_expected_codes() -> None:
 
 def test_raised_codes_and_catalogue_codes_are_the_same() -> None:
     codes = raised_codes()
-    # A class passes its code on, and an ApiError its message to Exception. The examples of the document have all codes.
-    assert codes.pop("?") == {"http.auth", "http.errors", "http.openapi_errors", "http.responses"}
+    # A class passes its code on, and DomainError its message to Exception. The examples of the document have all codes.
+    assert codes.pop("?") == {"core.errors", "http.openapi_errors", "http.responses"}
     assert set(codes) == set(CODES)
 
 
 def test_error_responses_are_built_in_one_place() -> None:
     making = {module.name for module in modules() for name, _ in calls_in(module) if name == "Error"}
-    assert making == {"http.errors"}
+    assert making == {"core.errors"}
 
 
 def test_an_error_has_one_shape() -> None:
-    for refusal in (ApiError("not_found"), NotFound()):
+    for refusal in (DomainError("not_found"), NotFound()):
         body = refusal.body("1")
         assert (body.success, body.error, body.detail) == (False, "not_found", CODES["not_found"].description)
     invalid = ValidationError(email="must be an email address").body("1")

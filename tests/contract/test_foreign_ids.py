@@ -19,9 +19,15 @@ from uuid_utils.compat import uuid7
 
 from contract.leaks import assert_error_leaks_nothing, assert_no_data_of, without_volatile_parts
 from contract.operations import BODIES, OPERATIONS, operation_name, send
-from plankeeper.http.context import WriteContext
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import (
+    UUID_PATTERN,
+    EmptyResponse,
+    Query,
+    UuidText,
+    custom_schema,
+)
 from plankeeper.http.routing import PREFIX, WRITE, Operation, Router
-from plankeeper.http.schemas import UUID_PATTERN, EmptyResponse, Query, UuidText, custom_schema
 from support.factories import Tenant, absent_ids
 from support.importing import import_records
 

@@ -8,9 +8,9 @@ import pytest
 from contract.plans import ExplainingExecutor, plan_nodes
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.pages.home import ONLY_RECORDS, RECENT_CHANGES
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.events import activity_store, store
 from plankeeper.events.schemas import EventFilter
-from plankeeper.http.parsing import uuid7_lower_bound
 from support.cluster import SharedCluster
 from support.quiet import quiet_database
 

@@ -9,10 +9,10 @@ import pytest
 
 from contract.crowded_database import OWNER, prepare_crowded_database
 from contract.plans import ExplainingExecutor, plan_nodes
+from plankeeper.core.lists import PageRows, SortableQuery
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FORWARD, FilteredList, SortOrder
 from plankeeper.database.sorting import SortedId, Start
-from plankeeper.http.pagination import PageRows, SortableQuery
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import queries as invoices
 from plankeeper.invoices.schemas import InvoiceListQuery

@@ -19,12 +19,12 @@ from plankeeper.accounts.schemas import Invitation
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_keys_store
 from plankeeper.cli.progress import migrate_with_progress
+from plankeeper.core.context import SYSTEM, Actor, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, Actor, WriteContext
 from plankeeper.plan_managers import store as plan_managers
-from plankeeper.settings import Settings
 from support.cluster import SharedCluster
 
 MIGRATIONS = ROOT / "database" / "migrations"

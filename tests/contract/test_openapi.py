@@ -10,7 +10,7 @@ from jsonschema_rs import Draft202012Validator, meta
 from contract.operations import ALL_OPERATIONS, CONTRACT
 from contract.sources import PROJECT
 from plankeeper.app import openapi_document
-from plankeeper.http.errors import CODES
+from plankeeper.core.errors import CODES
 from plankeeper.http.routing import PREFIX
 from support.client import DOCUMENT
 

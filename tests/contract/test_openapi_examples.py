@@ -8,8 +8,8 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from contract.operations import ALL_OPERATIONS
-from plankeeper.http.errors import CODES
-from plankeeper.http.openapi_examples import EXAMPLES
+from plankeeper.core.errors import CODES
+from plankeeper.core.examples import EXAMPLES
 from support.client import DOCUMENT, Client, describe_error
 from support.cluster import SharedCluster
 from support.openapi_examples import (

@@ -10,9 +10,9 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 from msgspec import Raw
 
+from plankeeper.core.context import SYSTEM
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.events.schemas import Event, ResourceRef
-from plankeeper.http.context import SYSTEM
 from plankeeper.http.openapi_schemas import reference
 from plankeeper.webhooks.payload import build_body
 from plankeeper.webhooks.schemas import TEST_TYPE

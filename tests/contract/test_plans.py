@@ -10,9 +10,9 @@ import pytest
 from contract.crowded_database import OWNER
 from contract.plans import ExplainingExecutor, plan_nodes
 from contract.sources import filtered_lists
+from plankeeper.core.lists import SortableQuery
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList, SortOrder
-from plankeeper.http.pagination import SortableQuery
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import queries as invoices
 from plankeeper.invoices import statistics_store as invoice_sums

@@ -13,11 +13,11 @@ from plankeeper.api_keys import service
 from plankeeper.api_keys.format import new_key
 from plankeeper.app import build_app
 from plankeeper.console.application import page_routes
-from plankeeper.http.context import SYSTEM, Scope, WriteContext
-from plankeeper.http.errors import CODES
+from plankeeper.core.context import SYSTEM, Scope, WriteContext
+from plankeeper.core.errors import CODES
+from plankeeper.core.settings import Settings
+from plankeeper.core.validation import allowed_values
 from plankeeper.http.routing import PREFIX, READ_AND_WRITE, WRITE, PathRouter, Router
-from plankeeper.http.validation import allowed_values
-from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.factories import Tenant
 from support.server import RunningServer, wait_until

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from contract.operations import OPERATIONS
-from plankeeper.encryption import store
+from plankeeper.core.encryption import rotation
 from support.server import RunningServer
 
 # Columns that hold a secret in a form that can be read again; their names need not tell.
@@ -56,9 +56,11 @@ def columns(server: RunningServer) -> set[str]:
 def test_every_column_with_a_secret_is_encrypted_by_a_rotation(columns: set[str]) -> None:
     assert columns - set(NOT_SECRETS) <= SECRET_COLUMNS
     assert set(NOT_SECRETS) <= columns
-    for statement in (store.COUNT_BY_KEY, store.LIST_WITH_OTHER_KEYS):
+    for statement in (rotation.COUNT_BY_KEY, rotation.LIST_WITH_OTHER_KEYS):
         assert {each for each in SECRET_COLUMNS if f"'{each}'" in statement} == SECRET_COLUMNS
-    assert {each for each in SECRET_COLUMNS if f'case "{each}"' in inspect.getsource(store.replace)} == SECRET_COLUMNS
+    assert {
+        each for each in SECRET_COLUMNS if f'case "{each}"' in inspect.getsource(rotation.replace)
+    } == SECRET_COLUMNS
 
 
 def _field_names(kind: Any) -> set[str]:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from plankeeper.core.context import SYSTEM, Actor
 from plankeeper.events.schemas import Event, ResourceRef
-from plankeeper.http.context import SYSTEM, Actor
 from plankeeper.webhooks.payload import build_body, build_headers
 from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS
 from plankeeper.webhooks.schemas import Attempt

@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import members, sessions
 from plankeeper.accounts.schemas import LoginResult, Session
 from plankeeper.accounts.tokens import hash_token
+from plankeeper.core.context import SYSTEM, Actor, WriteContext
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import SYSTEM, Actor, WriteContext
 from support.logins import FailedLogin, login_outcome
 from support.server import RunningServer
 

@@ -9,7 +9,7 @@ import httpx
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
 from support.server import RunningServer, wait_until
 

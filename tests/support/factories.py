@@ -19,8 +19,8 @@ from plankeeper.api_keys import service
 from plankeeper.bin import service as bin_service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, HtmlPage, PageRoute
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.json import to_json
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.mail import recipient_store
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.saved_views import store as saved_views

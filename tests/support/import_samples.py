@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.json import to_json
+from plankeeper.core.json import to_json
 from plankeeper.import_export.importer import ImportReport
 from plankeeper.import_export.upsert import ImportCounts
 from support.client import Client

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.json import to_json
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.registry import RESOURCES

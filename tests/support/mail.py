@@ -13,7 +13,7 @@ import trustme
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
-from plankeeper.setting_parsers import SmtpServer, parse_smtp_url
+from plankeeper.core.setting_parsers import SmtpServer, parse_smtp_url
 from support.client import LIMITS
 from support.console import Browser
 from support.server import wait_until

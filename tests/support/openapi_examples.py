@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 
 from plankeeper.cli.demo import load_demo_data
-from plankeeper.http.openapi_examples import EXAMPLES
+from plankeeper.core.examples import EXAMPLES
 from support.client import Client
 from support.cluster import SharedCluster, shared_cluster
 from support.pages import PROJECT
 from support.sample_data import new_sample_database
 from support.server import RunningServer
 
-FILE = PROJECT / "src/plankeeper/http/openapi_examples.json"
+FILE = PROJECT / "src/plankeeper/core/examples.json"
 
 # The request for each example of a response. `{participant_id}` is an example of an id. Reads come first, so that they
 # show the sample data as it is loaded. The example of a resource is the first one that contains it.

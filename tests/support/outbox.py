@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from plankeeper.core.settings import Settings
 from plankeeper.mail.sender import MailSender
-from plankeeper.settings import Settings
 from support.cluster import SharedCluster
 from support.mail import PUBLIC_URL, MailServer
 from support.server import RunningServer

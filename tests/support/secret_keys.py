@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from plankeeper.encryption.key_file import create_key_file
+from plankeeper.core.encryption.cipher import create_key_file
 
 
 @cache

@@ -12,9 +12,9 @@ import asyncpg
 import uvicorn
 
 from plankeeper.app import build_app
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT, LimitedHttpProtocol
-from plankeeper.settings import Settings
 from support.cluster import as_owner
 from support.secret_keys import shared_key_file
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import httpx
 
-from plankeeper.encryption.key_file import create_key_file
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.encryption.cipher import create_key_file
 from plankeeper.single_sign_on import providers
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser

@@ -15,8 +15,8 @@ from msgspec import Struct
 from standardwebhooks import Webhook
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client

@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 FILE = Path(__file__).parents[2] / "packaging/environment.example"
 REQUIRED = {

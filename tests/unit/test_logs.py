@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from plankeeper.logs import LEVELS, JsonFormatter, is_request_logged
+from plankeeper.core.logs import LEVELS, JsonFormatter, is_request_logged
 
 SECRET = "Quartermaine"
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
+from plankeeper.core.soft_validation import Implausible, states_of_postcode
 from plankeeper.participants import plausibility as participants
 from plankeeper.participants.rows import ParticipantRow
-from plankeeper.plausibility import Implausible, states_of_postcode
 from plankeeper.providers import plausibility as providers
 from plankeeper.providers.schemas import Provider
 from plankeeper.team_members import plausibility as team_members

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 from support import server
 from support.server import RunningServer
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.settings import OTHER_VARIABLES, SettingError, Settings
+from plankeeper.core.settings import OTHER_VARIABLES, SettingError, Settings
 
 
 def test_every_setting_is_documented_with_its_default_and_meaning(project: Path) -> None:

@@ -5,15 +5,15 @@ import sys
 
 import pytest
 
-from plankeeper import setting_parsers
+from plankeeper.core import setting_parsers
+from plankeeper.core.settings import SettingError, Settings
 from plankeeper.database.observed_connection import notify_all
-from plankeeper.settings import SettingError, Settings
 
 # A request in a process of its own: which modules are imported, and which functions are called.
 REQUEST = """
 import asyncio, sys
 from plankeeper.app import build_app
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 app = build_app(Settings.read({"PLANKEEPER_AUTH_FAILURE_RATE_LIMIT": "off", "PLANKEEPER_SLOW_STATEMENTS": "off"}))
 scope = {

@@ -15,12 +15,11 @@ import uuid_utils
 
 from plankeeper.access_records import store
 from plankeeper.access_records.schemas import AccessRecordRow
+from plankeeper.core.context import Access, AccessedKind
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
-from plankeeper.http.access import Access
-from plankeeper.http.context import AccessedKind
-from plankeeper.http.json import to_json
 
 log = logging.getLogger("plankeeper")
 

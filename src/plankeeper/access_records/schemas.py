@@ -6,8 +6,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.http.context import AccessAction, AccessedKind, Actor
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.context import AccessAction, AccessedKind, Actor
+from plankeeper.core.fields import AwareDatetime
 
 
 class AccessRecordRow(Struct, omit_defaults=True):

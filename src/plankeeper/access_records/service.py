@@ -5,8 +5,8 @@ from uuid import UUID
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext
 
 
 class Export(Struct):

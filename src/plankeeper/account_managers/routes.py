@@ -2,9 +2,9 @@
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
-from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.pagination import Page, build_page
-from plankeeper.http.parsing import UuidOr404
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.ids import UuidOr404
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, Router
 
 router = Router("account_managers")

@@ -5,8 +5,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import Email, NewId, Text255, UpdatedAt
+from plankeeper.core.fields import (
+    Email,
+    NewId,
+    Text255,
+    UpdatedAt,
+)
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
 
 
 class AccountManager(Struct):

@@ -7,12 +7,12 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManagerCreate, AccountManagerRow
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.fields import apply_patch, unset_to_none
+from plankeeper.core.json import to_json
 from plankeeper.database.errors import constraint_violation
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import apply_patch, unset_to_none
 from plankeeper.users import store as users
 
 

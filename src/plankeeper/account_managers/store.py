@@ -5,12 +5,11 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 
 COLUMNS: LiteralString = """
         manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active,

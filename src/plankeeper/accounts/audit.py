@@ -11,10 +11,10 @@ from msgspec import UNSET, UnsetType
 from plankeeper.accounts import member_store
 from plankeeper.accounts.policy import single_line
 from plankeeper.accounts.schemas import Account, LoginEvent, Member, MemberEvent, Role, SignInMethod
+from plankeeper.core.context import Actor, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Actor, WriteContext
-from plankeeper.settings import Settings
 
 
 class ClientInfo(NamedTuple):

@@ -19,8 +19,8 @@ from plankeeper.accounts.throttling import (
     register_attempt,
 )
 from plankeeper.accounts.tokens import hash_token
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
-from plankeeper.settings import Settings
 
 # A failed attempt takes at least this long, so that its duration doesn't reveal whether the email has an account.
 MIN_FAILURE_SECONDS = 0.25

@@ -23,13 +23,13 @@ from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.accounts.sessions import open_session
 from plankeeper.accounts.throttling import Counter, LoginError, register_attempt
 from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import InvitationMail
-from plankeeper.settings import Settings
 
 
 class _InvitationTakenError(Exception):

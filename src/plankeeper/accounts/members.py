@@ -15,11 +15,11 @@ from plankeeper.accounts.policy import ROLES, is_role_at_least, validate_name
 from plankeeper.accounts.schemas import Account, AccountManagerLinkEvent, CreatedAccess, Member, Role
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.fields import Email, decode_custom_type
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.schemas import Email, decode_custom_type
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.saved_views import settings_store as list_settings
 from plankeeper.saved_views import store as saved_views
@@ -154,15 +154,15 @@ async def set_requires_single_sign_on(ctx: WriteContext, required: bool, *, has_
 
 
 async def require_owner(ctx: WriteContext) -> None:
-    """Raise ApiError if the acting account isn't an owner any more, and lock the roles until the transaction ends."""
+    """Raise DomainError if the acting account is no longer an owner, and lock the roles until the transaction ends."""
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
     owner_ids = [str(holder.account_id) for holder in holders if holder.role == "owner"]
     if ctx.actor.kind == "user" and ctx.actor.id not in owner_ids:
-        raise ApiError("plan_manager_not_allowed", "Your role has changed: only owners can do this.")
+        raise DomainError("plan_manager_not_allowed", "Your role has changed: only owners can do this.")
 
 
 async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], minimum: Role) -> None:
-    """Raise ApiError unless the acting account has at least this role for each plan manager.
+    """Raise DomainError unless the acting account has at least this role for each plan manager.
 
     The roles are locked until the transaction ends: a key that is created while its creator is removed is either
     rejected, or visible to the removal.
@@ -174,7 +174,7 @@ async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], min
         for each in await member_store.select_roles_for_share(ctx.tx, ctx.actor.account_id)
     }
     if not all(is_role_at_least(held.get(each), minimum) for each in plan_manager_ids):
-        raise ApiError("plan_manager_not_allowed", "Your role doesn’t allow this.")
+        raise DomainError("plan_manager_not_allowed", "Your role doesn’t allow this.")
 
 
 async def build_account(email: str, name: str, password: str, plan_manager_name: str) -> Account:

@@ -10,12 +10,12 @@ from plankeeper.accounts.policy import FAILURES_EXPIRE_AFTER, RESET_FIRST_DELAY,
 from plankeeper.accounts.schemas import Account
 from plankeeper.accounts.throttling import Counter, register_attempt
 from plankeeper.accounts.tokens import hash_token
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
-from plankeeper.http.errors import ValidationError
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.retry_policy import RESET_REQUEST_LIFETIME
 from plankeeper.mail.schemas import PasswordResetMail
-from plankeeper.settings import Settings
 
 EXCEPT_NONE = b""
 

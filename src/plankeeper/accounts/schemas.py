@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.fields import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
 SignInMethod = Literal["password", "single_sign_on"]

@@ -14,12 +14,12 @@ from plankeeper.accounts.schemas import Account, Session
 from plankeeper.accounts.sessions import renew_token, use_two_factor_code
 from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError
-from plankeeper.settings import Settings
 
 
 async def reauthenticate(

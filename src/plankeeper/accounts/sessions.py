@@ -24,12 +24,12 @@ from plankeeper.accounts.schemas import (
 )
 from plankeeper.accounts.throttling import LoginError, clear_attempt, register_attempt, undo_attempt
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_recovery_code
+from plankeeper.core.context import or_404
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
-from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.http.context import or_404
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import NewDeviceMail
-from plankeeper.settings import Settings
 
 PASSWORD_ONLY = SessionMethods()
 

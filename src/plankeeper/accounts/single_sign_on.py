@@ -25,9 +25,9 @@ from plankeeper.accounts.schemas import Account, Invitation, LoginResult, Sessio
 from plankeeper.accounts.sessions import complete_sign_in, open_session, renew_token, use_two_factor_code
 from plankeeper.accounts.throttling import LoginError, clear_attempt
 from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.core.context import WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
-from plankeeper.http.context import WriteContext
-from plankeeper.settings import Settings
 from plankeeper.single_sign_on import store as single_sign_on_store
 from plankeeper.single_sign_on.schemas import Flow, Identity, PendingIdentity, Provider
 

@@ -96,7 +96,7 @@ async def register_attempt(tx: Transaction, counters: tuple[Counter, ...]) -> At
 def count_failure(reason: str) -> None:
     """Count a failed attempt for the metrics."""
     # Imported here: commands import this module, and `serve` must choose the metrics' folder before they are imported.
-    from plankeeper.metrics import SIGN_IN_FAILURES
+    from plankeeper.core.metrics import SIGN_IN_FAILURES
 
     SIGN_IN_FAILURES.labels(reason).inc()
 

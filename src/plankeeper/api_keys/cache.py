@@ -11,11 +11,10 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.format import is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.core.context import Actor, Principal
+from plankeeper.core.errors import DomainError, RejectedKeyError
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
-from plankeeper.http.auth import Principal, RejectedKeyError
-from plankeeper.http.context import Actor
-from plankeeper.http.errors import ApiError
 
 log = logging.getLogger("plankeeper")
 
@@ -38,13 +37,13 @@ class ApiKeyCache:
         self._last_used: dict[UUID, float] = {}  # seconds since 1970, of keys used since the last report
 
     async def authenticate(self, key: str) -> Principal:
-        """The principal of a key. Raises an ApiError with status 401."""
+        """The principal of a key. Raises a DomainError with status 401."""
         if time.monotonic() - self._confirmed_at > CACHE_TTL:
             self._clear()
         entry = self._entries.get(key)
         if entry is None:
             if not is_well_formed(key):
-                raise ApiError("invalid_api_key")
+                raise DomainError("invalid_api_key")
             entry = await self._load(key)
         api_key, principal = entry
         if api_key.expires_at is not None and api_key.expires_at <= datetime.now(UTC):
@@ -93,7 +92,7 @@ class ApiKeyCache:
         generation = self._generation
         api_key = await store.get_by_hash(self._db, hash_token(key))
         if api_key is None:
-            raise ApiError("invalid_api_key")
+            raise DomainError("invalid_api_key")
         if api_key.revoked_at is not None:
             raise RejectedKeyError("invalid_api_key", api_key.id, "revoked_api_key")
         entry = api_key, _principal(api_key)

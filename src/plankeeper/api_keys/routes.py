@@ -2,7 +2,7 @@
 
 from plankeeper.api_keys import store
 from plankeeper.api_keys.schemas import CurrentApiKey
-from plankeeper.http.context import KeyContext, or_404
+from plankeeper.core.context import KeyContext, or_404
 from plankeeper.http.routing import ANY, Router
 
 router = Router("api_keys")

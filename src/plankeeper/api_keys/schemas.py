@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from plankeeper.http.context import Scope
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.context import Scope
+from plankeeper.core.fields import AwareDatetime
 
 ApiKeyState = Literal["active", "expired", "revoked"]
 

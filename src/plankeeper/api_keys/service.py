@@ -12,12 +12,12 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey, ApiKeyState
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import KeyExpiringMail
-from plankeeper.settings import Settings
 
 EXPIRY_WARNING_PERIOD = timedelta(days=14)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Raw, Struct
 
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.fields import AwareDatetime
 
 BinKind = Literal["participant", "provider"]
 JsonObject = dict[str, Any]

@@ -11,10 +11,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bin import store
 from plankeeper.bin.schemas import BinEntry, BinKind, JsonObject, RecordReference, Restored, Snapshot
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError
+from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ApiError
-from plankeeper.http.json import to_json
 from plankeeper.participants import service as participant_service
 from plankeeper.participants import store as participant_store
 from plankeeper.participants.rows import ParticipantRow, reference_ids
@@ -58,7 +58,7 @@ async def delete_provider(ctx: WriteContext, provider_id: UUID) -> BinEntry:
 async def restore(ctx: WriteContext, entry_id: UUID) -> Restored:
     """Insert the record of an entry again, with its id and its team.
 
-    Raises NotFound, also if the record has been restored already, and ApiError if its id is in use again.
+    Raises NotFound, also if the record has been restored already, and DomainError if its id is in use again.
     """
     found = or_404(await store.get(ctx.tx, ctx.plan_manager_id, entry_id))
     if found.kind == "participant":
@@ -70,7 +70,7 @@ async def restore(ctx: WriteContext, entry_id: UUID) -> Restored:
         async with ctx.tx.savepoint():
             changes = await restore_record(ctx, entry.resource_id, snapshot)
     except asyncpg.UniqueViolationError:
-        raise ApiError(
+        raise DomainError(
             "precondition_failed",
             f"Another {entry.kind} has the same ID, or was created at the same moment. Nothing was restored.",
         ) from None

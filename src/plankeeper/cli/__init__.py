@@ -19,7 +19,7 @@ from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.single_sign_on import sso
 from plankeeper.cli.webhook_worker import webhook_worker
-from plankeeper.version import full_version
+from plankeeper.core.version import full_version
 
 
 @click.group()

@@ -10,9 +10,9 @@ from plankeeper.accounts.policy import ROLES
 from plankeeper.accounts.schemas import AccountWithRoles, Member
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.errors import ValidationError
-from plankeeper.settings import Settings
 
 
 @click.group()

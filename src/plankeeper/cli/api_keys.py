@@ -9,9 +9,9 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import DURATION, LIMIT, NAME, UUID_TYPE
+from plankeeper.core.context import Actor, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.context import Actor, WriteContext
-from plankeeper.settings import Settings
 
 _ROTATE = Actor("system", None, "plankeeper keys rotate")
 _REVOKE = Actor("system", None, "plankeeper keys revoke")

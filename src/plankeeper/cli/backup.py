@@ -26,15 +26,14 @@ from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.privileges import find_serving_role, grant_privileges
 from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
+from plankeeper.core.encryption.rotation import KeyUsage, count_by_key
+from plankeeper.core.settings import Settings
 from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 from plankeeper.database.server import analyze_all
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.encryption.schemas import KeyUsage
-from plankeeper.encryption.store import count_by_key
 from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
-from plankeeper.settings import Settings
 
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)

@@ -13,6 +13,8 @@ import asyncpg
 import click
 
 from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
+from plankeeper.core.context import Actor, WriteContext
+from plankeeper.core.settings import SettingError, Settings
 from plankeeper.database import privileges, schema
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.database.errors import is_unavailable
@@ -20,9 +22,8 @@ from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.embedded_postgres.creation import SERVING_ROLE
-from plankeeper.http.context import Actor, WriteContext
 from plankeeper.plan_managers.store import get
-from plankeeper.settings import SettingError, Settings
+from plankeeper.server.metrics import registry
 
 T = TypeVar("T")
 
@@ -93,10 +94,8 @@ def serve_metrics(host: str, port: int) -> None:
     """Serve `/metrics` on a port of its own, in a thread."""
     from prometheus_client import start_http_server
 
-    from plankeeper import metrics
-
     try:
-        start_http_server(port, host, metrics.registry())
+        start_http_server(port, host, registry())
     except OSError as error:
         raise click.ClickException(
             f"Cannot listen on {host} port {port} for metrics: {error.strerror}."

@@ -18,16 +18,16 @@ from plankeeper.api_keys import service
 from plankeeper.api_keys import store as key_store
 from plankeeper.cli.context import system_context
 from plankeeper.cli.demo_credentials import CREDENTIALS_FILE, KeptCredentials, read_credentials, write_credentials
+from plankeeper.core.context import Actor, WriteContext, or_404
+from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import DemoPlanManager, plan_managers, records
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Actor, WriteContext, or_404
-from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.plan_managers import store
-from plankeeper.settings import Settings
 
 KEY_NAME = "sample data"
 KEY_LIFETIME = timedelta(days=30)

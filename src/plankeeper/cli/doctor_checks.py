@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from plankeeper.cli.secret_keys import count_secrets, describe_usage, missing_file_sentence, missing_key_warnings
-from plankeeper.encryption.cipher import SETTING
-from plankeeper.encryption.key_file import KeyFileError, has_open_permissions, read_keys
-from plankeeper.encryption.schemas import KeyUsage
-from plankeeper.settings import Settings
+from plankeeper.core.encryption.cipher import SETTING, KeyFileError, has_open_permissions, read_keys
+from plankeeper.core.encryption.rotation import KeyUsage
+from plankeeper.core.settings import Settings
 
 # The first releases without CVE-2024-7592 and older vulnerabilities, by minor version.
 _FIXED_PYTHONS = {(3, 11): 10, (3, 12): 6}

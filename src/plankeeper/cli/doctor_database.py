@@ -7,13 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from plankeeper.cli.context import embedded_pool_size
 from plankeeper.cli.doctor_checks import Line
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.server import ServerState, count_sessions, get_server_state
 from plankeeper.database.unavailability import SENTENCES, check_writes
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.embedded_postgres.creation import abandoned_homes
 from plankeeper.events.backlog import BacklogMonitor
-from plankeeper.settings import Settings
 from plankeeper.webhooks.endpoint_store import count_unhealthy
 
 # Of each API worker, besides its pool: the sequencer, and reserves for the checks of keys and mails.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import httpcore
 
 from plankeeper.cli.doctor_checks import Line
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 _TIMEOUT = {"connect": 5.0, "read": 5.0, "write": 5.0, "pool": 5.0}  # seconds
 _MISDIRECTED_REQUEST = 421

@@ -9,7 +9,7 @@ from threading import Thread
 
 import click
 
-from plankeeper.logs import log
+from plankeeper.core.logs import log
 
 CHECKOUT = Path(__file__).parents[3]
 

@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Raw
 
 from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.core.errors import Error
+from plankeeper.core.json import to_json
+from plankeeper.core.lists import Page
 from plankeeper.events.schemas import Event
-from plankeeper.http.errors import Error
-from plankeeper.http.json import to_json
-from plankeeper.http.pagination import Page
 from plankeeper.http.routing import PREFIX
 from plankeeper.webhooks.client import AttemptResult, WebhookClient, parse_retry_after
 from plankeeper.webhooks.payload import build_body, build_headers

@@ -3,7 +3,7 @@
 import click
 
 from plankeeper.cli.context import load_settings
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
 
 
 @click.group()

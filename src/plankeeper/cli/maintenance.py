@@ -29,14 +29,13 @@ from plankeeper.cli.doctor_proxy import proxy_lines
 from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.privileges import find_serving_role, grant_privileges, role_lines
 from plankeeper.cli.progress import migrate_with_progress
+from plankeeper.core.encryption.rotation import KeyUsage, count_by_key
+from plankeeper.core.json import to_json
+from plankeeper.core.settings import SettingError, Settings
+from plankeeper.core.version import full_version
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.encryption.schemas import KeyUsage
-from plankeeper.encryption.store import count_by_key
-from plankeeper.http.json import to_json
-from plankeeper.settings import SettingError, Settings
-from plankeeper.version import full_version
 
 
 @click.command()

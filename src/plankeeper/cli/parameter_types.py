@@ -8,8 +8,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.http.parsing import parse_uuid
-from plankeeper.setting_parsers import parse_rate_limit
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.setting_parsers import parse_rate_limit
 
 
 class UuidType(click.ParamType[UUID]):

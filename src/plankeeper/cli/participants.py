@@ -8,13 +8,13 @@ import click
 
 from plankeeper.cli.context import require_plan_manager, system_context, with_database
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE
+from plankeeper.core.errors import NotFound
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.errors import NotFound
 from plankeeper.personal_data import person_export, service
 from plankeeper.personal_data.person_export import PersonExport
 from plankeeper.personal_data.schemas import COUNT_LABELS, ErasureReport
 from plankeeper.personal_data.service import LegalHoldError
-from plankeeper.settings import Settings
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import click
 
+from plankeeper.core.settings import Settings
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.binaries import ClusterError
-from plankeeper.settings import Settings
 
 _ERROR_LINE = re.compile(r"^pg_\w+: error: (.+)$", re.MULTILINE)
 

@@ -7,13 +7,19 @@ from pathlib import Path
 import click
 
 from plankeeper.cli.context import load_settings, with_database
+from plankeeper.core.encryption import rotation
+from plankeeper.core.encryption.cipher import (
+    SETTING,
+    KeyFileError,
+    SecretKey,
+    create_key_file,
+    read_keys,
+    replace_keys,
+    secret_cipher,
+)
+from plankeeper.core.encryption.rotation import KeyUsage, count_undecryptable, encrypt_with_first_key
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.encryption import store
-from plankeeper.encryption.cipher import SETTING, secret_cipher
-from plankeeper.encryption.key_file import KeyFileError, SecretKey, create_key_file, read_keys, replace_keys
-from plankeeper.encryption.schemas import KeyUsage
-from plankeeper.encryption.service import count_undecryptable, encrypt_with_first_key
-from plankeeper.settings import Settings
 
 NO_KEY_FILE = (
     f"{SETTING} is not set, so secrets of webhooks, two-factor authentication and single sign-on can't be encrypted"
@@ -51,7 +57,7 @@ def list_() -> None:
 
 
 async def _count_by_key(db: Database, _settings: Settings) -> list[KeyUsage]:
-    return await store.count_by_key(db)
+    return await rotation.count_by_key(db)
 
 
 @secret_key.command()
@@ -185,14 +191,14 @@ async def prepare_embedded_keys(db: Database, settings: Settings) -> list[str]:
     """
     path = settings.secret_key_path
     is_default = settings.secret_key_file is None
-    has_encrypted_secrets = any(each.key_id for each in await store.count_by_key(db))
+    has_encrypted_secrets = any(each.key_id for each in await rotation.count_by_key(db))
     if path and is_default and not has_encrypted_secrets and not path.exists():
         with _key_file_errors():
             create_key_file(path)
     warnings = key_file_warnings(settings)
     if not warnings:
         await encrypt_with_first_key(db, secret_cipher(settings))
-    return [*warnings, *missing_key_warnings(settings, await store.count_by_key(db))]
+    return [*warnings, *missing_key_warnings(settings, await rotation.count_by_key(db))]
 
 
 def missing_key_warnings(settings: Settings, usage: Sequence[KeyUsage]) -> list[str]:

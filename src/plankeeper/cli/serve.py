@@ -33,10 +33,10 @@ from plankeeper.cli.startup import (
     progress_writer,
     warn,
 )
+from plankeeper.core.server_folder import ServerFolder
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.server_folder import ServerFolder
-from plankeeper.settings import Settings
 
 if TYPE_CHECKING:
     import uvicorn
@@ -184,8 +184,8 @@ def _serve(
     announce: _Announcement,
     build: DocumentationBuild | None,
 ) -> None:
-    from plankeeper import logs
     from plankeeper.cli.supervisor import Supervisor, WebhookProcess
+    from plankeeper.core import logs
 
     logs.configure(settings.log_level, in_background=True)
     sock = bind_socket(settings)

@@ -10,10 +10,10 @@ from plankeeper.accounts.audit import record_account_event_by_operator
 from plankeeper.accounts.password_reset import EXCEPT_NONE
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.core.errors import SecretKeyMissingError, ValidationError
+from plankeeper.core.settings import SettingError, Settings
 from plankeeper.database.client import Database
-from plankeeper.http.errors import SecretKeyMissingError, ValidationError
 from plankeeper.plan_managers import store as plan_managers
-from plankeeper.settings import SettingError, Settings
 from plankeeper.single_sign_on import providers
 from plankeeper.single_sign_on import store as provider_store
 from plankeeper.single_sign_on.client import ProviderError

@@ -10,13 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import click
 
-from plankeeper import __version__, logs
+from plankeeper import __version__
 from plankeeper.cli.context import DatabaseError
 from plankeeper.cli.progress import LineWriter, echo_line
+from plankeeper.core import logs
+from plankeeper.core.setting_parsers import is_loopback
+from plankeeper.core.settings import Settings
+from plankeeper.core.version import commit
 from plankeeper.database import schema
-from plankeeper.setting_parsers import is_loopback
-from plankeeper.settings import Settings
-from plankeeper.version import commit
 
 log = logs.log
 

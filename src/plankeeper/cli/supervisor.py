@@ -12,10 +12,11 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
-from plankeeper import logs, metrics
+from plankeeper.core import logs, metrics
+from plankeeper.core.server_folder import ServerFolder
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.server_folder import ServerFolder
+from plankeeper.server.metrics import ProcessMetrics, hand_over
 from plankeeper.webhooks.process import run_as_sidecar
 
 log = logs.log
@@ -39,7 +40,7 @@ class WebhookProcess:
         self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper webhook-worker")
         self._process.start()
         if previous:
-            metrics.hand_over(previous.pid, self._process.pid)
+            hand_over(previous.pid, self._process.pid)
             metrics.WORKER_RESTARTS.labels("webhook").inc()
 
     @property
@@ -83,7 +84,7 @@ class Supervisor(Multiprocess):
         self._drained_at: float | None = None
         self._webhook_process = webhook_process
         self._on_ready = on_ready
-        self._metrics = metrics.ProcessMetrics("supervisor")
+        self._metrics = ProcessMetrics("supervisor")
 
     def init_processes(self) -> None:
         with _interrupts_blocked():
@@ -118,7 +119,7 @@ class Supervisor(Multiprocess):
             super().keep_subprocess_alive()
         for previous_pid, process in zip(previous_pids, self.processes, strict=True):
             if process.pid != previous_pid:
-                metrics.hand_over(previous_pid, process.pid)
+                hand_over(previous_pid, process.pid)
                 log.error("a worker ended unexpectedly and is replaced", extra={"pid": previous_pid})
                 metrics.WORKER_RESTARTS.labels("api").inc()
         self._update_metrics()

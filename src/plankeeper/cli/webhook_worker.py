@@ -22,9 +22,9 @@ from plankeeper.cli.startup import (
     progress_writer,
     warn,
 )
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.settings import Settings
 
 
 @click.command()
@@ -47,7 +47,7 @@ def webhook_worker() -> None:
 
 async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | None, *, for_people: bool) -> None:
     """`chosen` are the settings of the operator, without the address of the embedded database."""
-    from plankeeper import logs
+    from plankeeper.core import logs
     from plankeeper.webhooks.process import run_webhook_worker
 
     if cluster:

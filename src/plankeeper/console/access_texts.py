@@ -8,7 +8,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.access_records.schemas import AccessRecord
-from plankeeper.console.formatting import format_datetime
 from plankeeper.console.forms import Form
 from plankeeper.console.labels import field_label
 from plankeeper.console.lists.activity import ACTIVITY
@@ -17,8 +16,9 @@ from plankeeper.console.lists.invoices import INVOICES
 from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.lists.query import parse_filters, parse_list_query
 from plankeeper.console.routing import PREFIX, PageRequest
-from plankeeper.http.context import AccessedKind
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import AccessedKind
+from plankeeper.core.formatting import format_datetime
+from plankeeper.core.ids import parse_uuid
 from plankeeper.invoices.ignored_warnings_store import get_display_names
 from plankeeper.invoices.store import get_many_without_lines
 from plankeeper.webhooks import endpoint_store

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plankeeper.console.forms import Form
 from plankeeper.console.record_picker import RecordPicker, pick_record
 from plankeeper.console.routing import PageRequest
-from plankeeper.http.errors import FieldError
+from plankeeper.core.errors import FieldError
 from plankeeper.participants.schemas import Participant
 
 MAX_OPTIONS = 12  # account managers of a select

@@ -13,10 +13,10 @@ from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage
 from plankeeper.console.routing import PageRequest
+from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 from plankeeper.events import activity_store, history_store, store
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
-from plankeeper.http.parsing import parse_uuid, uuid7_lower_bound
 
 EVENTS_PER_ROW = 3  # that a page reads
 PREVIEW_CHANGES = 3  # changed fields that the list shows of an update

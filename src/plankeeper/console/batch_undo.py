@@ -16,10 +16,10 @@ from plankeeper.console.forms import validate_struct
 from plankeeper.console.lists.selection import Outcome
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor
+from plankeeper.core.errors import DomainError
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.events import history_store
 from plankeeper.events.schemas import Event, HistoryEvent
-from plankeeper.http.errors import ApiError
-from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.invoices import ignored_warnings
 from plankeeper.invoices import store as invoice_store
 from plankeeper.invoices.warnings import WARNINGS
@@ -140,7 +140,7 @@ async def _undo_event(request: FormRequest, event: Event) -> Outcome:
             undo = await _find_undo(request, event)
             if not undo.reason:
                 await _apply(request, undo)
-    except ApiError as error:
+    except DomainError as error:
         undo = undo._replace(reason=error.detail)
     text = "; ".join(f"{each.label}: {each.now} → {each.after}" for each in undo.changes)
     return Outcome(undo.name, undo.url or undo.event_path, undo.reason or text, is_changed=not undo.reason)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from uuid import UUID
 
-from plankeeper.http.errors import ApiError
+from plankeeper.core.errors import DomainError
 
 MAX_CREDENTIAL_CHECKS = 2  # of unknown devices, in progress in one worker
 MAX_KNOWN_CREDENTIAL_CHECKS = 2  # of known devices and of people who are signed in
@@ -24,13 +24,13 @@ class SharedLimitError(Exception):
 
 
 class ConcurrencyLimit:
-    """A context manager that takes one of `count` slots; raises ApiError if all are in use."""
+    """A context manager that takes one of `count` slots; raises DomainError if all are in use."""
 
     def __init__(self, count: int) -> None:
         self._available = count
 
     def require_available(self) -> None:
-        """Raises ApiError if no slot is free."""
+        """Raises DomainError if no slot is free."""
         if self._available == 0:
             raise _too_busy()
 
@@ -55,7 +55,7 @@ class SharedLimit:
         self._plan_managers = Counter[UUID | None]()
 
     def require_available(self, account_id: UUID, plan_manager_id: UUID | None) -> None:
-        """Raises SharedLimitError if the account or the plan manager is at its limit, ApiError if the worker is."""
+        """Raises SharedLimitError if the account or the plan manager is at its limit, DomainError if the worker is."""
         if self._accounts[account_id] >= self._account:
             raise SharedLimitError(f"Another {self._noun} of yours is in progress. Try again when it is finished.")
         if self._plan_managers[plan_manager_id] >= self._plan_manager:
@@ -92,7 +92,7 @@ class CredentialCheckLimit:
 
     @asynccontextmanager
     async def slot(self, *, known: bool) -> AsyncGenerator[None]:
-        """Raises ApiError if there is none within MAX_WAIT seconds."""
+        """Raises DomainError if there is none within MAX_WAIT seconds."""
         slots = self._known if known else self._unknown
         await self._acquire(slots)
         try:
@@ -114,5 +114,5 @@ class CredentialCheckLimit:
             self._waiting -= 1
 
 
-def _too_busy() -> ApiError:
-    return ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "5"})
+def _too_busy() -> DomainError:
+    return DomainError("service_unavailable", "The server is too busy.", retry_after=5)

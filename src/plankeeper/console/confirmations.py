@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from plankeeper.console.dates import normalize_date
 from plankeeper.console.forms import FieldWarning, Form, FormError
-from plankeeper.http.errors import FieldError
-from plankeeper.http.json import to_json
-from plankeeper.plausibility import Implausible
+from plankeeper.core.dates import normalize_date
+from plankeeper.core.errors import FieldError
+from plankeeper.core.json import to_json
+from plankeeper.core.soft_validation import Implausible
 
 CONFIRMED_FIELD = "confirmed_warning"  # the hidden fields with the warnings that were shown
 SAVE_ANYWAY_FIELD = "save_anyway"  # the button that confirms them

@@ -9,19 +9,23 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 from msgspec import UNSET, Struct
 
-from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
 from plankeeper.console.event_changes import members_of
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
+from plankeeper.core.context import ConstraintErrorHandler
+from plankeeper.core.dates import (
+    DateError,
+    date_input,
+    normalize_date,
+    parse_date,
+)
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.json import to_json
+from plankeeper.core.validation import known_fields, unwrap_type, validate
 from plankeeper.database.errors import constraint_violation
 from plankeeper.events import history_store
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.parsing import unwrap_type
-from plankeeper.http.routing import ConstraintErrorHandler
-from plankeeper.http.validation import known_fields, validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -30,7 +34,7 @@ VERSION_FIELD = "was"  # the hidden field with the version of the record that th
 MAX_EVENTS = 50  # of the record, in which the changes of a conflict are looked up
 
 
-class EditConflictError(ApiError):
+class EditConflictError(DomainError):
     """A form conflicts with another change; it is shown again with status 409."""
 
     def __init__(self, detail: str) -> None:

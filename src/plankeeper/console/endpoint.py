@@ -47,18 +47,17 @@ from plankeeper.console.routing import (
     Redirect,
 )
 from plankeeper.console.templating import create_templates
+from plankeeper.core.context import OnAccess, or_404, report_disclosed
+from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.access import OnAccess, report_disclosed
 from plankeeper.http.admission import Admission, client_network
-from plankeeper.http.context import or_404
 from plankeeper.http.endpoint import OnWrite
-from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
 from plankeeper.http.search_slots import search_slot
 from plankeeper.invoices.statistics_cache import StatisticsCache
-from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
@@ -247,7 +246,7 @@ class PageEndpoint:
             raise NotFound
         method = "GET" if request.method == "HEAD" else request.method
         if method not in self._routes:
-            raise ApiError("method_not_allowed", "This page doesn’t support the request method.")
+            raise DomainError("method_not_allowed", "This page doesn’t support the request method.")
         return self._routes[method]
 
     def _build_page_request(
@@ -277,7 +276,7 @@ class PageEndpoint:
         """The result of the handler; after a rollback, a form with errors is shown again."""
         try:
             result = await self._run_handler(route, request, path_params)
-        except ApiError as error:
+        except DomainError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
             request.errors, request.warnings = messages_of(error)

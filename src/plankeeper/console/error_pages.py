@@ -5,8 +5,8 @@ from collections.abc import Collection
 from plankeeper.console.concurrency import SharedLimitError
 from plankeeper.console.csrf import CsrfError
 from plankeeper.console.routing import HtmlPage
+from plankeeper.core.errors import DomainError
 from plankeeper.database.unavailability import SENTENCES
-from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import RequestState
 from plankeeper.http.responses import log, log_unavailability
 
@@ -30,7 +30,7 @@ def error_page(error: Exception, state: RequestState, *, names_record: bool = Fa
         kind, status = "role_required", 403
     elif isinstance(error, SharedLimitError):
         return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
-    elif isinstance(error, ApiError):
+    elif isinstance(error, DomainError):
         kind = _ERROR_PAGES.get(error.code) or _STATUS_PAGES.get(error.status, "rejected")
         status = error.status
     elif cause := log_unavailability(error, request_id):
@@ -39,17 +39,17 @@ def error_page(error: Exception, state: RequestState, *, names_record: bool = Fa
     else:
         log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
         kind, status = "internal_error", 500
-    detail = error.detail if isinstance(error, ApiError) else ""
+    detail = error.detail if isinstance(error, DomainError) else ""
     context = {"kind": kind, "detail": detail, "request_id": request_id, "names_record": names_record}
     return HtmlPage("error.html", context, status)
 
 
 def error_headers(error: Exception, methods: Collection[str]) -> dict[str, str]:
     """The headers of an error's page. `methods` are those of the path."""
-    if isinstance(error, ApiError) and error.status == 405:
+    if isinstance(error, DomainError) and error.status == 405:
         return {"allow": ", ".join(sorted([*methods, "HEAD"] if "GET" in methods else methods))}
     if isinstance(error, SharedLimitError):
         return {"retry-after": "5"}
-    if isinstance(error, ApiError) and error.status in (429, 503):
+    if isinstance(error, DomainError) and error.status in (429, 503):
         return {"retry-after": str(error.retry_after or 1)}
     return {}

@@ -5,11 +5,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.event_changes import FieldChange, field_changes, members_of, resource_name, without_technical
-from plankeeper.console.formatting import format_money
 from plankeeper.console.labels import humanize, program_name
+from plankeeper.core.context import ActorKind
+from plankeeper.core.formatting import format_money
 from plankeeper.events.event_types import VERBS
 from plankeeper.events.schemas import Event
-from plankeeper.http.context import ActorKind
 from plankeeper.invoices.warnings import WARNINGS
 
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])

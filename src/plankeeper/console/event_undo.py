@@ -14,10 +14,10 @@ from plankeeper.console.labels import field_label
 from plankeeper.console.record_values import format_member
 from plankeeper.console.routing import PREFIX
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.json import to_json
+from plankeeper.core.validation import known_fields
 from plankeeper.events.schemas import Event
-from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.validation import known_fields
 
 ERASED = "[erased]"
 # The fields of a record whose update has another name, because it takes an id instead of a record.

@@ -9,8 +9,8 @@ from starlette.datastructures import ImmutableMultiDict, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.validation import validate
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -87,9 +87,9 @@ def parse_form(encoded: bytes) -> Form:
 
 
 async def read_form(request: Request, max_bytes: int = MAX_FORM_BYTES) -> Form:
-    """The URL-encoded form in a body; raises ApiError and ClientDisconnect."""
+    """The URL-encoded form in a body; raises DomainError and ClientDisconnect."""
     if _media_type(request) != "application/x-www-form-urlencoded":
-        raise ApiError("unsupported_media_type", "The body is not a form.")
+        raise DomainError("unsupported_media_type", "The body is not a form.")
     return parse_form(b"".join([chunk async for chunk in _limited_stream(request, max_bytes, _FORM_TOO_LONG)]))
 
 
@@ -98,10 +98,10 @@ def is_upload(request: Request) -> bool:
 
 
 async def read_upload(request: Request) -> Form:
-    """The multipart form in a body, with its file; raises ApiError and ClientDisconnect."""
+    """The multipart form in a body, with its file; raises DomainError and ClientDisconnect."""
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MAX_UPLOAD_BYTES:
-        raise ApiError("body_too_large", _FILE_TOO_LARGE)
+        raise DomainError("body_too_large", _FILE_TOO_LARGE)
     parser = _UploadParser(
         request.headers,
         _limited_stream(request, MAX_UPLOAD_BYTES, _FILE_TOO_LARGE),
@@ -117,7 +117,7 @@ async def read_upload(request: Request) -> Form:
         raise ValidationError(form="must be complete multipart/form-data")
     fields = [(name, part) for name, part in parts.multi_items() if isinstance(part, str)]
     if sum(len(name.encode()) + len(text.encode()) for name, text in fields) > MAX_FORM_BYTES:
-        raise ApiError("body_too_large", _FORM_TOO_LONG)
+        raise DomainError("body_too_large", _FORM_TOO_LONG)
     files = [part for part in parts.values() if isinstance(part, UploadFile) and part.filename]
     return Form(_require_no_nul(fields), await _read_file(files[0]) if files else None)
 
@@ -132,12 +132,12 @@ async def _read_file(file: UploadFile) -> Upload:
 
 
 async def _limited_stream(request: Request, max_bytes: int, detail: str) -> AsyncGenerator[bytes, None]:
-    """The chunks of the body; raises ApiError with this detail as soon as it has more than `max_bytes`."""
+    """The chunks of the body; raises DomainError with this detail as soon as it has more than `max_bytes`."""
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
-            raise ApiError("body_too_large", detail)
+            raise DomainError("body_too_large", detail)
         yield chunk
 
 
@@ -167,7 +167,7 @@ def without_spaces(form: Form, name: str, before: Form, is_valid: Callable[[str]
     return Form((each, digits if each == name else text) for each, text in form.multi_items())
 
 
-def messages_of(error: ApiError) -> tuple[Mapping[str, str], Mapping[str, FieldWarning]]:
+def messages_of(error: DomainError) -> tuple[Mapping[str, str], Mapping[str, FieldWarning]]:
     """The error messages by field, with `form` for one about the form as a whole, and the warnings by field."""
     warnings: Mapping[str, FieldWarning] = error.warnings if isinstance(error, FormError) else {}
     errors = {each.field.partition("[")[0]: each.message for each in reversed(error.errors or ())}

@@ -6,10 +6,15 @@ from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.formatting import format_date, format_datetime, format_decimal, format_money
 from plankeeper.console.labels import humanize
-from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.schemas import unset_to_none
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import (
+    format_date,
+    format_datetime,
+    format_decimal,
+    format_money,
+)
+from plankeeper.core.ids import parse_uuid
 from plankeeper.invoices.schemas import Amount, Invoice, LineItem
 
 NOTHING = "—"

@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PageRequest
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.ids import parse_uuid
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatch
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from plankeeper.http.pagination import PageRows
+from plankeeper.core.lists import PageRows
 
 PAGE_SIZE = 50
 

@@ -4,15 +4,15 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from plankeeper.console.formatting import format_money
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.place import ListPlace, list_place
 from plankeeper.console.names import display_name
 from plankeeper.console.plan_dates import PlanProgress, age_on, describe_exit, plan_progress
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.console.team_forms import member_name
-from plankeeper.http.context import or_404
-from plankeeper.http.pagination import SortableQuery
+from plankeeper.core.context import or_404
+from plankeeper.core.formatting import format_money
+from plankeeper.core.lists import SortableQuery
 from plankeeper.invoices import queries, summary_store
 from plankeeper.invoices.summary_store import ParticipantNumbers
 from plankeeper.participants import store

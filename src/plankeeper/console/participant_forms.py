@@ -12,9 +12,10 @@ from plankeeper.console.forms import Form
 from plankeeper.console.names import display_name
 from plankeeper.console.participant_choices import MAX_CHOICES
 from plankeeper.console.routing import FormRequest
+from plankeeper.core.errors import FieldError
+from plankeeper.core.soft_validation import Implausible
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.schemas import ExitReason
-from plankeeper.http.errors import FieldError
 from plankeeper.participants import queries
 from plankeeper.participants.plausibility import (
     find_contradictory_reason,
@@ -24,7 +25,6 @@ from plankeeper.participants.plausibility import (
 )
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.schemas import Participant, ParticipantListQuery, ParticipantUpdate
-from plankeeper.plausibility import Implausible
 
 
 class FormSection(NamedTuple):

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Literal, NamedTuple
 
-from plankeeper.console.formatting import format_date
+from plankeeper.core.formatting import format_date
 
 PlanState = Literal["not_started", "running", "ended", "undated"]
 

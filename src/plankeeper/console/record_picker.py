@@ -12,11 +12,11 @@ from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.accounts import member_store
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.console.formatting import format_money
 from plankeeper.console.forms import Form
 from plankeeper.console.names import fold_name
 from plankeeper.console.routing import PageRequest
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.formatting import format_money
+from plankeeper.core.ids import parse_uuid
 from plankeeper.invoices.ignored_warnings_store import get_display_names
 from plankeeper.invoices.store import get_many_without_lines
 from plankeeper.search import service

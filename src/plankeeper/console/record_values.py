@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.formatting import (
+from plankeeper.console.labels import humanize, program_name
+from plankeeper.core.formatting import (
     format_abn,
     format_date,
     format_datetime,
@@ -16,7 +17,6 @@ from plankeeper.console.formatting import (
     format_ndis_number,
     format_phone,
 )
-from plankeeper.console.labels import humanize, program_name
 from plankeeper.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"

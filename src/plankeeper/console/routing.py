@@ -14,11 +14,18 @@ from plankeeper.accounts import policy
 from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import SharedLimit
 from plankeeper.console.forms import FieldWarning, Form
+from plankeeper.core.context import (
+    Access,
+    AccessAction,
+    AccessedKind,
+    Actor,
+    Disclosure,
+    OnAccess,
+    WriteContext,
+)
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.access import Access, OnAccess
-from plankeeper.http.context import AccessAction, AccessedKind, Actor, Disclosure, WriteContext
 from plankeeper.invoices.statistics_cache import StatisticsCache
-from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import SingleSignOn
 
 PREFIX = "/console"

@@ -9,9 +9,9 @@ from plankeeper.console.edit_forms import find_changes, form_from
 from plankeeper.console.forms import Form
 from plankeeper.console.names import display_name
 from plankeeper.console.routing import FormRequest, PageRequest
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import FieldError
-from plankeeper.http.schemas import STATE_CODES, apply_patch
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import FieldError
+from plankeeper.core.fields import STATE_CODES, apply_patch
 from plankeeper.participants import store as participant_store
 from plankeeper.participants.schemas import Participant
 from plankeeper.team_members import store

@@ -11,13 +11,13 @@ from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
-from plankeeper.console.dates import date_input
 from plankeeper.console.error_summary import has_id, sort_by_position
 from plankeeper.console.event_texts import actor_name, event_title
-from plankeeper.console.formatting import formatting_filters
 from plankeeper.console.labels import error_sentence, field_label, humanize, program_name
 from plankeeper.console.static_files import static_url
-from plankeeper.version import full_version
+from plankeeper.core.dates import date_input
+from plankeeper.core.formatting import formatting_filters
+from plankeeper.core.version import full_version
 
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 

@@ -10,10 +10,10 @@ from plankeeper.account_managers import service as account_manager_service
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerUpdate
 from plankeeper.console.routing import FormRequest, PageRequest
+from plankeeper.core.context import ConstraintErrorHandler
+from plankeeper.core.ids import parse_uuid
 from plankeeper.database.client import Executor
 from plankeeper.events.schemas import Event
-from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.note_types import service as note_type_service
 from plankeeper.note_types import store as note_type_store
 from plankeeper.note_types.schemas import NoteTypeUpdate

@@ -2,7 +2,7 @@
 
 from functools import singledispatch
 
-from plankeeper.console.formatting import format_date, format_decimal, format_money
+from plankeeper.core.formatting import format_date, format_decimal, format_money
 from plankeeper.invoices.warnings import (
     EarlierDuplicate,
     Fact,

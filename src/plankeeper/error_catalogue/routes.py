@@ -1,9 +1,9 @@
 """The error catalogue, generated from the tables of errors and warnings."""
 
+from plankeeper.core.context import ReadContext
+from plankeeper.core.errors import CODES
+from plankeeper.core.lists import Page, build_page, cut_page
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry, ErrorCatalogueListQuery
-from plankeeper.http.context import ReadContext
-from plankeeper.http.errors import CODES
-from plankeeper.http.pagination import Page, build_page, cut_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices.warnings import WARNINGS
 

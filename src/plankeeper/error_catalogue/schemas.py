@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from plankeeper.http.pagination import CodeListQuery
-from plankeeper.http.schemas import component
+from plankeeper.core.fields import component
+from plankeeper.core.lists import CodeListQuery
 
 ErrorSubject = Annotated[
     Literal["api", "invoice", "line_item"],

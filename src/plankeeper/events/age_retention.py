@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Database, Executor
 from plankeeper.events.due_plan_managers import DuePlanManagers
-from plankeeper.http.parsing import uuid7_lower_bound
 
 CHECK_INTERVAL = 600.0  # seconds between two looks at all plan managers
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 from uuid import UUID
 
+from plankeeper.core.context import AccessedKind
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events.schemas import Event, ResourceRef
-from plankeeper.http.context import AccessedKind
-from plankeeper.http.parsing import parse_uuid
 
 
 def list_disclosed(events: Iterable[Event]) -> Mapping[AccessedKind, list[UUID]]:

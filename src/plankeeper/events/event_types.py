@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from plankeeper.http.errors import ErrorLocation, FieldError, ValidationError
-from plankeeper.http.schemas import component
+from plankeeper.core.errors import ErrorLocation, FieldError, ValidationError
+from plankeeper.core.fields import component
 
 # The verbs of each kind of resource. docs/api/events.md explains them.
 VERBS = {

@@ -8,11 +8,11 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.events import store
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.events.schemas import EventRow
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
 
 
 async def record_event(

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Database
 from plankeeper.events import order_store
 from plankeeper.events.due_plan_managers import DuePlanManagers
-from plankeeper.http.parsing import uuid7_lower_bound
 
 CHECK_INTERVAL = 60.0  # seconds between two looks at all plan managers
 BATCH_SIZE = 1000  # events in one transaction

@@ -4,18 +4,23 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.errors import DomainError, invalid_parameter
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.lists import (
+    Page,
+    PaginationMeta,
+    build_page,
+    cut_page,
+)
 from plankeeper.events import store
 from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types, require_event_types
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.events.store import FeedPage
-from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.errors import ApiError, invalid_parameter
-from plankeeper.http.pagination import Page, PaginationMeta, build_page, cut_page
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import unset_to_none
 
 router = Router("events")
 
@@ -82,7 +87,7 @@ def _require_no_start(query: EventListQuery) -> None:
 async def _require_cursor(ctx: ReadContext, after: str) -> None:
     """An event that was never in the feed, or that retention has deleted, would be followed by nothing for ever."""
     if not await store.is_in_feed(ctx.db, ctx.plan_manager_id, after):
-        raise ApiError("cursor_expired")
+        raise DomainError("cursor_expired")
 
 
 @router.get(

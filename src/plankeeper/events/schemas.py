@@ -6,9 +6,15 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.http.context import Actor
-from plankeeper.http.pagination import CreatedSince, CreatedUntil, UuidListQuery
-from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
+from plankeeper.core.context import Actor
+from plankeeper.core.fields import (
+    EXTENSION,
+    UUID_PATTERN,
+    AwareDatetime,
+    Text255,
+    component,
+)
+from plankeeper.core.lists import CreatedSince, CreatedUntil, UuidListQuery
 
 # Without a schema: the fields differ by the kind of the resource, and old events have those of their time.
 EventFields = Annotated[

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import LiteralString, NamedTuple
 from uuid import UUID
 
+from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
-from plankeeper.http.parsing import uuid7_lower_bound, uuid7_upper_bound
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 

@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.lists import Page, build_page
 from plankeeper.exit_reasons import service, store
 from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonCreate, ExitReasonListQuery, ExitReasonUpdate
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse
 
 router = Router("exit_reasons", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 

@@ -5,8 +5,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import NewId, Text255, UpdatedAt, UuidText
+from plankeeper.core.fields import (
+    NewId,
+    Text255,
+    UpdatedAt,
+    UuidText,
+)
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
 
 ParentId = Annotated[
     UuidText | None | UnsetType, Meta(description="The id of the category of a subcategory, or null for a category.")

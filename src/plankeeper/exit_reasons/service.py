@@ -5,22 +5,22 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.exit_reasons import store
 from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonCreate, ExitReasonUpdate
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import apply_patch
 
 
-async def _in_use_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+async def _in_use_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
     is_category = violation.constraint == "exit_reasons_parent_id_fkey"
     use = "Other exit reasons belong to this category" if is_category else "A participant has this exit reason"
-    return ApiError("exit_reason_in_use", f"{use}, so it cannot be deleted.")
+    return DomainError("exit_reason_in_use", f"{use}, so it cannot be deleted.")
 
 
 # Only a delete can violate them: a parent is checked and locked first.

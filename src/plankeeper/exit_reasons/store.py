@@ -4,14 +4,13 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.database.timestamps import UPDATED_AT
 from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonListQuery, ExitReasonRow
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 
 ROW_COLUMNS: LiteralString = "id, name, parent_id"
 COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"

@@ -8,26 +8,24 @@ from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
+from plankeeper.core.context import Principal, Scope
+from plankeeper.core.errors import DomainError, RejectedKeyError
+from plankeeper.core.settings import Settings
 from plankeeper.http.auth import (
     Authenticate,
-    Principal,
-    RejectedKeyError,
     parse_bearer_key,
     require_scopes,
     resolve_plan_manager,
 )
-from plankeeper.http.context import Scope
-from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
 from plankeeper.http.requests import BodyBudget, RequestState
-from plankeeper.settings import Settings
 
 REJECTION_DELAY = 1.0  # seconds
 KNOWN_DEVICES_SHARE = 4  # known devices have a quarter of all sign-in attempts to themselves
 
 
 class Admission:
-    """The admission control of one worker. `with admission:` occupies a concurrency slot, or raises ApiError."""
+    """The admission control of one worker. `with admission:` occupies a concurrency slot, or raises DomainError."""
 
     def __init__(self, authenticate: Authenticate, rate_limiter: RateLimiter, settings: Settings) -> None:
         self._authenticate = authenticate
@@ -39,7 +37,7 @@ class Admission:
     def __enter__(self) -> None:
         """Reject requests above the limit immediately, so that requests in progress stay fast."""
         if self.in_flight >= self._settings.max_concurrent_requests:
-            raise ApiError("service_unavailable", "The server is too busy.", retry_after=1)
+            raise DomainError("service_unavailable", "The server is too busy.", retry_after=1)
         self.in_flight += 1
 
     def __exit__(self, *_error: object) -> None:
@@ -48,11 +46,11 @@ class Admission:
     async def admit(
         self, state: RequestState, scope: ASGIScope, required_scopes: Sequence[Scope]
     ) -> tuple[Principal, UUID]:
-        """The principal and the plan manager; raises ApiError. Every request with a valid key counts for its limit."""
+        """The principal and the plan manager; raises DomainError. Each request with a valid key counts."""
         principal, status = await self._authenticate_and_count(state, scope)
         try:
             plan_manager_id = resolve_plan_manager(principal, state.headers.get(b"x-plan-manager-id"))
-        except ApiError as error:
+        except DomainError as error:
             state.rejected_key = UUID(principal.actor.id), error.code
             raise
         state.plan_manager_id = plan_manager_id
@@ -75,7 +73,7 @@ class Admission:
             state.principal = principal = await self._authenticate(
                 parse_bearer_key(state.headers.get(b"authorization"))
             )
-        except ApiError as error:
+        except DomainError as error:
             if isinstance(error, RejectedKeyError):
                 state.rejected_key = error.rejected_key
             if error.status == 401:
@@ -88,7 +86,7 @@ class Admission:
         return principal, status
 
     async def limit_login_attempts(self, scope: ASGIScope, known_device: str | None) -> None:
-        """Count an attempt to enter a password or a code; raises ApiError if its address or device exceeds the limit.
+        """Count an attempt at a password or a code; raises DomainError if its address or device is over the limit.
 
         Attempts count before they are verified, and separately from invalid API keys, so that invalid keys
         do not lock people out of the console.
@@ -100,7 +98,7 @@ class Admission:
         await self._limit_device_or_network("start", scope, known_device)
 
     async def limit_all_login_attempts(self, *, known_device: bool) -> None:
-        """Count an attempt; raises ApiError if all together exceed their limit. Known devices have their own share."""
+        """Count an attempt; raises DomainError if all together are over the limit. Known devices have a share."""
         total = self._settings.sign_in_rate_limit
         reserved = total // KNOWN_DEVICES_SHARE
         try:
@@ -108,7 +106,7 @@ class Admission:
                 await self._hit_or_reject("guesses:known devices", reserved)
             else:
                 await self._hit_or_reject("guesses:unknown devices", total - reserved)
-        except ApiError:
+        except DomainError:
             await asyncio.sleep(REJECTION_DELAY)  # an immediate rejection would invite the next attempt
             raise
 
@@ -143,5 +141,5 @@ def client_network(scope: ASGIScope) -> str:
     return str(ipv6.ipv4_mapped or IPv6Network((ipv6, 64), strict=False))
 
 
-def _rate_limit_error(status: RateLimitStatus) -> ApiError:
-    return ApiError("rate_limit_exceeded", retry_after=status.retry_after)
+def _rate_limit_error(status: RateLimitStatus) -> DomainError:
+    return DomainError("rate_limit_exceeded", retry_after=status.retry_after)

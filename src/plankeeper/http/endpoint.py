@@ -11,28 +11,41 @@ import asyncpg
 from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
+from plankeeper.core.bulk import in_item_order
+from plankeeper.core.context import (
+    Access,
+    AccessAction,
+    IdempotencyKey,
+    KeyContext,
+    OnAccess,
+    Principal,
+    ReadContext,
+    WriteContext,
+    report_disclosed,
+)
+from plankeeper.core.errors import (
+    DomainError,
+    ErrorResource,
+    NotFound,
+    ValidationError,
+)
+from plankeeper.core.json import InvalidItemsError, encode
+from plankeeper.core.lists import ListQuery
+from plankeeper.core.settings import Settings
+from plankeeper.core.validation import summarize
 from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.errors import constraint_violation
-from plankeeper.http.access import Access, OnAccess, report_disclosed
 from plankeeper.http.admission import Admission
-from plankeeper.http.auth import Principal
-from plankeeper.http.bulk import in_item_order
 from plankeeper.http.compression import compress
-from plankeeper.http.context import AccessAction, KeyContext, ReadContext, WriteContext
-from plankeeper.http.errors import ApiError, ErrorResource, NotFound, ValidationError
 from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
-from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
+from plankeeper.http.idempotency import IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
-from plankeeper.http.json import encode
-from plankeeper.http.pagination import ListQuery
-from plankeeper.http.parsing import InvalidItemsError, parse_path_id, parse_query
+from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body
 from plankeeper.http.responses import HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
-from plankeeper.http.validation import summarize
-from plankeeper.settings import Settings
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
 OnWrite = Callable[[Transaction, UUID, str], Awaitable[None]]
@@ -105,7 +118,7 @@ class Endpoint:
 
     async def _respond(self, state: RequestState, scope: Scope, receive: Receive) -> Response:
         if b"%2f" in scope.get("raw_path", b"").lower():
-            raise ApiError("path_not_found")  # an encoded slash belongs to a segment, and no id contains one
+            raise DomainError("path_not_found")  # an encoded slash belongs to a segment, and no id contains one
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._respond_without_operation(scope["method"])
@@ -232,7 +245,7 @@ class Endpoint:
         return response
 
     async def _handle_write(self, write: _Write, ctx: WriteContext) -> Response:
-        """Run the handler, or replay the saved response. Raises ApiError if a precondition doesn't hold."""
+        """Run the handler, or replay the saved response. Raises DomainError if a precondition doesn't hold."""
         operation, idempotency_key = write.operation, write.idempotency_key
         if idempotency_key and (
             saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
@@ -301,6 +314,6 @@ class NotFoundEndpoint:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         state = RequestState.from_scope(scope)
-        response = error_response(ApiError("path_not_found"), state.request_id.decode(), self._public_url)
+        response = error_response(DomainError("path_not_found"), state.request_id.decode(), self._public_url)
         await response.send(state.request_id, send)
         self._on_response(state, scope["method"], None, response.status)

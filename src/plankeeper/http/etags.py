@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.http.responses import NOT_MODIFIED, Response
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -61,7 +61,7 @@ def etag(body: bytes, updated_at: datetime | None) -> str:
 def with_etag(response: Response, preconditions: Preconditions, updated_at: datetime | None) -> Response:
     """The response to a read with its ETag header, or 304 if If-None-Match has the tag.
 
-    Raises ApiError `precondition_failed` if If-Match doesn't have its version.
+    Raises DomainError `precondition_failed` if If-Match doesn't have its version.
     """
     tag = etag(response.body, updated_at)
     etag_header = {"etag": tag}
@@ -73,15 +73,15 @@ def with_etag(response: Response, preconditions: Preconditions, updated_at: date
 
 
 def require_preconditions(preconditions: Preconditions, tag: str) -> None:
-    """Raise ApiError `precondition_failed` unless a write may change the record with this tag."""
+    """Raise DomainError `precondition_failed` unless a write may change the record with this tag."""
     matches = preconditions.if_match is None or _has_version(preconditions.if_match, tag)
     if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag)):
         raise _failed(preconditions)
 
 
-def _failed(preconditions: Preconditions) -> ApiError:
+def _failed(preconditions: Preconditions) -> DomainError:
     is_weak = (preconditions.if_match or b"").startswith(b"W/")
-    return ApiError("precondition_failed", _WEAK if is_weak else None)
+    return DomainError("precondition_failed", _WEAK if is_weak else None)
 
 
 def _has_version(header: bytes, tag: str) -> bool:

@@ -8,11 +8,11 @@ from typing import Protocol
 from starlette.responses import Response as StarletteResponse
 from starlette.types import Receive, Scope, Send
 
-from plankeeper import server_folder
+from plankeeper.core import server_folder
+from plankeeper.core.errors import DomainError
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.database.unavailability import SENTENCES, Cause, WriteCheck, find_cause
-from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.responses import Response, error_response, log
 
@@ -42,7 +42,7 @@ class MetricsEndpoint:
             response = StarletteResponse(self._render(), headers={"content-type": self._content_type})
             await response(scope, receive, send)
         else:
-            error = ApiError("not_found", "/metrics responds only to clients in PLANKEEPER_METRICS_NETWORKS.")
+            error = DomainError("not_found", "/metrics responds only to clients in PLANKEEPER_METRICS_NETWORKS.")
             request_id = resolve_request_id(read_headers(scope))
             await error_response(error, request_id.decode()).send(request_id, send)
 
@@ -92,7 +92,7 @@ class HealthCheck:
         request_id = resolve_request_id(read_headers(scope))
         try:
             response = await self._check()
-        except ApiError as error:
+        except DomainError as error:
             response = error_response(error, request_id.decode())
         await response.send(request_id, send)
 
@@ -101,8 +101,8 @@ async def liveness_check() -> Response:
     return Response.from_object(200, {"status": "ok"})
 
 
-def _not_ready_error(detail: str) -> ApiError:
-    return ApiError("service_unavailable", detail, retry_after=1)
+def _not_ready_error(detail: str) -> DomainError:
+    return DomainError("service_unavailable", detail, retry_after=1)
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:

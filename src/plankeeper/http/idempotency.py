@@ -3,28 +3,17 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
-from uuid import UUID
+from typing import Protocol
 
 from starlette.types import Scope
 
-from plankeeper.http.auth import Principal
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.parsing import canonical_json
+from plankeeper.core.context import IdempotencyKey, Principal, WriteContext
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.json import canonical_json
 from plankeeper.http.responses import Response
 from plankeeper.http.routing import Operation
 
 _KEY_PATTERN = re.compile(rb"[\x21-\x7e]{1,255}")
-
-
-class IdempotencyKey(NamedTuple):
-    """Identifies a request when it is sent again. `request_hash` detects a key that is reused for another request."""
-
-    original_key_id: UUID
-    path: str
-    key: str
-    request_hash: bytes  # of the query and the canonical JSON of the body
 
 
 class IdempotencyStore(Protocol):

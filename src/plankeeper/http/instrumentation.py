@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from itertools import accumulate
 from time import perf_counter, time
-from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -14,43 +13,12 @@ from prometheus_client import Counter, Metric
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from plankeeper import logs
-from plankeeper.http.auth import RejectionReason
-from plankeeper.http.errors import FieldErrorSummary
+from plankeeper.core import logs
+from plankeeper.core.context import RejectedRequest, RequestRecord
 from plankeeper.http.requests import RequestState
 
 # Reports a request: its state, method, route (None: unknown path) and response status.
 OnResponse = Callable[[RequestState, str, str | None, int], None]
-
-# A request with a known key and plan manager: plan manager, time of the response, key id, method, route, path, status,
-# seconds, request id, code of the error, user agent, errors of fields. A plain tuple, because every request creates
-# one.
-RequestRecord = tuple[
-    UUID,
-    float,
-    str | None,
-    str,
-    str | None,
-    bytes,
-    int,
-    float,
-    bytes,
-    str | None,
-    bytes | None,
-    FieldErrorSummary | None,
-]
-
-
-class RejectedRequest(NamedTuple):
-    """A request with a known key that was rejected before it belonged to a plan manager."""
-
-    key_id: UUID
-    reason: RejectionReason
-    at: datetime
-    method: str
-    route: str | None
-    user_agent: bytes | None
-    request_id: bytes
 
 
 MAX_USER_AGENT_LENGTH = 200  # characters

@@ -5,6 +5,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, get_origin
 
+from plankeeper.core.examples import EXAMPLES, add_examples
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.lists import Page
+from plankeeper.core.read_only_fields import bulk_item_type
 from plankeeper.http.openapi_bodies import body_name, name_bodies
 from plankeeper.http.openapi_errors import (
     describe_errors,
@@ -15,15 +19,11 @@ from plankeeper.http.openapi_errors import (
     error_schemas,
     shared_error_responses,
 )
-from plankeeper.http.openapi_examples import EXAMPLES, add_examples
 from plankeeper.http.openapi_headers import HEADERS, PARAMETERS, SECURITY_SCHEMES, refer_to_headers
 from plankeeper.http.openapi_links import build_links, operation_id
 from plankeeper.http.openapi_parameters import describe_parameters
 from plankeeper.http.openapi_schemas import build_components, component_name, reference
-from plankeeper.http.pagination import Page
-from plankeeper.http.read_only_fields import bulk_item_type
 from plankeeper.http.routing import PREFIX, Operation
-from plankeeper.http.schemas import EmptyResponse
 
 API_VERSION = PREFIX.rpartition("/")[2]  # of the API, not of the program: the document changes only with the API
 TAGS = {

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from plankeeper.core.read_only_fields import ID, bulk_item_type
 from plankeeper.http.openapi_schemas import Schema, reference
-from plankeeper.http.read_only_fields import ID, bulk_item_type
 from plankeeper.http.routing import Operation
 
 _READ_ONLY = {"readOnly": True, "description": "Ignored in requests.", "x-plankeeper-extension": True}

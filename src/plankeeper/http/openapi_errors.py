@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from plankeeper.http.errors import (
+from plankeeper.core.errors import (
     CODES,
-    ApiError,
+    DomainError,
     Error,
     ErrorCode,
     ErrorResource,
@@ -111,11 +111,11 @@ def _example(code: ErrorCode) -> dict[str, Any]:
         email = FieldError("email", "must be an email address, such as name@example.com", "invalid_format")
         message = "must be one of Active, Inactive, Lead"
         status = FieldError("status", message, "not_allowed", allowed=["Active", "Inactive", "Lead"])
-        error: ApiError = ValidationError(email, status)
+        error: DomainError = ValidationError(email, status)
     elif code == "not_found":
         error = NotFound(ErrorResource("participant", _EXAMPLE_ID))
     else:
-        error = ApiError(code)
+        error = DomainError(code)
     return msgspec.to_builtins(error.body(_EXAMPLE_REQUEST_ID))
 
 

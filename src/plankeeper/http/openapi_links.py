@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
-from plankeeper.http.pagination import Page
+from plankeeper.core.lists import Page
 from plankeeper.http.routing import Operation
 
 

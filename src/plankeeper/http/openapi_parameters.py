@@ -5,11 +5,11 @@ from typing import Any
 from msgspec import NODEFAULT, UNSET
 from msgspec.structs import fields
 
-from plankeeper.http.openapi_examples import EXAMPLES
+from plankeeper.core.examples import EXAMPLES
+from plankeeper.core.fields import UUID_PATTERN, Query
+from plankeeper.core.ids import UuidOr404
 from plankeeper.http.openapi_schemas import build_components
-from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import Operation
-from plankeeper.http.schemas import UUID_PATTERN, Query
 
 
 def describe_parameters(operation: Operation) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, UnsetType
 from msgspec.structs import fields
 
-from plankeeper.http.schemas import Query, custom_schema
+from plankeeper.core.fields import Query, custom_schema
 
 Schema = dict[str, Any]
 

@@ -4,15 +4,14 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from uuid import UUID
 
 from starlette.types import Receive, Scope
 from uuid_utils import uuid7
 
-from plankeeper.http.auth import Principal, RejectionReason
-from plankeeper.http.errors import ApiError, FieldErrorSummary
+from plankeeper.core.context import Principal, request_id_variable
+from plankeeper.core.errors import DomainError, FieldErrorSummary, RejectionReason
 from plankeeper.http.parsing import MAX_BODY_BYTES
 from plankeeper.http.responses import HttpError, RawHeaders
 
@@ -20,10 +19,6 @@ MAX_BUFFERED_BYTES = 64 * 1024**2  # of bodies that are arriving, in one worker
 MAX_BUFFERED_BYTES_PER_SENDER = 20 * 1024**2  # four bulk bodies
 _JSON_CONTENT_TYPE = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
-
-
-# The id of the request that the current task handles, for log lines about its statements.
-_current_request_id: ContextVar[bytes | None] = ContextVar("request_id", default=None)
 
 
 class ClientDisconnectedError(Exception):
@@ -51,14 +46,8 @@ class RequestState:
     def from_scope(cls, scope: Scope) -> "RequestState":
         headers = read_headers(scope)
         request_id = resolve_request_id(headers)
-        _current_request_id.set(request_id)
+        request_id_variable.set(request_id)
         return cls(headers, request_id, time.perf_counter(), scope.get("raw_path", b""))
-
-
-def current_request_id() -> str | None:
-    """The id of the request that the current task handles, or None in a background task."""
-    request_id = _current_request_id.get()
-    return request_id.decode() if request_id else None
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
@@ -92,15 +81,15 @@ class BodyBudget:
         self.used = 0
 
     def take(self, sender: str, size: int) -> None:
-        """Raises ApiError 503 if the sender or the worker would have too many bytes."""
+        """Raises DomainError 503 if the sender or the worker would have too many bytes."""
         if self._senders[sender] + size > self._sender:
-            raise ApiError(
+            raise DomainError(
                 "service_unavailable",
                 f"Large bodies of this key are arriving already, {self._sender // 1024**2} MiB at most at a time.",
                 retry_after=1,
             )
         if self.used + size > self._worker:
-            raise ApiError("service_unavailable", "The server is too busy.", retry_after=1)
+            raise DomainError("service_unavailable", "The server is too busy.", retry_after=1)
         self._senders[sender] += size
         self.used += size
 
@@ -121,9 +110,9 @@ async def read_body(
     sender: str,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> bytes:
-    """A JSON body of a limited size; raises ApiError 413, 415 or 503, and ClientDisconnectedError."""
+    """A JSON body of a limited size; raises DomainError 413, 415 or 503, and ClientDisconnectedError."""
     if not _JSON_CONTENT_TYPE.fullmatch(headers.get(b"content-type", b"")):
-        raise ApiError("unsupported_media_type")
+        raise DomainError("unsupported_media_type")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         detail = "The body must not be compressed: send it without Content-Encoding."
         raise HttpError("unsupported_media_type", detail, {"accept-encoding": "identity"})
@@ -149,9 +138,9 @@ async def read_body(
         budget.give_back(sender, taken)
 
 
-def _too_large(max_bytes: int) -> ApiError:
+def _too_large(max_bytes: int) -> DomainError:
     """Never kept in a variable: with its traceback, it would keep the caller's frame, and the body, in a cycle."""
-    return ApiError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
+    return DomainError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
 
 
 async def _receive_part(receive: Receive) -> tuple[bytes, bool]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from starlette.types import Send
 
+from plankeeper.core.errors import DomainError, ErrorCode
+from plankeeper.core.json import encode
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_wrong_schema, retry_advice
-from plankeeper.http.errors import ApiError, ErrorCode
-from plankeeper.http.json import encode
 
 log = logging.getLogger("plankeeper")
 
@@ -22,7 +22,7 @@ _CONTENT_TYPE_HEADER = (b"content-type", b"application/json")
 _SECURITY_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
-class HttpError(ApiError):
+class HttpError(DomainError):
     """An error about the HTTP request itself, whose response has further headers."""
 
     def __init__(self, code: ErrorCode, detail: str, headers: Mapping[str, str]) -> None:
@@ -64,19 +64,19 @@ def log_unavailability(error: Exception, request_id: str) -> Cause | None:
     return cause
 
 
-def to_api_error(error: Exception, request_id: str) -> ApiError:
+def to_api_error(error: Exception, request_id: str) -> DomainError:
     """The error that the client sees. Unexpected errors are logged and become `internal_error`."""
-    if isinstance(error, ApiError):
+    if isinstance(error, DomainError):
         return error
     cause = log_unavailability(error, request_id)
     if cause:
         detail = f"{SENTENCES[cause]} {retry_advice(cause)}"
-        return ApiError("service_unavailable", detail, retry_after=1)
+        return DomainError("service_unavailable", detail, retry_after=1)
     log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
-    return ApiError("internal_error")
+    return DomainError("internal_error")
 
 
-def _error_headers(error: ApiError) -> dict[str, str]:
+def _error_headers(error: DomainError) -> dict[str, str]:
     headers = dict(error.headers) if isinstance(error, HttpError) else {}
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"

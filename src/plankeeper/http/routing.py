@@ -7,21 +7,26 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
-from uuid import UUID
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from plankeeper.database.client import Executor
-from plankeeper.database.errors import ConstraintViolation
-from plankeeper.http.access import ListDisclosed
-from plankeeper.http.bulk import BulkResult
-from plankeeper.http.context import AccessedKind, KeyContext, ReadContext, Scope, WriteContext
-from plankeeper.http.errors import ApiError, ErrorCode, FieldError
-from plankeeper.http.parsing import MAX_BODY_BYTES, BodyParser
-from plankeeper.http.read_only_fields import bulk_item_type, find_read_only_fields
-from plankeeper.http.schemas import Query
+from plankeeper.core.bulk import BulkResult
+from plankeeper.core.context import (
+    AccessedKind,
+    ConstraintErrorHandler,
+    KeyContext,
+    ListDisclosed,
+    ReadContext,
+    Scope,
+    WriteContext,
+)
+from plankeeper.core.errors import ErrorCode, FieldError
+from plankeeper.core.fields import Query
+from plankeeper.core.json import BodyParser
+from plankeeper.core.read_only_fields import bulk_item_type, find_read_only_fields
+from plankeeper.http.parsing import MAX_BODY_BYTES
 
 log = logging.getLogger("plankeeper")
 
@@ -37,8 +42,6 @@ READ_AND_WRITE: Scopes = ("read", "write")
 Handler = Callable[..., Awaitable[Any]]
 # What the application opens before its first request and closes after its last.
 Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
-# Returns the error for a violated constraint. It runs after the rollback, so it may query the database.
-ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
 # Returns the errors of a bulk body's items, each with the fields that are valid by themselves. Takes the query, too.

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from plankeeper.http.errors import ApiError
+from plankeeper.core.errors import DomainError
 
 MAX_SEARCHES = 2  # of a plan manager, in progress in one worker
 MAX_WAITING = 20  # of a plan manager: each occupies one of the worker's requests
@@ -26,7 +26,7 @@ _slots: WeakValueDictionary[UUID, _Slots] = WeakValueDictionary()
 
 @asynccontextmanager
 async def search_slot(plan_manager_id: UUID) -> AsyncGenerator[None]:
-    """Wait until the plan manager has fewer searches in progress; raises ApiError after MAX_WAIT seconds."""
+    """Wait until the plan manager has fewer searches in progress; raises DomainError after MAX_WAIT seconds."""
     slots = _slots.get(plan_manager_id)
     if slots is None:
         slots = _slots[plan_manager_id] = _Slots()
@@ -46,6 +46,6 @@ async def search_slot(plan_manager_id: UUID) -> AsyncGenerator[None]:
         slots.release()
 
 
-def _too_many() -> ApiError:
+def _too_many() -> DomainError:
     detail = "Too many searches of this plan manager are in progress."
-    return ApiError("service_unavailable", detail, retry_after=5)
+    return DomainError("service_unavailable", detail, retry_after=5)

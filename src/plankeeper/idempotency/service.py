@@ -4,10 +4,9 @@ from uuid import UUID
 
 import asyncpg
 
-from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ApiError
-from plankeeper.http.idempotency import IdempotencyKey
+from plankeeper.core.context import IdempotencyKey, WriteContext
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.errors import DomainError
 from plankeeper.http.responses import Response
 from plankeeper.idempotency import store
 
@@ -15,7 +14,7 @@ from plankeeper.idempotency import store
 async def get_or_claim(ctx: WriteContext, idempotency_key: IdempotencyKey) -> Response | None:
     """The stored response, or None for the first request, which must call `save_response` in the same transaction.
 
-    Raises ApiError `idempotency_in_progress` if the first request still runs after the lock timeout,
+    Raises DomainError `idempotency_in_progress` if the first request still runs after the lock timeout,
     `idempotency_key_reused` if the first request was different, and `secret_key_missing` if the response is encrypted
     with an unknown key.
     """
@@ -23,10 +22,10 @@ async def get_or_claim(ctx: WriteContext, idempotency_key: IdempotencyKey) -> Re
         if await store.claim(ctx.tx, ctx.plan_manager_id, idempotency_key):
             return None
     except asyncpg.LockNotAvailableError:
-        raise ApiError("idempotency_in_progress", retry_after=1) from None
+        raise DomainError("idempotency_in_progress", retry_after=1) from None
     stored = await store.get_response(ctx.tx, ctx.plan_manager_id, idempotency_key)
     if stored.request_hash != idempotency_key.request_hash:
-        raise ApiError("idempotency_key_reused")
+        raise DomainError("idempotency_key_reused")
     # The text of an encrypted response; JSON is returned as it is.
     associated_data = _associated_data(ctx.plan_manager_id, idempotency_key)
     body = secret_cipher(ctx.settings).decrypt(stored.body.decode(), associated_data).encode()

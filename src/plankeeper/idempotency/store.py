@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
+from plankeeper.core.context import IdempotencyKey
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.idempotency import IdempotencyKey
 from plankeeper.idempotency.schemas import StoredResponse
 
 CLAIM = """

@@ -7,9 +7,9 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRow
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import unset_to_none
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import unset_to_none
 from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
     ImportCounts,

@@ -5,8 +5,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from plankeeper.console.dates import DateError, parse_date
-from plankeeper.http.parsing import unwrap_type
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.validation import unwrap_type
 
 _MIDNIGHT = re.compile(r"[ T](0?0:00(:00(\.0+)?)?|12:00(:00)? ?am)Z?$", re.ASCII | re.IGNORECASE)
 _BOOLEANS = {

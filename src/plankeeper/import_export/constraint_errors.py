@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from uuid import UUID
 
+from plankeeper.core.context import ConstraintErrorHandler
+from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
-from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.participants import service as participants
 from plankeeper.providers import service as providers
 from plankeeper.team_members import service as team_members
 
 
 def _invalid(**errors: str) -> ConstraintErrorHandler:
-    async def handle(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> ApiError:
+    async def handle(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> DomainError:
         return ValidationError(**errors)
 
     return handle

@@ -8,8 +8,8 @@ from functools import cache
 from msgspec import Struct
 
 from plankeeper.account_managers.schemas import AccountManagerImport
+from plankeeper.core.fields import Email, StateCode
 from plankeeper.exit_reasons.schemas import ExitReasonImport
-from plankeeper.http.schemas import Email, StateCode
 from plankeeper.import_export.writer import CsvWriter
 from plankeeper.invoices.schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.note_types.schemas import NoteTypeImport

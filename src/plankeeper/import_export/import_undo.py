@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw, Struct
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import decode_custom_type
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import decode_custom_type
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_export.undoable_resources import UNDOABLE

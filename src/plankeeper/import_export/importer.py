@@ -8,10 +8,9 @@ from typing import Any
 import asyncpg
 from msgspec import UNSET
 
+from plankeeper.core.context import ConstraintErrorHandler, WriteContext
+from plankeeper.core.record_matches import MatchError, RecordMatcher
 from plankeeper.database.errors import constraint_violation
-from plankeeper.http.context import WriteContext
-from plankeeper.http.record_matches import MatchError, RecordMatcher
-from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.import_export.reader import ImportRow, RowError, read_rows
 from plankeeper.import_export.registry import Resource
 from plankeeper.import_export.upsert import ImportCounts, InvalidRowsError

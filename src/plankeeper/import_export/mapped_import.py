@@ -12,10 +12,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import BATCH_SIZE, ImportReport, upsert_batch
 from plankeeper.import_export.matching import Matcher, MatchResult, assign_ids

@@ -10,9 +10,9 @@ from uuid import UUID
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.formatting import format_date
 from plankeeper.console.names import fold_name
-from plankeeper.http.context import WriteContext
+from plankeeper.core.context import WriteContext
+from plankeeper.core.formatting import format_date
 from plankeeper.import_export.cell_values import clean, plain_number
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.imports import store

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.parsing import BODY, BodyParser, coercion, unwrap_type
-from plankeeper.http.schemas import decode_custom_type
-from plankeeper.http.validation import validate
+from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.fields import decode_custom_type
+from plankeeper.core.json import BODY, BodyParser
+from plankeeper.core.validation import coercion, unwrap_type, validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -91,7 +91,7 @@ def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[Import
             error_count += len(error.errors or ())
             for each in error.errors or ():
                 yield RowError(line_number, "" if each.field == BODY else each.field, each.message)
-        except ApiError as error:
+        except DomainError as error:
             yield RowError(line_number, "", error.detail)
 
 

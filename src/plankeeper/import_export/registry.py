@@ -10,11 +10,11 @@ from stdnum.au import abn
 
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRow
+from plankeeper.core.context import WriteContext
+from plankeeper.core.record_matches import MatchField
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.schemas import ExitReasonImport, ExitReasonRow
-from plankeeper.http.context import WriteContext
-from plankeeper.http.record_matches import MatchField
 from plankeeper.import_export import account_managers as account_manager_import
 from plankeeper.import_export import invoices as invoice_import
 from plankeeper.import_export import team_members as team_member_import

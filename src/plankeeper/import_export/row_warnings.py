@@ -6,10 +6,10 @@ from datetime import date
 import msgspec
 from msgspec import Raw, Struct
 
-from plankeeper.console.formatting import format_date
+from plankeeper.core.formatting import format_date
+from plankeeper.core.soft_validation import Implausible
 from plankeeper.imports.schemas import Problem
 from plankeeper.participants import plausibility as participant_rules
-from plankeeper.plausibility import Implausible
 from plankeeper.providers import plausibility as provider_rules
 
 

@@ -8,10 +8,10 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import unset_to_none
 from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
     ImportCounts,

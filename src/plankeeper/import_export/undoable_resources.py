@@ -8,9 +8,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.account_managers import store as account_manager_store
+from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.exit_reasons import store as exit_reason_store
-from plankeeper.http.context import WriteContext
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.imports import store

@@ -12,11 +12,11 @@ from msgspec import UNSET, Struct
 from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import has_type, to_row_values
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import has_type, to_row_values
 from plankeeper.import_export.reader import ImportRow, RowError
 
 T = TypeVar("T")

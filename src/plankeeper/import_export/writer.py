@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from plankeeper.http.json import encode_lines, to_json
+from plankeeper.core.json import encode_lines, to_json
 from plankeeper.import_export.cell_values import FORMULA_PREFIXES
 from plankeeper.import_export.reader import is_only_quotes
 

@@ -1,8 +1,8 @@
 """Invoice view sessions: list and get."""
 
-from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.pagination import Page, build_page
-from plankeeper.http.parsing import UuidOr404
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.ids import UuidOr404
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery

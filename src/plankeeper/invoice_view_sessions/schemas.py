@@ -5,8 +5,15 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import AwareDatetime, CreatedAt, NewId, Text255, UpdatedAt, UuidText
+from plankeeper.core.fields import (
+    AwareDatetime,
+    CreatedAt,
+    NewId,
+    Text255,
+    UpdatedAt,
+    UuidText,
+)
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 

@@ -8,18 +8,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext, or_404
+from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.ids import uuid7_lower_bound
+from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, WriteContext, or_404
-from plankeeper.http.errors import ApiError, NotFound
-from plankeeper.http.json import to_json
-from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.rules import HEARTBEAT_TIMEOUT, Durations, clamp
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
 from plankeeper.invoices import store as invoices
-from plankeeper.settings import Settings
 
 BATCH_SIZE = 500
 
@@ -46,7 +46,7 @@ async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
         await store.count_started_since(ctx.tx, ctx.plan_manager_id, first_id, ctx.actor.id or "")
         >= MAX_STARTS_PER_MINUTE
     ):
-        raise ApiError("rate_limit_exceeded", "You viewed too many invoices within one minute. Try again later.")
+        raise DomainError("rate_limit_exceeded", "You viewed too many invoices within one minute. Try again later.")
     session = InvoiceViewSession(
         id=uuid7(),
         invoice_id=invoice_id,

@@ -5,13 +5,12 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.database.timestamps import UPDATED_AT
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.invoice_view_sessions.schemas import (
     InvoiceViewSession,
     InvoiceViewSessionListQuery,

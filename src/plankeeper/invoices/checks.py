@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.check_store import CheckResult, InvoiceToCheck
 from plankeeper.invoices.warnings import find_warnings, has_errors

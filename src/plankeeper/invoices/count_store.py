@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from plankeeper.core.json import to_json
 from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.http.json import to_json
 from plankeeper.invoices.schemas import InvoiceRow
 
 SUM = """

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+from plankeeper.core.context import WriteContext, or_404
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext, or_404
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.checks import check
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning

@@ -6,13 +6,12 @@ from uuid import UUID
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
-from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoices.count_store import sum_counts
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 from plankeeper.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines

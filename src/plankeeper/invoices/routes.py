@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from plankeeper.http.context import AccessedKind, ReadContext, or_404
-from plankeeper.http.errors import ErrorResource, NotFound
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.core.context import AccessedKind, ReadContext, or_404
+from plankeeper.core.errors import ErrorResource, NotFound
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices import store
 from plankeeper.invoices.queries import count, list_page

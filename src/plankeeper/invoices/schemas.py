@@ -7,8 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import MAX_ENUM_VALUES, SORT, ResourceListQuery
-from plankeeper.http.schemas import (
+from plankeeper.core.fields import (
     EXTENSION,
     AwareDatetime,
     CreatedAt,
@@ -20,6 +19,7 @@ from plankeeper.http.schemas import (
     UuidText,
     component,
 )
+from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ResourceListQuery
 
 ClaimStatus = Annotated[
     Literal[

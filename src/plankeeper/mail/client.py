@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 from typing import Any, TypeVar, cast
 
-from plankeeper.setting_parsers import SmtpServer
+from plankeeper.core.setting_parsers import SmtpServer
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from plankeeper.accounts.policy import single_line
-from plankeeper.setting_parsers import parse_mail_from
-from plankeeper.settings import Settings
+from plankeeper.core.setting_parsers import parse_mail_from
+from plankeeper.core.settings import Settings
 
 MAX_NAME_LENGTH = 100  # names are chosen by people, who could write a message of their own into them
 MAX_LINE_LENGTH = 998  # octets without the line break, according to RFC 5322

@@ -9,14 +9,14 @@ from functools import partial
 import msgspec
 
 from plankeeper.accounts import reset_link_store
+from plankeeper.core.metrics import MAIL_ATTEMPTS
+from plankeeper.core.setting_parsers import SmtpServer
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.mail import client, messages, store, writer
 from plankeeper.mail.retry_policy import retry_delay
 from plankeeper.mail.schemas import MailContent, OutgoingMail
-from plankeeper.metrics import MAIL_ATTEMPTS
-from plankeeper.setting_parsers import SmtpServer
-from plankeeper.settings import Settings
 
 log = logging.getLogger("plankeeper")
 

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.json import to_json
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
 from plankeeper.mail.schemas import InvitationMail, MailContent, OutgoingMail, OwnerMail
 

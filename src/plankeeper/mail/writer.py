@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from plankeeper.accounts.policy import PASSWORD_RESET_LIFETIME
 from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail import messages, recipient_store
 from plankeeper.mail.messages import Text
@@ -16,7 +17,6 @@ from plankeeper.mail.schemas import (
     OwnerMail,
     PasswordResetMail,
 )
-from plankeeper.settings import Settings
 
 
 class AddressedText(NamedTuple):

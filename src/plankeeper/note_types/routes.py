@@ -1,9 +1,9 @@
 """Note types: list, create, get, update, delete."""
 
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse
 from plankeeper.note_types import service, store
 from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 

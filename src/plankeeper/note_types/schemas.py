@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import DefaultSort, NumberedListQuery
-from plankeeper.http.schemas import AwareDatetime, Text255, UpdatedAt
+from plankeeper.core.fields import AwareDatetime, Text255, UpdatedAt
+from plankeeper.core.lists import DefaultSort, NumberedListQuery
 
 Title = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 Color = Text255 | None | UnsetType

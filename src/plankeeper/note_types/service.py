@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 from msgspec.structs import asdict
 
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import apply_patch
 from plankeeper.note_types import store
 from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeUpdate, NoteTypeVersion
 

@@ -4,13 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.database.timestamps import UPDATED_AT
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow, NoteTypeVersion
 
 COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color, updated_at"

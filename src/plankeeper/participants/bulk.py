@@ -8,10 +8,7 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerListQuery
-from plankeeper.database.client import Executor
-from plankeeper.events.recorder import is_changed, record_events
-from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.http.bulk import (
+from plankeeper.core.bulk import (
     MAX_ITEMS,
     existing_ids,
     find_id_errors,
@@ -21,12 +18,15 @@ from plankeeper.http.bulk import (
     item_ids,
     without_id,
 )
-from plankeeper.http.context import Disclosure, ReadContext, WriteContext
-from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.pagination import in_order
-from plankeeper.http.record_matches import MatchField
-from plankeeper.http.schemas import apply_patch
+from plankeeper.core.context import Disclosure, ReadContext, WriteContext
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
+from plankeeper.core.lists import in_order
+from plankeeper.core.record_matches import MatchField
+from plankeeper.database.client import Executor
+from plankeeper.events.recorder import is_changed, record_events
+from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.participants import store
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.schemas import Participant, ParticipantBulkItem, ParticipantBulkQuery

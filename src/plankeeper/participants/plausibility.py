@@ -5,10 +5,10 @@ from datetime import date
 from typing import Protocol
 from uuid import UUID
 
+from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
 from plankeeper.exit_reasons.schemas import ExitReason
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
-from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
 
 NUMBER_START = "43"  # of the NDIS numbers of participants
 FIRST_BIRTH_YEAR = 1900

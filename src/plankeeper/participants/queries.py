@@ -7,13 +7,12 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from plankeeper.core.errors import invalid_parameter
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter, several
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.http.errors import invalid_parameter
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.search.filters import PARTICIPANT_FILTERS, count_matches, search_values

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from plankeeper.http.bulk import MAX_BODY_BYTES, BulkResult
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants import bulk as bulk_writes
 from plankeeper.participants import service, store
 from plankeeper.participants.queries import count, list_page

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, field
 
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.fields import AwareDatetime
 from plankeeper.participants.schemas import AccountManagerRef, ExitReasonRef, Participant, Status
 
 

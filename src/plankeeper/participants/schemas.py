@@ -6,9 +6,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, MATCH, ItemId
-from plankeeper.http.pagination import MAX_ENUM_VALUES, SORT, ExternalIdFilter, ResourceListQuery
-from plankeeper.http.schemas import (
+from plankeeper.core.bulk import ITEMS, MATCH, ItemId
+from plankeeper.core.fields import (
     EXTENSION,
     UUID_PATTERN,
     AwareDatetime,
@@ -32,6 +31,12 @@ from plankeeper.http.schemas import (
     UpdatedAt,
     UuidText,
     component,
+)
+from plankeeper.core.lists import (
+    MAX_ENUM_VALUES,
+    SORT,
+    ExternalIdFilter,
+    ResourceListQuery,
 )
 
 Status = Annotated[

@@ -7,22 +7,22 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import get_visible
+from plankeeper.core.context import Disclosure, WriteContext, or_404
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import external_id_error
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
-from plankeeper.http.context import Disclosure, WriteContext, or_404
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.record_matches import external_id_error
-from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
 from plankeeper.participants.rows import ParticipantVersion, UnlockedParticipant, reference_ids, with_references
 from plankeeper.participants.schemas import Participant, ParticipantUpdate
 from plankeeper.team_members import store as team_store
 
 
-async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
     column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
     resource = "account manager" if column == "account_manager_id" else "exit reason"
     return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager", "not_found"))

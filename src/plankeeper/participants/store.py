@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.database.timestamps import UPDATED_AT
-from plankeeper.http.record_matches import ValueHolder
 from plankeeper.participants.rows import (
     NamedReference,
     ParticipantIdentifier,

@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw, Struct
 
 from plankeeper.access_records import service
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import NotFound
+from plankeeper.core.fields import AwareDatetime
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Database, Executor
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import NotFound
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import AwareDatetime
 from plankeeper.personal_data import export_store, hold_store, import_store, store
 from plankeeper.personal_data.schemas import JsonObject, LegalHold, ResponseRecord
 from plankeeper.personal_data.texts import PersonTexts

@@ -9,10 +9,10 @@ import msgspec
 
 from plankeeper.bin import store as bin_store
 from plankeeper.bin.schemas import Snapshot
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.participants import service as participant_service
 from plankeeper.participants import store as participant_store
 from plankeeper.personal_data import hold_store, import_store, store
@@ -158,11 +158,11 @@ async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snap
 
 
 async def _require_nothing_left(ctx: WriteContext, participant_id: UUID) -> None:
-    """Raise ApiError if the participant is there again, so that the erasure is rolled back."""
+    """Raise DomainError if the participant is there again, so that the erasure is rolled back."""
     if await participant_store.exists(ctx.tx, ctx.plan_manager_id, participant_id) or await bin_store.find(
         ctx.tx, ctx.plan_manager_id, "participant", participant_id
     ):
-        raise ApiError(
+        raise DomainError(
             "precondition_failed", "The participant was restored or created again in the meantime. Nothing was erased."
         )
 

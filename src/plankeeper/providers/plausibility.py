@@ -5,7 +5,7 @@ from typing import Protocol
 
 from stdnum.au import abn as abn_format
 
-from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
 
 
 class PlausibleFields(Protocol):

@@ -2,12 +2,11 @@
 
 from uuid import UUID
 
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.providers.count_store import sum_counts
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 from plankeeper.providers.store import COLUMNS, get_many

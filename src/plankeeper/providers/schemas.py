@@ -5,9 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.bulk import ITEMS, MATCH, ItemId
-from plankeeper.http.pagination import MAX_ENUM_VALUES, DefaultSort, ExternalIdFilter, ResourceListQuery
-from plankeeper.http.schemas import (
+from plankeeper.core.bulk import ITEMS, MATCH, ItemId
+from plankeeper.core.fields import (
     EXTENSION,
     AwareDatetime,
     CreatedAt,
@@ -28,6 +27,12 @@ from plankeeper.http.schemas import (
     Text500,
     UpdatedAt,
     component,
+)
+from plankeeper.core.lists import (
+    MAX_ENUM_VALUES,
+    DefaultSort,
+    ExternalIdFilter,
+    ResourceListQuery,
 )
 
 

@@ -7,15 +7,22 @@ from uuid import UUID
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.bulk import (
+    existing_ids,
+    find_id_errors,
+    find_matches,
+    in_item_order,
+    item_ids,
+    without_id,
+)
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import MatchField, external_id_error
 from plankeeper.database.client import Executor
 from plankeeper.database.timestamps import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
-from plankeeper.http.bulk import existing_ids, find_id_errors, find_matches, in_item_order, item_ids, without_id
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.record_matches import MatchField, external_id_error
-from plankeeper.http.schemas import apply_patch
 from plankeeper.providers import store
 from plankeeper.providers.schemas import Provider, ProviderBulkItem, ProviderBulkQuery, ProviderUpdate
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.timestamps import UPDATED_AT
-from plankeeper.http.record_matches import ValueHolder
 from plankeeper.providers import count_store
 from plankeeper.providers.schemas import Provider, ProviderRecord
 

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import RejectedRequest, RequestRecord
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
-from plankeeper.http.instrumentation import RejectedRequest, RequestRecord
-from plankeeper.http.json import to_json
 from plankeeper.request_log import count_store, store
 from plankeeper.request_log.counts import count_by_key_and_day, count_by_minute
 from plankeeper.request_log.schemas import (

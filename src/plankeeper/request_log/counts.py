@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.http.instrumentation import RequestRecord
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import RequestRecord
+from plankeeper.core.ids import parse_uuid
 from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 
 MINUTE_RETENTION = timedelta(hours=25)

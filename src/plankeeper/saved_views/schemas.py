@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.fields import AwareDatetime
 
 Density = Literal["compact", "comfortable"]
 

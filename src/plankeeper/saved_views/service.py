@@ -8,9 +8,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.policy import is_role_at_least
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.database.client import Executor
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.saved_views import store
 from plankeeper.saved_views.schemas import SavedView
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from msgspec import UnsetType
 
+from plankeeper.core import lists
+from plankeeper.core.lists import SortableQuery
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.http import pagination
-from plankeeper.http.pagination import SortableQuery
 from plankeeper.search import store
 from plankeeper.search.conditions import PARTICIPANT_KEYS, PARTICIPANT_TEXT, PROVIDER_KEYS, PROVIDER_TEXT, has_key
 from plankeeper.search.schemas import Kind
@@ -65,10 +65,10 @@ async def count_matches(
     key = (plan_manager_id, rows.name, repr(rows.filter_values(query, search)))
     now = time.monotonic()
     if _exceeding.get(key, 0) > now:
-        return pagination.MAX_TOTAL + 1
+        return lists.MAX_TOTAL + 1
     _exceeding.pop(key, None)
-    count = (await rows.summary(db, plan_manager_id, query, pagination.MAX_TOTAL + 1, **search)).count
-    if count > pagination.MAX_TOTAL:
+    count = (await rows.summary(db, plan_manager_id, query, lists.MAX_TOTAL + 1, **search)).count
+    if count > lists.MAX_TOTAL:
         _exceeding[key] = now + MAX_AGE
         if len(_exceeding) > MAX_REMEMBERED:
             del _exceeding[next(iter(_exceeding))]

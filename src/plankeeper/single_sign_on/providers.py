@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.encryption.cipher import secret_cipher
+from plankeeper.core.context import WriteContext
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.errors import ValidationError
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ValidationError
 from plankeeper.single_sign_on import store
 from plankeeper.single_sign_on.client import ProviderError, ProviderHttpClient, is_allowed_url
 from plankeeper.single_sign_on.discovery import ProviderDirectory

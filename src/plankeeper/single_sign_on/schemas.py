@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.http.schemas import AwareDatetime
+from plankeeper.core.fields import AwareDatetime
 
 
 class Provider(Struct, kw_only=True):

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from plankeeper.accounts.policy import single_line
 from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.settings import Settings
 from plankeeper.single_sign_on import store
 from plankeeper.single_sign_on.client import ProviderError, ProviderHttpClient
 from plankeeper.single_sign_on.discovery import ProviderDirectory

@@ -5,12 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.lists import PageRows, cut_page, open_cursor, seal_cursor
 from plankeeper.database.client import Executor
 from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.sorting import Start
-from plankeeper.http.cursors import open_cursor, seal_cursor
-from plankeeper.http.pagination import PageRows, cut_page
-from plankeeper.http.schemas import unset_to_none
 from plankeeper.team_members.schemas import AllTeamMembersQuery, TeamMember
 from plankeeper.team_members.store import COLUMNS, FROM_MEMBERS
 

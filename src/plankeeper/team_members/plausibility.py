@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from plankeeper.http.schemas import is_email
-from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.core.fields import is_email
+from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
 from plankeeper.team_members.rules import PermissionSlug, effective_permissions
 
 APPROVES_UNSEEN = "Tick “View invoices” too. People can’t approve what they can’t see."

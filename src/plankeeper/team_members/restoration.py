@@ -6,10 +6,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import to_row_values
+from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import WriteContext
-from plankeeper.http.json import to_json
-from plankeeper.http.schemas import to_row_values
 from plankeeper.participants.schemas import Participant
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions

@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from plankeeper.http.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import Page, build_page
-from plankeeper.http.parsing import UuidOr404
+from plankeeper.core.context import (
+    AccessedKind,
+    ReadContext,
+    WriteContext,
+    or_404,
+)
+from plankeeper.core.errors import NotFound
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.ids import UuidOr404
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants.store import exists
 from plankeeper.team_members import all_teams_store, service, store
 from plankeeper.team_members.schemas import (

@@ -5,8 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.http.pagination import DefaultSort, ExternalIdFilter, ResourceListQuery, SealedListQuery
-from plankeeper.http.schemas import (
+from plankeeper.core.fields import (
     EXTENSION,
     STATE,
     AwareDatetime,
@@ -24,6 +23,12 @@ from plankeeper.http.schemas import (
     UpdatedAt,
     UuidText,
     component,
+)
+from plankeeper.core.lists import (
+    DefaultSort,
+    ExternalIdFilter,
+    ResourceListQuery,
+    SealedListQuery,
 )
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 

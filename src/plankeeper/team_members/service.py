@@ -7,14 +7,20 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import Disclosure, WriteContext, or_404
+from plankeeper.core.errors import (
+    DomainError,
+    ErrorResource,
+    FieldError,
+    NotFound,
+    ValidationError,
+)
+from plankeeper.core.fields import UUID_PATTERN, apply_patch, unset_to_none
+from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import external_id_error
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import Disclosure, WriteContext, or_404
-from plankeeper.http.errors import ApiError, ErrorResource, FieldError, NotFound, ValidationError
-from plankeeper.http.json import to_json
-from plankeeper.http.record_matches import external_id_error
-from plankeeper.http.schemas import UUID_PATTERN, apply_patch, unset_to_none
 from plankeeper.participants.store import select_for_share
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions, other_priority, requires_email
@@ -29,25 +35,25 @@ from plankeeper.team_members.schemas import (
 from plankeeper.users.store import get_or_create as get_or_create_user
 
 
-async def _priority_taken_error(db: Executor, plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+async def _priority_taken_error(db: Executor, plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
     """Name the member that has the priority. The detail of PostgreSQL's error has the participant and the priority."""
     match = re.search(r"=\(\S+, (\S+), (\d)\)", violation.detail)
     holder_id = await store.get_priority_holder(db, plan_manager_id, UUID(match[1]), int(match[2])) if match else None
     subject = f"Team member {holder_id} holds" if holder_id else "Another team member held"
     detail = f"{subject} contact priority {match[2] if match else ''} of this participant."
     holder = ErrorResource("team_member", str(holder_id)) if holder_id else None
-    return ApiError("contact_priority_taken", detail, resource=holder)
+    return DomainError("contact_priority_taken", detail, resource=holder)
 
 
-async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
     """Name the member with the email. A member's id is the last one of the key's values."""
     ids = _UUIDS.findall(violation.detail)
-    return ApiError("team_member_exists", resource=ErrorResource("team_member", ids[-1]) if ids else None)
+    return DomainError("team_member_exists", resource=ErrorResource("team_member", ids[-1]) if ids else None)
 
 
 async def _participant_not_found_error(
     _db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation
-) -> ApiError:
+) -> DomainError:
     return NotFound()
 
 
@@ -82,7 +88,7 @@ async def create(
         raise ValidationError(email="must differ from the participant's own email")
     permissions = new.permission_names or []
     if not email and requires_email(permissions):
-        raise ApiError("permission_requires_email")
+        raise DomainError("permission_requires_email")
     user_id = await get_or_create_user(ctx.tx, ctx.plan_manager_id, uuid7(), email)
     profile_id = None if email else uuid7()
     defaults = TeamMemberRow(
@@ -119,7 +125,7 @@ async def update(
         change = replace(change, email=UNSET)
     permissions = change.permission_names
     if permissions is not UNSET and old.email is None and requires_email(permissions):
-        raise ApiError("permission_requires_email")
+        raise DomainError("permission_requires_email")
     new = apply_patch(change, old)
     new.permissions = effective_permissions(new.permissions)
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))

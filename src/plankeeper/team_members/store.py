@@ -4,12 +4,11 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array, records_of
 from plankeeper.database.sorting import Sort
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow, TeamMemberVersion
 
 TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, first_name, last_name, role,

@@ -6,7 +6,7 @@ import logging
 from opentelemetry._logs import Logger, LogRecord, SeverityNumber  # pyright: ignore[reportPrivateUsage]
 from opentelemetry.context import get_current
 
-from plankeeper.logs import JsonFormatter
+from plankeeper.core.logs import JsonFormatter
 
 # The exporters log their own failures, which must not be exported in turn.
 _EXPORTERS = ("opentelemetry", "urllib3", "requests")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 if TYPE_CHECKING:
     from plankeeper.telemetry.exporters import Telemetry

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import msgspec
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import WebhookDisabledMail
-from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
 from plankeeper.webhooks.retry_policy import DISABLE_AFTER, HTTP_GONE
 from plankeeper.webhooks.schemas import DeliveryUpdate, WebhookEndpointRow, without_secrets

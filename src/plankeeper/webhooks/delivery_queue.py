@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.json import to_json
 from plankeeper.database.citus import Nodes, shard_key
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.store import EVENT_COLUMNS, WITHOUT_SEQUENCE
-from plankeeper.http.json import to_json
 from plankeeper.webhooks.schemas import DeliveryBacklog, DeliveryJob, DeliveryUpdate, FanOutEndpoint
 
 LOCK_ENDPOINTS = """

@@ -4,12 +4,12 @@ from uuid import UUID
 
 from msgspec import UNSET
 
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.errors import FieldError, NotFound, ValidationError
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.lists import Page, build_page, cut_page
 from plankeeper.events.event_types import EVENT_TYPES, unknown_type_message
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.errors import FieldError, NotFound, ValidationError
-from plankeeper.http.pagination import Page, build_page, cut_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
-from plankeeper.http.schemas import unset_to_none
 from plankeeper.webhooks import delivery_store, endpoint_store, service
 from plankeeper.webhooks.delivery_store import DeliveryFilter, id_bounds
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery

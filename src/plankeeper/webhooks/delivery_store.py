@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import LiteralString, NamedTuple
 from uuid import UUID
 
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.store import EVENT_COLUMNS, WITHOUT_SEQUENCE
-from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.webhooks.schemas import DeliveryCount, DeliveryDetails, WebhookDelivery
 
 # Workers generate the ids, and the database sets the times of creation: how much their clocks can differ, in ms.

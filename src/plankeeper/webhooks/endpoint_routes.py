@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.fields import EmptyResponse, unset_to_none
+from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, unset_to_none
 from plankeeper.webhooks import endpoint_store, service
 from plankeeper.webhooks.schemas import (
     TEST_TYPE,

@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.json import to_json
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.database.timestamps import UPDATED_AT, next_updated_at
-from plankeeper.http.json import to_json
-from plankeeper.http.list_pages import fetch_page
-from plankeeper.http.pagination import PageRows
 from plankeeper.webhooks.schemas import (
     FailingEndpoint,
     ReplayStart,

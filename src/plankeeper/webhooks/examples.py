@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plankeeper.http.openapi_examples import EXAMPLES
+from plankeeper.core.examples import EXAMPLES
 
 _RESPONSES = EXAMPLES["responses"]
 # Objects of other kinds have only an id.

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from plankeeper import __version__
+from plankeeper.core.json import to_json
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event
-from plankeeper.http.json import to_json
 from plankeeper.webhooks.examples import example_change, example_resource
 from plankeeper.webhooks.schemas import TEST_TYPE, PayloadFormat
 from plankeeper.webhooks.signing import sign_message

@@ -5,9 +5,11 @@ import os
 import signal
 import sys
 
-from plankeeper import background, logs, metrics
+from plankeeper import background
+from plankeeper.core import logs
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.settings import Settings
+from plankeeper.server.metrics import watch_process
 from plankeeper.slow_statements import log_slow_statements
 from plankeeper.telemetry import setup
 from plankeeper.webhooks.client import WebhookClient
@@ -58,7 +60,7 @@ async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None 
     async with db.open():
         coroutines = [
             background.run_background_tasks(db, settings),
-            metrics.watch_process("webhook"),
+            watch_process("webhook"),
             *([traces.listen(db)] if traces else []),
         ]
         tasks = [asyncio.create_task(each) for each in coroutines]

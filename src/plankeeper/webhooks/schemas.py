@@ -7,9 +7,16 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.events.event_types import EVENT_TYPE
-from plankeeper.events.schemas import Event
-from plankeeper.http.pagination import (
+from plankeeper.core.fields import (
+    AwareDatetime,
+    LongText,
+    Text255,
+    UpdatedAt,
+    UrlText,
+    UuidText,
+    component,
+)
+from plankeeper.core.lists import (
     MAX_ENUM_VALUES,
     CreatedSince,
     CreatedUntil,
@@ -17,7 +24,8 @@ from plankeeper.http.pagination import (
     ResourceListQuery,
     UuidListQuery,
 )
-from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, UuidText, component
+from plankeeper.events.event_types import EVENT_TYPE
+from plankeeper.events.schemas import Event
 from plankeeper.webhooks.attempt_details import AttemptDetail
 
 TEST_TYPE = "webhook_endpoint.tested"  # sent only to the tested endpoint

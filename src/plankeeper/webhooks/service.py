@@ -9,14 +9,14 @@ import msgspec
 from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
-from plankeeper.encryption.cipher import secret_cipher
+from plankeeper.core.context import Disclosure, WriteContext, or_404
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
-from plankeeper.http.context import Disclosure, WriteContext, or_404
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.parsing import uuid7_lower_bound, uuid7_upper_bound
-from plankeeper.http.schemas import apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
 from plankeeper.webhooks.schemas import (
     TEST_TYPE,
@@ -57,7 +57,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     _require_event_types(new.event_types)
     await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
-        raise ApiError("too_many_webhook_endpoints")
+        raise DomainError("too_many_webhook_endpoints")
     id_, secret, now = uuid7(), new_secret(), datetime.now(UTC)
     defaults = WebhookEndpointRow(
         id=id_,
@@ -166,7 +166,7 @@ def _disclose(ctx: WriteContext, endpoint: WebhookEndpointRow, cause: str, **det
 
 def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:
     if not endpoint.active:
-        raise ApiError("webhook_endpoint_inactive")
+        raise DomainError("webhook_endpoint_inactive")
     return endpoint
 
 

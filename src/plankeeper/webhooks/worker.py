@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from plankeeper.core.encryption.cipher import SecretCipher, secret_cipher
+from plankeeper.core.errors import SecretKeyMissingError
+from plankeeper.core.metrics import WEBHOOK_ATTEMPTS
+from plankeeper.core.settings import Settings
 from plankeeper.database import citus
 from plankeeper.database.citus import Nodes, statement_groups
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
-from plankeeper.encryption.cipher import SecretCipher, secret_cipher
-from plankeeper.http.errors import SecretKeyMissingError
-from plankeeper.metrics import WEBHOOK_ATTEMPTS
-from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, payload
 from plankeeper.webhooks.attempt_counts import AttemptCountBuffer
 from plankeeper.webhooks.attempt_details import build_detail

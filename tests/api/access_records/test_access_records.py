@@ -11,9 +11,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.access_records import store
 from plankeeper.access_records.buffer import AccessRecordBuffer
 from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.core.context import Access, Actor
 from plankeeper.events.age_retention import AgeRetention
-from plankeeper.http.access import Access
-from plankeeper.http.context import Actor
 from support.client import Client
 from support.importing import import_records
 from support.server import RunningServer, wait_until

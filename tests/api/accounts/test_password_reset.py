@@ -17,8 +17,8 @@ from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.accounts.policy import PASSWORD_RESET_LIFETIME
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.throttling import LoginError
+from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.errors import ValidationError
 from plankeeper.mail import sender
 from support.accounts import AccountDriver, recorded_account_events
 from support.logins import FailedLogin

@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import invitations, member_store, members
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import hash_token
-from plankeeper.http.context import Actor, WriteContext
-from plankeeper.http.errors import ApiError, NotFound, ValidationError
+from plankeeper.core.context import Actor, WriteContext
+from plankeeper.core.errors import DomainError, NotFound, ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin, login_outcome
 
@@ -262,7 +262,7 @@ def test_a_former_owner_cannot_change_members(ada: AccountDriver, new_account: C
         lambda ctx: invitations.invite(ctx, "late@example.com", "owner"),
         lambda ctx: invitations.revoke(ctx, uuid7()),
     ):
-        with pytest.raises(ApiError) as rejection:
+        with pytest.raises(DomainError) as rejection:
             bob.write(late, as_self=True)
         assert rejection.value.status == 403
     assert ada.write(lambda ctx: members.change_role(ctx, kim.id, "manager"), as_self=True)

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import credentials, member_store, members, passwords, sessions, store
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import hash_token
-from plankeeper.http.errors import NotFound
+from plankeeper.core.errors import NotFound
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin, login_outcome
 from support.server import RunningServer

@@ -7,8 +7,8 @@ import pytest
 from plankeeper.accounts import devices, password_reset, self_service, store
 from plankeeper.accounts.policy import ACCOUNT_MAX_DELAY, MAX_DEVICES
 from plankeeper.accounts.schemas import LoginResult, Session
+from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Transaction
-from plankeeper.http.errors import ValidationError
 from support.accounts import PASSWORD, AccountDriver
 from support.logins import FailedLogin
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pyotp.totp import TOTP
 
-from plankeeper import metrics
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import hash_token
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
+from plankeeper.server.metrics import registry
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin
 
@@ -133,9 +133,9 @@ def test_code_attempts_are_throttled(ada: AccountDriver, authenticator: Authenti
 
 def failure_counts() -> dict[str, float]:
     """The failed sign-ins that the metrics have counted, by reason."""
-    registry, name = metrics.registry(), "plankeeper_sign_in_failures_total"
+    metrics, name = registry(), "plankeeper_sign_in_failures_total"
     return {
-        reason: registry.get_sample_value(name, {"reason": reason}) or 0 for reason in ("password", "code", "too_soon")
+        reason: metrics.get_sample_value(name, {"reason": reason}) or 0 for reason in ("password", "code", "too_soon")
     }
 
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client, check_response
 from support.server import RunningServer
 

@@ -17,9 +17,9 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database, Executor
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import ApiError
 from support.client import Client
 from support.cluster import SharedCluster
 from support.factories import create_client
@@ -107,7 +107,7 @@ async def error_code(cache: ApiKeyCache, key: str) -> str | None:
     """The error code with which a key is rejected; null if it is accepted."""
     try:
         await cache.authenticate(key)
-    except ApiError as refusal:
+    except DomainError as refusal:
         return refusal.code
     return None
 
@@ -139,7 +139,7 @@ async def test_an_unconfirmed_key_is_looked_up_every_time(
     assert [await error_code(cache, api.key) for _ in range(3)] == [None] * 3
     assert db.lookups == 3
     await revoke(db, server, api.plan_manager_id, api.key)
-    with pytest.raises(ApiError) as rejection:
+    with pytest.raises(DomainError) as rejection:
         await cache.authenticate(api.key)
     assert (rejection.value.code, rejection.value.status) == ("invalid_api_key", 401)
 

@@ -16,12 +16,12 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.encryption.cipher import create_key_file
+from plankeeper.core.errors import DomainError
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.encryption.key_file import create_key_file
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
-from plankeeper.settings import Settings
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper
@@ -116,7 +116,7 @@ async def test_a_rejected_key_is_not_recorded_as_used(db: Database) -> None:
         await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await get_key(db, revoked)).id)
     async with running_cache(db) as key_cache:
         for key in (revoked, new_key()):
-            with suppress(ApiError):
+            with suppress(DomainError):
                 await key_cache.authenticate(key)
         await key_cache.authenticate(good)
         await wait_until_used(db, good)

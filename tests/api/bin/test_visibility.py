@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.bin import service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import Client
 from support.server import RunningServer
 

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
-from plankeeper import metrics
+from plankeeper.core import metrics
 from plankeeper.database.client import Database
 from plankeeper.database.statement_names import statement_name
 from plankeeper.http.requests import RequestState

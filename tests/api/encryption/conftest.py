@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.encryption.key_file import SecretKey, create_key_file
+from plankeeper.core.encryption.cipher import SecretKey, create_key_file
 from support.client import Client
 from support.cluster import SharedCluster
 from support.receiver import Receiver

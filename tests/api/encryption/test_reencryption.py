@@ -9,12 +9,17 @@ import pytest
 
 from plankeeper.accounts import store as accounts
 from plankeeper.accounts import totp
-from plankeeper.encryption import store
-from plankeeper.encryption.cipher import SecretCipher, encrypting_key_id, secret_cipher
-from plankeeper.encryption.key_file import SecretKey, read_keys, replace_keys
-from plankeeper.encryption.schemas import StoredSecret
-from plankeeper.encryption.service import encrypt_with_first_key
-from plankeeper.http.errors import SecretKeyMissingError
+from plankeeper.core.encryption import rotation
+from plankeeper.core.encryption.cipher import (
+    SecretCipher,
+    SecretKey,
+    encrypting_key_id,
+    read_keys,
+    replace_keys,
+    secret_cipher,
+)
+from plankeeper.core.encryption.rotation import StoredSecret, encrypt_with_first_key
+from plankeeper.core.errors import SecretKeyMissingError
 from support.accounts import AccountDriver
 from support.client import Client
 from support.server import RunningServer
@@ -24,11 +29,11 @@ ENDPOINT = {"url": "https://example.com/hooks"}
 
 
 def usage_of(server: RunningServer) -> dict[str | None, int]:
-    return {each.key_id: each.secrets for each in server.run(store.count_by_key(server.db))}
+    return {each.key_id: each.secrets for each in server.run(rotation.count_by_key(server.db))}
 
 
 def all_secrets(server: RunningServer) -> list[StoredSecret]:
-    return server.run(store.list_with_other_keys(server.db, "no key"))
+    return server.run(rotation.list_with_other_keys(server.db, "no key"))
 
 
 def locations(server: RunningServer) -> list[str]:
@@ -89,7 +94,7 @@ def test_secrets_in_plain_text_are_counted_and_encrypted(
     cipher = secret_cipher(server.settings)
     [key_id] = cipher.key_ids()
     for each, plaintext in zip(all_secrets(server), decrypted(server, cipher), strict=True):
-        server.run(store.replace(server.db, each, plaintext))
+        server.run(rotation.replace(server.db, each, plaintext))
     assert [encrypting_key_id(each.stored) for each in all_secrets(server)] == [None] * 6
     assert locations(server) == ALL_LOCATIONS
     assert usage_of(server) == {None: 6}
@@ -116,7 +121,7 @@ def test_secrets_that_cannot_be_decrypted_stay_as_they_are(
     assert (count, lost_id == key.id) == (6, False)
     for location in ("accounts.totp_secret", "webhook_endpoints.secret"):
         [damaged] = [each for each in all_secrets(server) if each.location == location]
-        server.run(store.replace(server.db, damaged, f"{damaged.stored[:-8]}AAAAAAA="))
+        server.run(rotation.replace(server.db, damaged, f"{damaged.stored[:-8]}AAAAAAA="))
     first = SecretKey.generate()
     assert server.settings.secret_key_path
     replace_keys(path, [first, *read_keys(server.settings.secret_key_path)])
@@ -127,10 +132,10 @@ def test_secrets_that_cannot_be_decrypted_stay_as_they_are(
 def test_a_secret_that_changed_since_it_was_read_is_not_replaced(server: RunningServer, responses: list[Any]) -> None:
     before = all_secrets(server)
     for each in before:
-        server.run(store.replace(server.db, StoredSecret(each.location, each.key, b"", "other"), "v1:00000000:AAAA"))
+        server.run(rotation.replace(server.db, StoredSecret(each.location, each.key, b"", "other"), "v1:00000000:AAAA"))
     assert all_secrets(server) == before
     for each in before:
-        server.run(store.replace(server.db, each, f"{each.stored} {each.location}"))
+        server.run(rotation.replace(server.db, each, f"{each.stored} {each.location}"))
     assert [each.stored for each in all_secrets(server)] == [f"{each.stored} {each.location}" for each in before]
 
 

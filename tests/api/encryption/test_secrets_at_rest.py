@@ -16,8 +16,8 @@ from pyotp.totp import TOTP
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import parse_recovery_code
-from plankeeper.encryption.cipher import SecretDecryptionError, encrypting_key_id, secret_cipher
-from plankeeper.http.errors import SecretKeyMissingError
+from plankeeper.core.encryption.cipher import SecretDecryptionError, encrypting_key_id, secret_cipher
+from plankeeper.core.errors import SecretKeyMissingError
 from plankeeper.webhooks.worker import MAX_PER_ENDPOINT
 from support.accounts import PASSWORD, AccountDriver
 from support.client import Client

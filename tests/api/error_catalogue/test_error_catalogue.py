@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plankeeper.http.errors import CODES
+from plankeeper.core.errors import CODES
 from plankeeper.invoices.warnings import WARNINGS
 from support.client import DOCUMENT, Client
 

@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import sessions
 from plankeeper.accounts.throttling import LoginError
 from plankeeper.api_keys import service
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events import store
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.webhooks.payload import build_body
 from support.client import Client
 from support.console import create_account

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Database
 from plankeeper.events import order_store, store
 from plankeeper.events.backlog import BacklogMonitor
@@ -17,7 +18,6 @@ from plankeeper.events.retention import EventRetention
 from plankeeper.events.schemas import EventFilter
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, Sequencer, assign_positions
 from plankeeper.events.store import FeedPage
-from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.personal_data import hold_store
 from plankeeper.personal_data.schemas import LegalHold
 from support.cluster import SharedCluster, as_owner, execute

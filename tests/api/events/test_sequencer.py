@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events import order_store
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.json import to_json
 from plankeeper.providers import store as providers
 from plankeeper.providers.schemas import Provider
 from support.client import Client

@@ -14,9 +14,9 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import new_key
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import CODES
 from plankeeper.http.admission import client_network
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import CODES
 from support.client import NO_TLS, PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.quotas import hold_minute, within_one_minute

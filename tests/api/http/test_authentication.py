@@ -14,8 +14,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import new_key as unknown_key
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import CODES
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import CODES
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.errors import CODES
 from plankeeper.database.unavailability import SENTENCES, retry_advice
-from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.factories import create_client

@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from plankeeper.console.forms import MAX_UPLOAD_BYTES, read_form, read_upload
-from plankeeper.http.errors import ApiError
+from plankeeper.core.errors import DomainError
 from plankeeper.http.requests import BodyBudget, read_body
 
 JSON = {b"content-type": b"application/json"}
@@ -54,11 +54,11 @@ async def test_the_announced_length_counts_until_the_body_is_complete(budget: Bo
     await settle()
     assert budget.used == 90
     _, rejected = reading(budget, "one", 20)
-    with pytest.raises(ApiError, match="Large bodies of this key") as error:
+    with pytest.raises(DomainError, match="Large bodies of this key") as error:
         await rejected
     assert (error.value.status, error.value.headers) == (503, {"retry-after": "1"})
     _, rejected = reading(budget, "two", 80)
-    with pytest.raises(ApiError, match="too busy"):
+    with pytest.raises(DomainError, match="too busy"):
         await rejected
     first.send(b"}", is_last=True)
     assert await task == b"{}"
@@ -74,7 +74,7 @@ async def test_a_body_without_a_length_counts_as_it_arrives(budget: BodyBudget) 
     await settle()
     assert budget.used == 131
     growing.send(b" " * 40)
-    with pytest.raises(ApiError, match="too busy"):
+    with pytest.raises(DomainError, match="too busy"):
         await grown
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -118,7 +118,7 @@ async def test_a_body_that_is_too_large_is_free_at_once(read: Callable[[SlowBody
     body.send(b" " * MAX_UPLOAD_BYTES, is_last=True)
     gc.disable()
     try:
-        with pytest.raises(ApiError, match="body_too_large") as caught:
+        with pytest.raises(DomainError, match="body_too_large") as caught:
             await read(body)
         error = weakref.ref(caught.value)
         del caught

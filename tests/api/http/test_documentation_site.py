@@ -12,9 +12,9 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
+from plankeeper.core.errors import CODES
 from plankeeper.http import documentation_site
 from plankeeper.http.documentation_site import SITE, DocumentationSite
-from plankeeper.http.errors import CODES
 from support.client import DOCUMENT, PREFIX, Client, check_response
 from support.documentation import require_site, site_files, site_pages
 

@@ -12,9 +12,9 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.app import group_by_path, operations
-from plankeeper.http.errors import CODES
+from plankeeper.core.errors import CODES
+from plankeeper.core.logs import JsonFormatter
 from plankeeper.http.responses import error_response
-from plankeeper.logs import JsonFormatter
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import new_key
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until

@@ -8,7 +8,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.app import operations
-from plankeeper.http.pagination import SortableQuery
+from plankeeper.core.lists import SortableQuery
 from plankeeper.http.routing import PREFIX
 from support.client import Client
 

@@ -7,7 +7,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.app import operations
-from plankeeper.http.pagination import ListQuery
+from plankeeper.core.lists import ListQuery
 from plankeeper.http.routing import PREFIX
 from support.client import Client
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.http.validation import allowed_values
+from plankeeper.core.validation import allowed_values
 from plankeeper.invoices.schemas import WarningCode
 from plankeeper.invoices.warnings import WARNINGS
 from support.client import Client

@@ -9,8 +9,9 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.http import pagination, search_slots
-from plankeeper.http.errors import ApiError
+from plankeeper.core import lists
+from plankeeper.core.errors import DomainError
+from plankeeper.http import search_slots
 from plankeeper.search import filters
 from support.client import Client
 
@@ -24,7 +25,7 @@ LISTS: list[tuple[str, Callable[[int], dict[str, str]]]] = [
 def test_the_total_of_a_search_is_limited(
     api: Client, monkeypatch: pytest.MonkeyPatch, path: str, body: Callable[[int], dict[str, str]]
 ) -> None:
-    monkeypatch.setattr(pagination, "MAX_TOTAL", 3)
+    monkeypatch.setattr(lists, "MAX_TOTAL", 3)
     for number in range(3):
         assert api.post(path, body(number)).status_code == 200
     exact = {"limit": 1, "offset": 0, "has_more": True, "total": 3, "next_cursor": None}
@@ -42,7 +43,7 @@ def test_the_total_of_a_search_is_limited(
 def test_a_worker_remembers_for_a_moment_that_a_search_has_too_many_matches(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagination, "MAX_TOTAL", 1)
+    monkeypatch.setattr(lists, "MAX_TOTAL", 1)
     ids = [api.post("/participants", {"first_name": "Broad"}).json()["id"] for _ in range(2)]
     assert api.get("/participants?q=broad").json()["pagination"]["total_is_limited"]
     assert api.delete(f"/participants/{ids[0]}").status_code == 200
@@ -89,7 +90,7 @@ async def test_a_search_is_rejected_after_a_while(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(search_slots, "MAX_WAIT", 0.01)
     plan_manager_id = uuid7()
     async with searching(plan_manager_id, search_slots.MAX_SEARCHES):
-        with pytest.raises(ApiError) as rejected:
+        with pytest.raises(DomainError) as rejected:
             async with search_slots.search_slot(plan_manager_id):
                 pass
     assert (rejected.value.status, rejected.value.headers) == (503, {"retry-after": "5"})
@@ -102,7 +103,7 @@ async def test_few_searches_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_slots, "MAX_WAIT", 600)
     plan_manager_id = uuid7()
     async with searching(plan_manager_id, search_slots.MAX_SEARCHES):
-        with pytest.raises(ApiError):
+        with pytest.raises(DomainError):
             async with search_slots.search_slot(plan_manager_id):
                 pass
 

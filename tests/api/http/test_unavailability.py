@@ -16,6 +16,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.logs import JsonFormatter
 from plankeeper.database.unavailability import (
     CHECK_INTERVAL,
     SENTENCES,
@@ -24,8 +26,6 @@ from plankeeper.database.unavailability import (
     WriteCheck,
 )
 from plankeeper.embedded_postgres.creation import SERVING_ROLE
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.logs import JsonFormatter
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client, check_response
 from support.cluster import SharedCluster, execute

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service
 from plankeeper.api_keys.store import get_by_hash, select_for_update
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.idempotency.store import purge
 from support.client import Client
 from support.server import RunningServer

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.reader import RowError

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
+from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Database
-from plankeeper.http.context import WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import BATCH_SIZE, import_file
 from plankeeper.import_export.registry import RESOURCES

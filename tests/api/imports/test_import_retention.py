@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.imports import store
 from plankeeper.imports.retention import ImportRetention
 from plankeeper.imports.schemas import Import, ImportRowFilter, ImportRowRecord

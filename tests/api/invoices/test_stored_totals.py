@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.background import TotalCorrection
 from plankeeper.bin import service as bin_service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.invoices import count_store as invoice_counts
 from plankeeper.providers import count_store as provider_counts
 from support.client import Client

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import trustme
 
+from plankeeper.core.setting_parsers import SmtpServer
+from plankeeper.core.settings import Settings
 from plankeeper.mail import client, messages
-from plankeeper.setting_parsers import SmtpServer
-from plankeeper.settings import Settings
 from support.mail import PUBLIC_URL, USERNAME, MailServer
 
 RECIPIENT = "sam@example.com"

@@ -9,7 +9,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.cluster import SharedCluster

@@ -8,9 +8,9 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, password_reset
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import ValidationError
 from plankeeper.mail import store
 from plankeeper.mail.retry_policy import LEASE
 from support.outbox import Outbox

@@ -11,8 +11,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, members, password_reset
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.logs import JsonFormatter
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.logs import JsonFormatter
 from plankeeper.mail import sender, store
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME, RESET_REQUEST_LIFETIME
 from plankeeper.mail.schemas import NewDeviceMail

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
-from plankeeper.http.json import to_json
 from plankeeper.participants import queries, store
 from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.store import compact_counts

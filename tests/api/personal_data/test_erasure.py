@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import NotFound
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
 from plankeeper.personal_data import service
 from plankeeper.personal_data.schemas import ErasureReport
 from plankeeper.personal_data.service import LegalHoldError

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.bin import service as bin_service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.personal_data import service
 from plankeeper.personal_data.schemas import ErasureReport
 from plankeeper.personal_data.service import LegalHoldError

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 
 from plankeeper.bin import service as bin_service
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import NotFound
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.participants import service as participant_service

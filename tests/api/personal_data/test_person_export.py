@@ -13,9 +13,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bin import store as bin_store
 from plankeeper.bin.schemas import BinEntry
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.errors import NotFound
-from plankeeper.http.json import to_json
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
+from plankeeper.core.json import to_json
 from plankeeper.personal_data import person_export, service
 from plankeeper.personal_data.person_export import PersonExport
 from support.factories import SeededPlanManager

@@ -14,8 +14,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.core.context import RequestRecord
 from plankeeper.database.client import Database
-from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.request_log import buffer, store
 from plankeeper.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
 from plankeeper.request_log.retention import MAX_TRIMS_PER_RUN, RequestLogRetention

@@ -15,10 +15,10 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import new_key as new_key_text
 from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.core.context import RejectedRequest
+from plankeeper.core.errors import RejectionReason
+from plankeeper.core.validation import HIDDEN_NAME, MAX_LOGGED_ERRORS
 from plankeeper.database.client import Database
-from plankeeper.http.auth import RejectionReason
-from plankeeper.http.instrumentation import RejectedRequest
-from plankeeper.http.validation import HIDDEN_NAME, MAX_LOGGED_ERRORS
 from plankeeper.request_log import count_store, store
 from plankeeper.request_log.buffer import RequestLogBuffer
 from plankeeper.request_log.counts import DAY_RETENTION

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import RequestRecord
 from plankeeper.database.client import Database
-from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.request_log import count_store
 from plankeeper.request_log.buffer import RequestLogBuffer
 from plankeeper.request_log.counts import DAY_RETENTION, MINUTE_RETENTION

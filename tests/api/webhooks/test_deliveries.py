@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.examples import EXAMPLES
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES

@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Database
 from plankeeper.events import order_store
 from plankeeper.events import store as event_store
 from plankeeper.events.recorder import build_event, record_event
-from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.webhooks import delivery_queue
 from support.client import Client
 from support.receiver import Receiver

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.accounts import member_store, members
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.single_sign_on import providers
 from support.console import Account

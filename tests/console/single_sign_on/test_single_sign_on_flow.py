@@ -11,7 +11,7 @@ import pytest
 from pyotp import TOTP
 
 from plankeeper.accounts import invitations, member_store, members, totp
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.accounts import recorded_account_events
 from support.console import PASSWORD, Account
 from support.openid_provider import OpenIdProvider

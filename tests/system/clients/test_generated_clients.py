@@ -11,7 +11,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.cluster import SharedCluster
 from support.importing import import_records

@@ -7,10 +7,10 @@ import asyncpg
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
-from plankeeper.settings import Settings
 
 
 class Credentials(NamedTuple):

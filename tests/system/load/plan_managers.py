@@ -12,12 +12,12 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.settings import Settings
 from system.load.client import (
     Connection,
     TimedResponse,

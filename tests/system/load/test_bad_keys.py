@@ -6,9 +6,9 @@ from typing import Any
 
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import checksum
+from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database
 from plankeeper.http.admission import Admission
-from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import RequestState
 from plankeeper.rate_limits.limiter import LeasedRateLimiter
 from support.cluster import SharedCluster
@@ -29,7 +29,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedC
                 visit = RequestState({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
                 try:
                     await admission.admit(visit, scope, "read")
-                except ApiError as refusal:
+                except DomainError as refusal:
                     refusals += refusal.status == 401
             return refusals
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from plankeeper import metrics
 from plankeeper.app import build_app
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
+from plankeeper.server.metrics import registry
 from support.pages import PROJECT, section, table_rows
 
 ALERTS = PROJECT / "packaging/prometheus/alerts.yml"
@@ -35,7 +35,7 @@ def promtool() -> str:
 def exposed() -> set[str]:
     """The names of all samples of a server that has served no request."""
     build_app(Settings.read({}))
-    return {sample.name for family in metrics.registry().collect() for sample in family.samples}
+    return {sample.name for family in registry().collect() for sample in family.samples}
 
 
 def backup_metrics() -> set[str]:

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
+from plankeeper.core.encryption.cipher import read_keys
+from plankeeper.core.settings import Settings
 from plankeeper.embedded_postgres.binaries import installed_dir
-from plankeeper.encryption.key_file import read_keys
-from plankeeper.settings import Settings
 from support.cluster import SharedCluster, execute
 from support.pages import PROJECT
 from support.program import environment

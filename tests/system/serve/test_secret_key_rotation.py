@@ -16,7 +16,7 @@ import pytest
 from pyotp.totp import TOTP
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from plankeeper.encryption.key_file import create_key_file, read_keys
+from plankeeper.core.encryption.cipher import create_key_file, read_keys
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.console import PASSWORD, Account, Browser

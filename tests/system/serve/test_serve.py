@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from plankeeper import __version__
+from plankeeper.core.version import commit
 from plankeeper.database.schema import LATEST_REVISION
-from plankeeper.version import commit
 from support.folder import temporary_folder
 from support.program import ServeProcess, environment, run_program
 from support.receiver import Receiver

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.encryption.key_file import create_key_file, read_keys
+from plankeeper.core.encryption.cipher import create_key_file, read_keys
 from support.cluster import SharedCluster, execute
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_plankeeper

@@ -25,7 +25,7 @@ from joserfc.jwk import KeySet
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations
-from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.single_sign_on.tokens import code_challenge_of, code_verifier_of
 from support.client import NO_TLS

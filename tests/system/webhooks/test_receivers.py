@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from plankeeper.http.json import to_json
+from plankeeper.core.json import to_json
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.signing import new_secret
 from support.folder import temporary_folder

@@ -3,7 +3,7 @@
 import pytest
 
 from plankeeper.cli.doctor_checks import proxy_warnings, python_warnings
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 
 @pytest.mark.parametrize("version", [(3, 11, 10), (3, 11, 11), (3, 12, 6), (3, 13, 0), (3, 14, 0)])

@@ -6,7 +6,7 @@ import pytest
 
 from plankeeper.cli.serve import bind_socket
 from plankeeper.cli.startup import address_warnings, describe_database
-from plankeeper.settings import Settings
+from plankeeper.core.settings import Settings
 
 
 @pytest.mark.parametrize(

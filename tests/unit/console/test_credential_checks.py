@@ -7,7 +7,7 @@ import pytest
 
 from plankeeper.console import concurrency
 from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS, MAX_KNOWN_CREDENTIAL_CHECKS, CredentialCheckLimit
-from plankeeper.http.errors import ApiError
+from plankeeper.core.errors import DomainError
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +25,12 @@ async def test_unknown_devices_keep_no_known_device_out() -> None:
     limit = CredentialCheckLimit()
     async with AsyncExitStack() as stack:
         await occupy(limit, stack, MAX_CREDENTIAL_CHECKS, known=False)
-        with pytest.raises(ApiError) as rejected:
+        with pytest.raises(DomainError) as rejected:
             async with limit.slot(known=False):
                 pass
         assert (rejected.value.status, rejected.value.headers) == (503, {"retry-after": "5"})
         await occupy(limit, stack, MAX_KNOWN_CREDENTIAL_CHECKS, known=True)
-        with pytest.raises(ApiError):
+        with pytest.raises(DomainError):
             async with limit.slot(known=True):
                 pass
 
@@ -57,6 +57,6 @@ async def test_a_request_waits_for_a_slot(monkeypatch: pytest.MonkeyPatch) -> No
 
 async def test_a_queue_that_is_full_rejects_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "MAX_WAITING", 0)
-    with pytest.raises(ApiError):
+    with pytest.raises(DomainError):
         async with CredentialCheckLimit().slot(known=False):
             pass

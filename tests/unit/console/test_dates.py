@@ -4,7 +4,12 @@ from datetime import date
 
 import pytest
 
-from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
+from plankeeper.core.dates import (
+    DateError,
+    date_input,
+    normalize_date,
+    parse_date,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from plankeeper.console.formatting import (
+from plankeeper.core.formatting import (
     email_link,
     format_abn,
     format_ndis_number,

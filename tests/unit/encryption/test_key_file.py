@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.encryption.key_file import (
+from plankeeper.core.encryption.cipher import (
     KeyFileError,
     SecretKey,
     create_key_file,

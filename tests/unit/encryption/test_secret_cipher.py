@@ -7,10 +7,18 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.encryption.cipher import SecretCipher, SecretDecryptionError, encrypting_key_id, secret_cipher
-from plankeeper.encryption.key_file import SecretKey, create_key_file, read_keys, replace_keys
-from plankeeper.http.errors import SecretKeyMissingError
-from plankeeper.settings import Settings
+from plankeeper.core.encryption.cipher import (
+    SecretCipher,
+    SecretDecryptionError,
+    SecretKey,
+    create_key_file,
+    encrypting_key_id,
+    read_keys,
+    replace_keys,
+    secret_cipher,
+)
+from plankeeper.core.errors import SecretKeyMissingError
+from plankeeper.core.settings import Settings
 
 RECORD = UUID("019a0000-0000-7000-8000-0000000000b1").bytes
 OTHER_RECORD = UUID("019a0000-0000-7000-8000-0000000000b2").bytes

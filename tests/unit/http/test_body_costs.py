@@ -12,10 +12,15 @@ import pytest
 from msgspec import Struct
 
 from plankeeper.app import operations
-from plankeeper.http.errors import MAX_ERRORS, ApiError, ValidationError
-from plankeeper.http.parsing import MAX_CONTAINERS, MAX_SEPARATORS, MAX_VALUES, BodyParser
+from plankeeper.core.errors import MAX_ERRORS, DomainError, ValidationError
+from plankeeper.core.json import (
+    MAX_CONTAINERS,
+    MAX_SEPARATORS,
+    MAX_VALUES,
+    BodyParser,
+)
+from plankeeper.core.validation import MAX_UNKNOWN_FIELDS, known_fields
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.validation import MAX_UNKNOWN_FIELDS, known_fields
 from plankeeper.import_export.reader import MAX_CELLS, MAX_COLUMNS, RowError, UnreadableFileError, read_rows
 from plankeeper.participants.schemas import ParticipantImport
 
@@ -93,12 +98,12 @@ def cost(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def collect(errors: list[ApiError], parser: BodyParser[Any], body: bytes) -> None:
+def collect(errors: list[DomainError], parser: BodyParser[Any], body: bytes) -> None:
     errors.append(rejection(parser, body))
 
 
-def rejection(parser: BodyParser[Any], body: bytes) -> ApiError:
-    with pytest.raises(ApiError) as caught:
+def rejection(parser: BodyParser[Any], body: bytes) -> DomainError:
+    with pytest.raises(DomainError) as caught:
         parser.parse(body)
     return caught.value
 
@@ -115,7 +120,7 @@ def test_a_body_of_the_largest_size_is_rejected_at_once(kind: str) -> None:
         assert operation.parser
         names = (*known_fields(operation.body or Struct),) or ("items",)
         body = body_of(kind, (names[0], max(names, key=len)), operation.max_body_bytes)
-        errors: list[ApiError] = []
+        errors: list[DomainError] = []
         seconds = cost(partial(collect, errors, operation.parser, body))
         if seconds > MAX_COST * baseline(operation.max_body_bytes):
             slow[name] = seconds

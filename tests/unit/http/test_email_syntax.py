@@ -5,7 +5,7 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plankeeper.http.schemas import is_email
+from plankeeper.core.fields import is_email
 
 LOCAL_PARTS = st.one_of(
     st.text("aZ09._+-'\"!# \\@é\n", max_size=8), st.from_regex(r"[a-z0-9._+-]{1,70}", fullmatch=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from plankeeper.http.errors import ApiError
-from plankeeper.http.parsing import parse_json_object
+from plankeeper.core.errors import DomainError
+from plankeeper.core.json import parse_json_object
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,6 @@ from plankeeper.http.parsing import parse_json_object
     ],
 )
 def test_an_error_names_the_place(body: bytes, detail: str) -> None:
-    with pytest.raises(ApiError) as raised:
+    with pytest.raises(DomainError) as raised:
         parse_json_object(body)
     assert (raised.value.code, raised.value.detail) == ("invalid_json", f"Not valid JSON: {detail}.")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from plankeeper.core.settings import Settings
 from plankeeper.http.health import MetricsEndpoint
-from plankeeper.settings import Settings
 
 LOOPBACK = Settings.read({}).metrics_networks
 TRUSTED = (ip_network("192.0.2.1"),)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
 from plankeeper.http.parsing import MAX_REMEMBERED_QUERY, parse_query
 from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers.schemas import ProviderListQuery

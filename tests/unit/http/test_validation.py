@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from contract.operations import ALL_OPERATIONS
-from plankeeper.http.schemas import AwareDatetime, Email, StateCode, StateFilter, UuidText, decode_custom_type
-from plankeeper.http.validation import validate
+from plankeeper.core.fields import (
+    AwareDatetime,
+    Email,
+    StateCode,
+    StateFilter,
+    UuidText,
+    decode_custom_type,
+)
+from plankeeper.core.validation import validate
 
 Word = Annotated[str, Meta(min_length=1, max_length=3)]
 

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from plankeeper.core.settings import Settings
 from plankeeper.mail import messages
-from plankeeper.settings import Settings
 
 LINK = f"https://plans.example.com/console/invitations/{'x' * 43}"
 NOW = datetime(2026, 11, 22, 7, 5, tzinfo=UTC)

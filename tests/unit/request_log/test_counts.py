@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.http.instrumentation import RequestRecord
+from plankeeper.core.context import RequestRecord
 from plankeeper.request_log.counts import count_by_key_and_day, count_by_minute
 from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS, retry_delay
 from plankeeper.webhooks.signing import SECRET_PREFIX, new_secret, validate_secret

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.formatting import format_date
+from plankeeper.core.formatting import format_date
 from plankeeper.invoices.statistics_cache import StatisticsPeriods
 
 PAST_WEEKS = 12  # of received invoices, with the current one

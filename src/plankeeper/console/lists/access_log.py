@@ -18,7 +18,7 @@ from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, Reco
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PREFIX, PageRequest
-from plankeeper.http.parsing import parse_uuid, uuid7_lower_bound
+from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 
 FILE_BATCH_SIZE = 500  # records in a chunk of a file
 FOLDED_PERIOD = timedelta(hours=1)

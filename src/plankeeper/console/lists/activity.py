@@ -16,10 +16,10 @@ from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, FlagFilter, LinkFilter, RecordFilter
 from plankeeper.console.routing import PageRequest
+from plankeeper.core.context import AccessedKind
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.http.context import AccessedKind
-from plankeeper.http.parsing import parse_uuid
 
 TYPES = {value: label for group in type_groups().values() for value, label in group.items()}
 ACTORS = {"user": "People", "api_key": "API keys", "system": "System"}

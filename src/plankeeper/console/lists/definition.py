@@ -9,10 +9,9 @@ from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.filters import ListFilter
 from plankeeper.console.lists.sources import RowSource
 from plankeeper.console.routing import PREFIX, PageRequest, RequiredRole
+from plankeeper.core.context import AccessedKind, ListDisclosed
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import FilteredList, SortOrder
-from plankeeper.http.access import ListDisclosed
-from plankeeper.http.context import AccessedKind
 
 
 class BuiltInView(NamedTuple):

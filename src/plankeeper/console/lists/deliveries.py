@@ -15,8 +15,8 @@ from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.webhooks import delivery_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter, id_bounds
 from plankeeper.webhooks.schemas import WebhookDelivery

@@ -12,8 +12,8 @@ from plankeeper.console.lists.pages import ListReader
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.selection import Selection, parse_matching, read_selection
 from plankeeper.console.routing import Download, PageRequest
+from plankeeper.core.errors import ValidationError
 from plankeeper.database.filters import FilteredList
-from plankeeper.http.errors import ValidationError
 from plankeeper.saved_views import settings_store
 
 

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.dates import DateError, parse_date
-from plankeeper.console.formatting import format_date, format_money
 from plankeeper.console.forms import Form
 from plankeeper.console.lists.dates import DatePreset, DateRange
 from plankeeper.console.lists.filter_types import FilterContext, FilterKind, Params, ParsedFilter
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
 from plankeeper.console.routing import PageRequest
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.formatting import format_date, format_money
+from plankeeper.core.ids import parse_uuid
 
 MAX_TEXT_LENGTH = 255
 _AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")

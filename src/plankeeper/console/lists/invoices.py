@@ -18,7 +18,7 @@ from plankeeper.console.lists.filters import (
     TextFilter,
 )
 from plankeeper.console.routing import PREFIX, PageRequest
-from plankeeper.http.validation import allowed_values
+from plankeeper.core.validation import allowed_values
 from plankeeper.invoices import queries, store
 from plankeeper.invoices.ignored_warnings_store import get_display_names
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice

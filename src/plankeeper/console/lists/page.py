@@ -7,7 +7,6 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from plankeeper.console.formatting import format_money
 from plankeeper.console.lists.columns import Column, Names, select_columns
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filter_types import ParsedFilter
@@ -29,6 +28,7 @@ from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListEx
 from plankeeper.console.lists.selection import MAX_MATCHING
 from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import HtmlPage, PageRequest
+from plankeeper.core.formatting import format_money
 from plankeeper.database.filters import FilteredList
 
 

@@ -11,13 +11,12 @@ import msgspec
 from plankeeper.console.lists.query import ListPageQuery
 from plankeeper.console.lists.sources import PagePlace, RowSource
 from plankeeper.console.routing import PageRequest
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.lists import SortableQuery, in_order, open_cursor, seal_cursor
 from plankeeper.database.client import Executor
 from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.filters import ListSummary, Reading
 from plankeeper.database.sorting import SortedId, Start
-from plankeeper.http.cursors import open_cursor, seal_cursor
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.pagination import SortableQuery, in_order
 
 BATCH_SIZE = 500  # rows that are read at once for a file or a change
 MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. More than that, the list walks an index

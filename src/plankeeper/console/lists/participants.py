@@ -11,8 +11,8 @@ from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, Reco
 from plankeeper.console.names import sortable_name
 from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.core.fields import STATE_CODES
 from plankeeper.database.client import Executor
-from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants import queries, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import Participant

@@ -9,9 +9,9 @@ from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.registry import LISTS
 from plankeeper.console.routing import FormRequest, PageRequest
+from plankeeper.core.errors import ValidationError
 from plankeeper.database.filters import Reading
 from plankeeper.database.sorting import Start
-from plankeeper.http.errors import ValidationError
 
 MAX_QUERY_LENGTH = 4000
 

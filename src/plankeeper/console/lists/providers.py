@@ -8,7 +8,7 @@ from plankeeper.console.lists.columns import Checked, Column, Names
 from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, TextFilter
 from plankeeper.console.routing import PREFIX, PageRequest
-from plankeeper.http.schemas import STATE_CODES
+from plankeeper.core.fields import STATE_CODES
 from plankeeper.providers import queries, store
 from plankeeper.providers.schemas import Provider
 from plankeeper.search.filters import search_values

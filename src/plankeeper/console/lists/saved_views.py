@@ -9,7 +9,7 @@ from plankeeper.console.lists.columns import Column, select_columns
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.query import ListPageQuery, parse_list_query
 from plankeeper.console.routing import PREFIX, PageRequest
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
 from plankeeper.saved_views import service, settings_store, store
 from plankeeper.saved_views.schemas import ListSettings, SavedView
 

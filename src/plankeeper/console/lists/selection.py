@@ -15,10 +15,10 @@ from plankeeper.console.lists.pages import ListReader
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest
-from plankeeper.http.context import AccessAction
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.pagination import in_order
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import AccessAction
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.lists import in_order
 from plankeeper.http.search_slots import search_slot
 
 MAX_SELECTED = 100  # their ids fit into the address of a page

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple
 
-from plankeeper.console.formatting import format_datetime
 from plankeeper.console.lists.filter_types import FilterContext, FilterKind, Params, ParsedFilter
+from plankeeper.core.formatting import format_datetime
 
 
 class _Length(NamedTuple):

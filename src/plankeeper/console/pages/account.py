@@ -8,8 +8,8 @@ import segno
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.http.errors import NotFound
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.errors import NotFound
 
 pages = Pages()
 

@@ -18,8 +18,8 @@ from plankeeper.console.lists.query import parse_list_query
 from plankeeper.console.lists.selection import selection_url
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.ids import parse_uuid
 
 pages = Pages()
 

@@ -10,8 +10,8 @@ from plankeeper.console.lists.page import ListPage, ListRow, load_list
 from plankeeper.console.pages.timeline import day_heading
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events import history_store
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.imports import store as import_store
 from plankeeper.imports.schemas import Import
 

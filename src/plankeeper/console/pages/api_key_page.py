@@ -9,7 +9,7 @@ from plankeeper.console.logged_requests import KeptRequest, RequestCursor, in_or
 from plankeeper.console.pages.api_keys import can_change
 from plankeeper.console.request_charts import DAYS, errors_by_code, requests_by_day
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
-from plankeeper.http.context import or_404
+from plankeeper.core.context import or_404
 from plankeeper.request_log import count_store
 from plankeeper.request_log import store as request_store
 

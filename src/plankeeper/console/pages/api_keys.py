@@ -9,9 +9,9 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.pages.sign_in import plan_manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound, ValidationError
+from plankeeper.core.ids import parse_uuid
 
 pages = Pages()
 

@@ -14,10 +14,10 @@ from plankeeper.console.pagination import PAGE_SIZE, with_query
 from plankeeper.console.participant_forms import SECTIONS
 from plankeeper.console.record_values import NOT_SET, TECHNICAL_MEMBERS, format_member
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.settings import Settings
 from plankeeper.providers.schemas import Provider
-from plankeeper.settings import Settings
 from plankeeper.team_members.schemas import TeamMemberRow
 
 pages = Pages()

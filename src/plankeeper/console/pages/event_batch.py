@@ -17,10 +17,10 @@ from plankeeper.console.event_groups import EventGroup
 from plankeeper.console.lists.selection import show_outcomes
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.console.undoable_records import executor, participant_id_of
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.events import store
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound
 
 pages = Pages()
 

@@ -28,11 +28,11 @@ from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.pages.bin_entries import bin_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor, participant_id_of
+from plankeeper.core.context import or_404
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store
 from plankeeper.events.disclosed import find_disclosed
 from plankeeper.events.schemas import Event
-from plankeeper.http.context import or_404
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.imports import store as import_store
 from plankeeper.participants import store as participant_store
 from plankeeper.team_members import restoration

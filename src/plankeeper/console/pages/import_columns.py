@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
 from plankeeper.import_export.columns import IGNORED, field_names, fold, guess_mapping, guess_resource, is_certain
 from plankeeper.import_export.matching import NUMBERED
 from plankeeper.import_export.source_files import SourceFile, sample_cells

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from msgspec import Raw
 
-from plankeeper.console.formatting import format_date
 from plankeeper.console.labels import field_label
+from plankeeper.core.formatting import format_date
 from plankeeper.imports.schemas import Import, ImportedRow, Problem
 
 PAGE_SIZE = 50

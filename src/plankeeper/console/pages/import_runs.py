@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import FormRequest
-from plankeeper.http.context import WriteContext
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import ValidationError
 from plankeeper.import_export.mapped_import import count_outcomes, import_mapped, to_record
 from plankeeper.import_export.reader import UnreadableFileError
 from plankeeper.import_export.source_files import SourceFile, open_source

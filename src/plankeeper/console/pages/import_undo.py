@@ -8,8 +8,8 @@ from plankeeper.console.pages.import_columns import IMPORT_KINDS
 from plankeeper.console.pages.import_rows import record_url
 from plankeeper.console.pages.import_runs import lock_imports
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.import_undo import (
     UndoBlockedError,

@@ -30,10 +30,10 @@ from plankeeper.console.pages.import_runs import (
 )
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import AccessedKind, or_404
+from plankeeper.core.errors import NotFound, ValidationError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store as event_store
-from plankeeper.http.context import AccessedKind, or_404
-from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.import_export.columns import PROBLEM_COLUMN
 from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_export.import_undo import can_be_undone

@@ -12,7 +12,7 @@ from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
-from plankeeper.http.context import or_404
+from plankeeper.core.context import or_404
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.schemas import Invoice
 from plankeeper.providers import store as provider_store

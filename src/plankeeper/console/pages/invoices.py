@@ -9,8 +9,8 @@ from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.place import ListPlace, list_place
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.invoices import ignored_warnings, store
 from plankeeper.invoices.schemas import Invoice
 from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning

@@ -11,9 +11,9 @@ from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.participant_choices import manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.single_sign_on import store as single_sign_on
 

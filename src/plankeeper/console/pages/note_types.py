@@ -4,8 +4,8 @@ from plankeeper.console.edit_forms import changes_in, edit_context, form_from, r
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.note_types import service, store
 from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 

@@ -28,8 +28,8 @@ from plankeeper.console.participant_forms import (
     participant_form,
 )
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.schemas import apply_patch
+from plankeeper.core.context import or_404
+from plankeeper.core.fields import apply_patch
 from plankeeper.participants import service, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import ParticipantUpdate

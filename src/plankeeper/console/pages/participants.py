@@ -9,7 +9,7 @@ from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.names import display_name
 from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
+from plankeeper.core.context import or_404
 from plankeeper.participants import store
 from plankeeper.participants.schemas import Participant
 from plankeeper.team_members import store as team_store

@@ -7,7 +7,7 @@ from plankeeper.accounts.audit import ClientInfo
 from plankeeper.accounts.throttling import LoginError
 from plankeeper.console.pages.sign_in import describe_delay
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages
-from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.core.errors import NotFound, ValidationError
 
 pages = Pages()
 

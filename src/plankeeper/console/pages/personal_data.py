@@ -6,7 +6,7 @@ from plankeeper.accounts.policy import single_line
 from plankeeper.console.names import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.errors import ApiError, NotFound, ValidationError
+from plankeeper.core.errors import DomainError, NotFound, ValidationError
 from plankeeper.participants import store as participant_store
 from plankeeper.personal_data import hold_store, person_export, service, store
 from plankeeper.personal_data.person_export import PersonExport
@@ -78,7 +78,7 @@ async def erase(request: FormRequest, participant_id: UUID) -> Redirect:
     try:
         await service.erase(request.write_context, participant_id, search_events=False)
     except LegalHoldError as error:  # placed since the form was shown
-        raise ApiError("invalid_request", f"{error}.") from None
+        raise DomainError("invalid_request", f"{error}.") from None
     return Redirect(PARTICIPANTS_URL, "The person’s data is erased.")
 
 
@@ -104,7 +104,7 @@ async def hold(request: FormRequest, participant_id: UUID) -> Redirect:
     try:
         await service.hold(request.write_context, participant_id, reason)
     except LegalHoldError as error:
-        raise ApiError("invalid_request", f"{error}.") from None
+        raise DomainError("invalid_request", f"{error}.") from None
     return Redirect(HOLDS_URL, "The legal hold is placed.")
 
 

@@ -11,7 +11,7 @@ from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.console.spend import period_of, spend_chart, spend_sums
-from plankeeper.http.context import or_404
+from plankeeper.core.context import or_404
 from plankeeper.invoices import summary_store
 from plankeeper.providers import store
 from plankeeper.providers.schemas import Provider

@@ -14,9 +14,9 @@ from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.providers import PROVIDERS
 from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.schemas import STATE_CODES, apply_patch
-from plankeeper.plausibility import Implausible
+from plankeeper.core.context import or_404
+from plankeeper.core.fields import STATE_CODES, apply_patch
+from plankeeper.core.soft_validation import Implausible
 from plankeeper.providers import queries, service, store
 from plankeeper.providers.plausibility import find_implausible
 from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate

@@ -14,12 +14,17 @@ from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.logged_requests import get_request
 from plankeeper.console.request_charts import HOURS, requests_by_hour, requests_by_minute
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import (
+    CODES,
+    DOCUMENTATION_PATH,
+    FIELD_CODES,
+    ErrorCode,
+)
+from plankeeper.core.ids import uuid7_lower_bound
+from plankeeper.core.validation import HIDDEN_NAME
 from plankeeper.events import history_store
 from plankeeper.events.schemas import RequestEvents
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import CODES, DOCUMENTATION_PATH, FIELD_CODES, ErrorCode
-from plankeeper.http.parsing import uuid7_lower_bound
-from plankeeper.http.validation import HIDDEN_NAME
 from plankeeper.request_log import count_store
 from plankeeper.request_log.schemas import LoggedRequest
 

@@ -14,8 +14,8 @@ from plankeeper.console.lists.saved_views import (
     view_url,
 )
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.errors import ValidationError
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.saved_views import service, settings_store, store
 from plankeeper.saved_views.schemas import ListSettings
 

@@ -8,15 +8,20 @@ from zoneinfo import ZoneInfo
 
 from starlette.responses import JSONResponse
 
-from plankeeper.console.dates import DateError, parse_date
-from plankeeper.console.formatting import format_abn, format_date, format_money, format_ndis_number
 from plankeeper.console.labels import humanize
 from plankeeper.console.lists.filters import parse_amount
 from plankeeper.console.logged_requests import find_requests, request_filter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import PICKER_KINDS, find_candidates
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.formatting import (
+    format_abn,
+    format_date,
+    format_money,
+    format_ndis_number,
+)
+from plankeeper.core.ids import parse_uuid
 from plankeeper.search import service, store
 from plankeeper.search.schemas import (
     KINDS,

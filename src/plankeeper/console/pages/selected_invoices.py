@@ -8,7 +8,7 @@ from plankeeper.console.lists.invoices import INVOICES, active_warnings, warning
 from plankeeper.console.lists.selection import Outcome, confirm_selection, outcome_page, read_selection
 from plankeeper.console.pages.invoices import INVOICES_URL, MAX_REASON_LENGTH
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.invoices import ignored_warnings
 from plankeeper.invoices import store as invoice_store
 from plankeeper.invoices.schemas import Invoice
@@ -67,7 +67,7 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
     try:
         async with request.tx.savepoint():
             is_ignored = await ignored_warnings.ignore(request.write_context, invoice.id, code, reason)
-    except ApiError as error:
+    except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     if not is_ignored:
         return Outcome(name, url, "doesn’t have this warning, or it is ignored already", is_changed=False)

@@ -15,7 +15,7 @@ from plankeeper.console.lists.selection import (
 from plankeeper.console.names import display_name
 from plankeeper.console.record_picker import pick_record
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.participants import service, store
 from plankeeper.participants.schemas import Participant, ParticipantUpdate
 
@@ -80,7 +80,7 @@ async def _set_one(
     try:
         async with request.tx.savepoint():
             after = await service.update(request.write_context, participant.id, change)
-    except ApiError as error:
+    except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     before_name = participant.account_manager.name or "none"
     if len(request.recorded) == count:

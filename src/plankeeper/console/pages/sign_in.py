@@ -10,8 +10,8 @@ from plankeeper.accounts.throttling import LoginError
 from plankeeper.console.outdated_forms import DRAFT_PARAM
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.context import or_404
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.ids import parse_uuid
 from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()

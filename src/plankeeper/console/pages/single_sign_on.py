@@ -14,8 +14,8 @@ from plankeeper.accounts.throttling import LoginError
 from plankeeper.console.pages.sign_in import next_url, signed_in_redirect, wait_sentence
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, ProviderRedirect, Redirect
-from plankeeper.http.errors import ValidationError
-from plankeeper.metrics import SIGN_IN_FAILURES
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.metrics import SIGN_IN_FAILURES
 from plankeeper.single_sign_on import store
 from plankeeper.single_sign_on.schemas import PendingIdentity, Provider
 from plankeeper.single_sign_on.service import (

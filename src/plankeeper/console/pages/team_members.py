@@ -10,9 +10,9 @@ from plankeeper.console.names import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.team_forms import PRIORITIES, form_context, member_form, member_name, require_valid_member
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import ApiError, FieldError
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import DomainError, FieldError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.participants.store import get as get_participant
 from plankeeper.team_members import service, store
 from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberListQuery
@@ -140,7 +140,7 @@ async def translate_errors(request: FormRequest) -> AsyncGenerator[None]:
     try:
         async with translate_constraints(request, service.CONSTRAINT_ERRORS):
             yield
-    except ApiError as error:
+    except DomainError as error:
         if error.code in CONSTRAINT_FIELDS:
             error.errors = [CONSTRAINT_FIELDS[error.code]]
         raise

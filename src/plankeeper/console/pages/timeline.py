@@ -9,13 +9,13 @@ from uuid import UUID
 from plankeeper.console.event_changes import FieldChange, field_changes, resource_url, truncate, without_technical
 from plankeeper.console.event_texts import describe_event
 from plankeeper.console.event_undo import undo_url
-from plankeeper.console.formatting import format_date
 from plankeeper.console.pagination import with_query
 from plankeeper.console.participant_context import participant_context, today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
+from plankeeper.core.formatting import format_date
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events import history_store
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.invoice_view_sessions import store as view_session_store
 
 pages = Pages()

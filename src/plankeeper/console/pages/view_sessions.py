@@ -5,7 +5,7 @@ from uuid import UUID
 from starlette.responses import JSONResponse, Response
 
 from plankeeper.console.routing import FormRequest, PageRequest, Pages
-from plankeeper.http.errors import ValidationError
+from plankeeper.core.errors import ValidationError
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.service import ClientReport
 

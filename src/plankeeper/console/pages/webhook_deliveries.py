@@ -12,9 +12,9 @@ from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.pages.webhooks import get_or_404
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.events.disclosed import find_disclosed
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound
 from plankeeper.webhooks import delivery_store, service
 from plankeeper.webhooks.payload import build_body
 from plankeeper.webhooks.schemas import DeliveryDetails, PayloadFormat

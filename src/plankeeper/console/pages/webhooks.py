@@ -6,14 +6,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.console.dates import DateError, parse_date, parse_time
 from plankeeper.console.event_type_choices import ALL, event_type_groups, simplify_patterns
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.lists.deliveries import deliveries_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.webhook_charts import attempt_strips, attempts_by_hour, first_hour
-from plankeeper.http.context import or_404
-from plankeeper.http.errors import FieldError, ValidationError
+from plankeeper.core.context import or_404
+from plankeeper.core.dates import DateError, parse_date, parse_time
+from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store, service
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import (

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from plankeeper.logs import LEVELS
+from plankeeper.core.logs import LEVELS
 
 MIN_RETENTION_DAYS = 7  # deliveries are retried for more than three days, and their events must still exist
 

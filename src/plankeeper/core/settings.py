@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from plankeeper import setting_parsers as parsers
-from plankeeper.setting_parsers import SettingError, SmtpServer, retention, setting
+from plankeeper.core import setting_parsers as parsers
+from plankeeper.core.setting_parsers import (
+    SettingError,
+    SmtpServer,
+    retention,
+    setting,
+)
 
 PREFIX = "PLANKEEPER_"
 # Variables for builds and tests, and one that a server sets for its own processes.

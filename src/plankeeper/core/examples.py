@@ -8,7 +8,7 @@ from typing import Any, cast
 from plankeeper.http.openapi_schemas import Schema
 
 # Ids for paths, and bodies of requests and responses by the name of their schema.
-EXAMPLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("openapi_examples.json").read_text())
+EXAMPLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("examples.json").read_text())
 
 _REF = "#/components/schemas/"
 

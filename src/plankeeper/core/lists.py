@@ -1,13 +1,32 @@
 """Pages of lists: their query parameters, their envelope, and how they are cut from a store's rows."""
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Generic, Literal, Protocol, TypeVar
+import base64
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from uuid import UUID
 
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.database.filters import MAX_SHALLOW_OFFSET, SortOrder
-from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
-from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, Text255, UuidText, component
+from plankeeper.core.errors import invalid_parameter
+from plankeeper.core.fields import (
+    EXTENSION,
+    UUID_PATTERN,
+    AwareDatetime,
+    Query,
+    Text255,
+    UuidText,
+    component,
+)
+from plankeeper.database.client import Executor
+from plankeeper.database.cursor_keys import get_key
+from plankeeper.database.filters import FORWARD, MAX_SHALLOW_OFFSET, FilteredList, SortOrder
+from plankeeper.database.sorting import Start
+
+CURSOR_PREFIX = "s."  # no id begins with it
 
 T = TypeVar("T")
 
@@ -272,3 +291,84 @@ def in_order(ids: Iterable[object], rows: Iterable[R]) -> list[R]:
     """The rows in the order of their ids. Ids without a row, because it was deleted meanwhile, are left out."""
     by_id = {row.id: row for row in rows}
     return [by_id[each] for each in ids if each in by_id]
+
+
+_NONCE_BYTES = 12
+
+_decode = msgspec.msgpack.Decoder(Start).decode
+
+
+def seal_cursor(key: bytes, start: Start, associated_data: bytes) -> str:
+    nonce = os.urandom(_NONCE_BYTES)
+    sealed = AESGCM(key).encrypt(nonce, msgspec.msgpack.encode(start), associated_data)
+    return CURSOR_PREFIX + _encode(nonce + sealed)
+
+
+def _encode(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _decode_text(text: str) -> bytes:
+    """Raises ValueError for a text that `_encode` doesn't return: the last character can have bits without a use."""
+    content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if _encode(content) != text:
+        raise ValueError(text)
+    return content
+
+
+def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
+    """The row that a cursor stands for. Raises ValidationError if it belongs to another list, or was changed."""
+    try:
+        content = _decode_text(cursor.removeprefix(CURSOR_PREFIX))
+        return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
+    except (InvalidTag, ValueError):
+        message = "must be the `next_cursor` of a page of this list with the same sort and filters, or 0"
+        raise invalid_parameter("after", message, "inconsistent") from None
+
+
+# Returns a plan manager's rows with some ids, in any order. Unknown ids are ignored.
+GetMany = Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[R]]]
+
+
+async def fetch_page(
+    db: Executor,
+    plan_manager_id: UUID,
+    query: SortableQuery,
+    filtered_list: FilteredList,
+    get_many: GetMany[R],
+    **extra: object,
+) -> PageRows[R]:
+    """One page of a list. `extra` are the values of filters that the query doesn't have.
+
+    Rows that are deleted while the page is read are left out. Raises ValidationError for a sealed cursor of another
+    list.
+    """
+    if query.order:
+        ids, next_cursor = await _sorted_ids(db, plan_manager_id, query, query.order, filtered_list, extra)
+    else:
+        ids = await filtered_list.page_ids(db, plan_manager_id, query, **extra)
+        next_cursor = str(ids[query.limit - 1]) if len(ids) > query.limit else None
+    page = ids[: query.limit]
+    rows: Sequence[R] = await get_many(db, plan_manager_id, page) if page else ()
+    return PageRows(in_order(page, rows), has_more=len(ids) > query.limit, next_cursor=next_cursor)
+
+
+async def _sorted_ids(
+    db: Executor,
+    plan_manager_id: UUID,
+    query: SortableQuery,
+    order: SortOrder,
+    filtered_list: FilteredList,
+    extra: dict[str, object],
+) -> tuple[list[Any], str | None]:
+    """The ids of a page and one more, and the cursor of the next page."""
+    values = filtered_list.filter_values(query, extra)
+    associated_data = msgspec.msgpack.encode([plan_manager_id, filtered_list.name, order, values], enc_hook=str)
+    key = await get_key(db) if query.uses_cursor else None
+    start = open_cursor(key, str(query.after), associated_data) if key and query.has_sealed_cursor else None
+    found = await filtered_list.sorted_ids(db, plan_manager_id, query, order, start, FORWARD, **extra)
+    next_cursor = None
+    if key and len(found) > query.limit:
+        last = found[query.limit - 1]
+        next_cursor = seal_cursor(key, Start(last.value, last.id), associated_data)
+    return [filtered_list.parse_id(each.id) for each in found], next_cursor

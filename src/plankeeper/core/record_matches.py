@@ -7,10 +7,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.fields import FieldErrorCode
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
-from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.schemas import FieldErrorCode
 
 
 class ValueHolder(Struct):
@@ -75,10 +75,10 @@ class RecordMatcher:
         return ids[0] if ids else None
 
 
-def external_id_error(resource: str) -> Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]:
+def external_id_error(resource: str) -> Callable[[Executor, UUID, ConstraintViolation], Awaitable[DomainError]]:
     """The error for a single write, or for a race between two, that gives two records the same external id."""
 
-    async def handle(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> ApiError:
+    async def handle(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> DomainError:
         return ValidationError(FieldError("external_id", f"belongs to another {resource}", "duplicate"))
 
     return handle

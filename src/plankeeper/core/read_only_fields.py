@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.http.bulk import BulkResult
-from plankeeper.http.errors import FieldError
+from plankeeper.core.bulk import BulkResult
+from plankeeper.core.errors import FieldError
 
 ID = "id"
 # A client that sends a secret believes that it sets it, so the field is unknown.

@@ -3,7 +3,7 @@
 import re
 from datetime import date, time
 
-from plankeeper.console.formatting import format_date
+from plankeeper.core.formatting import format_date
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 FULL_MONTHS = (

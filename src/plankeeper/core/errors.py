@@ -1,8 +1,8 @@
 """The errors of the API: the only table of their codes, statuses and descriptions.
 
-The HTTP layer turns an ApiError into a response with an `Error` body:
+The HTTP layer turns a DomainError into a response with an `Error` body:
 
-    ApiError
+    DomainError
     ├── ValidationError         400 invalid_request, with a message for each field
     ├── NotFound                404 not_found, with the kind and the id of the resource
     └── SecretKeyMissingError   503 secret_key_missing
@@ -10,11 +10,12 @@ The HTTP layer turns an ApiError into a response with an `Error` body:
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import EXTENSION, FieldErrorCode, component
+from plankeeper.core.fields import EXTENSION, FieldErrorCode, component
 
 ErrorCode = Literal[
     "invalid_request",
@@ -289,7 +290,7 @@ class Error(Struct):
     ] = UNSET
 
 
-class ApiError(Exception):
+class DomainError(Exception):
     """An error of the table. The same request can succeed after `retry_after` seconds."""
 
     def __init__(
@@ -323,7 +324,7 @@ class ApiError(Exception):
         )
 
 
-class ValidationError(ApiError):
+class ValidationError(DomainError):
     """One or more fields are invalid: `ValidationError(email="must ...")`, with the code `inconsistent`."""
 
     def __init__(self, *field_errors: FieldError, **messages: str) -> None:
@@ -339,15 +340,28 @@ def invalid_parameter(name: str, message: str, code: FieldErrorCode) -> Validati
     return ValidationError(FieldError(name, message, code, location="query"))
 
 
-class NotFound(ApiError):  # noqa: N818 - the name that the field uses
+class NotFound(DomainError):  # noqa: N818 - the name that the field uses
     """The plan manager has no such resource. Without one, the resource is the one that the path names."""
 
     def __init__(self, resource: ErrorResource | None = None, detail: str | None = None) -> None:
         super().__init__("not_found", detail, resource=resource)
 
 
-class SecretKeyMissingError(ApiError):
+class SecretKeyMissingError(DomainError):
     """There is no key to encrypt a secret with, or a stored one is encrypted with an unknown key."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("secret_key_missing", detail, retry_after=60)
+
+
+# Why a request with a known key was rejected before it belonged to a plan manager. The response about a revoked key has
+# the code `invalid_api_key`: it doesn't say that the key ever existed.
+RejectionReason = ErrorCode | Literal["revoked_api_key"]
+
+
+class RejectedKeyError(DomainError):
+    """A known key that isn't valid any more. Only the console shows the reason."""
+
+    def __init__(self, code: ErrorCode, key_id: UUID, reason: RejectionReason) -> None:
+        super().__init__(code)
+        self.rejected_key = key_id, reason

@@ -9,10 +9,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import fields, replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.errors import FieldError
+from plankeeper.core.fields import FieldErrorCode, UuidText
+from plankeeper.core.record_matches import MatchError, MatchField, RecordMatcher
 from plankeeper.database.client import Executor
-from plankeeper.http.errors import FieldError
-from plankeeper.http.record_matches import MatchError, MatchField, RecordMatcher
-from plankeeper.http.schemas import FieldErrorCode, UuidText
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)

@@ -5,7 +5,7 @@ one, and only as a text.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
@@ -19,8 +19,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
-from plankeeper.http.errors import FieldError, FieldErrorSummary
-from plankeeper.http.schemas import CUSTOM_TYPES, InvalidValueError, decode_custom_type
+from plankeeper.core.errors import FieldError, FieldErrorSummary
+from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, decode_custom_type
 
 S = TypeVar("S", bound=Struct)
 
@@ -327,3 +327,57 @@ def allowed_values(kind: Any) -> tuple[Any, ...]:
 
 def is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+_INTEGER = re.compile("-?[0-9]{1,40}")
+DECIMAL_PATTERN = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
+
+
+def _coerce_integer(text: str) -> int | str:
+    return int(text) if _INTEGER.fullmatch(text) else text
+
+
+def _coerce_boolean(text: str) -> bool | str:
+    return _BOOLEANS.get(text, text)
+
+
+def _coerce_decimal(text: str) -> Decimal | str:
+    return Decimal(text) if DECIMAL_PATTERN.fullmatch(text) else text
+
+
+def _coerce_datetime(text: str) -> str:
+    # An unencoded `+` arrives as a space, which a datetime cannot contain.
+    return text.replace(" ", "+")
+
+
+def _keep_text(text: str) -> str:
+    return text
+
+
+_BOOLEANS = {"true": True, "false": False}
+_COERCIONS: Mapping[type, Callable[[str], Any]] = {
+    int: _coerce_integer,
+    bool: _coerce_boolean,
+    Decimal: _coerce_decimal,
+    datetime: _coerce_datetime,
+    list: lambda text: [part.strip(" ") for part in text.split(",")],
+    str: _keep_text,
+}
+
+
+def coercion(kind: type) -> Callable[[str], Any]:
+    """The function that converts a text to a plain type. It returns invalid text unchanged; validation rejects it."""
+    return _COERCIONS.get(kind, _keep_text)
+
+
+def unwrap_type(annotation: Any) -> type[Any]:
+    """The plain type within unions, Annotated and Literal."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return unwrap_type(get_args(annotation)[0])
+    if origin is Literal:
+        choice: object = get_args(annotation)[0]
+        return type(choice)
+    if origin in (Union, UnionType):
+        return next(unwrap_type(each) for each in get_args(annotation) if each not in (NoneType, UnsetType))
+    return origin or annotation

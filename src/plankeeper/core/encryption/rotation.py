@@ -3,10 +3,31 @@
 A new column with secrets has a select in `_SECRETS`, and an update that `replace` runs.
 """
 
+from collections import Counter
 from typing import LiteralString
 
+from msgspec import Struct
+
+from plankeeper.core.encryption.cipher import SecretCipher, SecretDecryptionError, encrypting_key_id
+from plankeeper.core.errors import SecretKeyMissingError
 from plankeeper.database.client import Executor
-from plankeeper.encryption.schemas import KeyUsage, StoredSecret
+
+
+class StoredSecret(Struct):
+    """A secret as it is stored: the table and column, the primary key of its row, and the stored text."""
+
+    location: str
+    key: list[str]
+    associated_data: bytes
+    stored: str
+
+
+class KeyUsage(Struct):
+    """The number of stored secrets that a key encrypts. `key_id` is None for plain text."""
+
+    key_id: str | None
+    secrets: int
+
 
 _SECRETS: LiteralString = """
     select 'accounts.totp_secret' as location, array[id::text] as key, uuid_send(id) as associated_data,
@@ -100,3 +121,48 @@ async def replace(db: Executor, secret: StoredSecret, stored: str) -> None:
             await db.execute(REPLACE_IN_RESPONSE, plan_manager_id, *key, secret.stored, stored)
         case unknown:
             raise ValueError(f"no statement replaces the secrets in {unknown}")
+
+
+_MAX_PASSES = 10
+
+
+async def encrypt_with_first_key(db: Executor, cipher: SecretCipher) -> int:
+    """Encrypt secrets in plain text and secrets of other keys with the first key, and return their number.
+
+    Servers can keep running. Secrets whose key is missing and damaged secrets stay as they are. Raises
+    SecretKeyMissingError if there is no key at all.
+    """
+    key_id, encrypted = cipher.require_key(), 0
+    for _ in range(_MAX_PASSES):  # again, because a secret can move from one column to another in the meantime
+        secrets = await list_with_other_keys(db, key_id)
+        results = [await _encrypt(db, cipher, secret) for secret in secrets]
+        encrypted += sum(results)
+        if not any(results):
+            break
+    return encrypted
+
+
+async def count_undecryptable(db: Executor, cipher: SecretCipher) -> list[KeyUsage]:
+    """The secrets that stay as they are: their keys are missing, or they are damaged.
+
+    Secrets that servers have stored with an older key of the file in the meantime are not among them.
+    """
+    secrets = await list_with_other_keys(db, cipher.require_key())
+    counts = Counter(encrypting_key_id(each.stored) for each in secrets if _decrypt(cipher, each) is None)
+    return [KeyUsage(key_id, number) for key_id, number in counts.items()]
+
+
+async def _encrypt(db: Executor, cipher: SecretCipher, secret: StoredSecret) -> bool:
+    """Encrypt a secret with the first key; False if it cannot be decrypted."""
+    plaintext = _decrypt(cipher, secret)
+    if plaintext is None:
+        return False
+    await replace(db, secret, cipher.encrypt(plaintext, secret.associated_data))
+    return True
+
+
+def _decrypt(cipher: SecretCipher, secret: StoredSecret) -> str | None:
+    try:
+        return cipher.decrypt(secret.stored, secret.associated_data)
+    except (SecretKeyMissingError, SecretDecryptionError):
+        return None

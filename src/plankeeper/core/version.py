@@ -5,7 +5,7 @@ from pathlib import Path
 
 from plankeeper import __version__
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _COMMIT_LENGTH = 12
 
 

@@ -1,0 +1,1 @@
+"""The processes of a server, and what they consist of."""
