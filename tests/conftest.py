@@ -16,11 +16,11 @@ from argon2 import PasswordHasher
 from jinja2 import Environment, FileSystemBytecodeCache
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import credentials, passwords
-from plankeeper.api_keys import service
+from plankeeper.access.accounts import credentials, passwords
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.console import templating
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
 from support.console import Account, create_account

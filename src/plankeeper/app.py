@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp
 
 from plankeeper import background
-from plankeeper.access_records.buffer import AccessRecordBuffer
+from plankeeper.access.access_log.buffer import AccessRecordBuffer
+from plankeeper.access.accounts import passwords
+from plankeeper.access.api_keys.cache import ApiKeyCache
+from plankeeper.access.api_keys.routes import router as api_keys
+from plankeeper.access.request_log.buffer import RequestLogBuffer
 from plankeeper.account_managers.routes import router as account_managers
-from plankeeper.accounts import passwords
-from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.routes import router as api_keys
 from plankeeper.console.application import build_endpoints as build_console_endpoints
 from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
 from plankeeper.console.application import page_routes
@@ -53,7 +54,6 @@ from plankeeper.note_types.routes import router as note_types
 from plankeeper.participants.routes import router as participants
 from plankeeper.providers.routes import router as providers
 from plankeeper.rate_limits.limiter import LeasedRateLimiter
-from plankeeper.request_log.buffer import RequestLogBuffer
 from plankeeper.server.metrics import CONTENT_TYPE, render, watch
 from plankeeper.slow_statements import log_slow_statements
 from plankeeper.team_members.routes import router as team_members

@@ -10,9 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper import monitoring
-from plankeeper.access_records import store as access_records
-from plankeeper.accounts.session_retention import SessionRetention
-from plankeeper.api_keys import service
+from plankeeper.access.access_log import store as access_records
+from plankeeper.access.accounts.session_retention import SessionRetention
+from plankeeper.access.api_keys import service
+from plankeeper.access.request_log.retention import RequestLogRetention
 from plankeeper.bin import store as bin_store
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
@@ -31,7 +32,6 @@ from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.participants.store import compact_counts
 from plankeeper.providers import count_store as provider_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
-from plankeeper.request_log.retention import RequestLogRetention
 from plankeeper.webhooks import attempt_count_store, delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from plankeeper.api_keys import store as key_store
-from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
+from plankeeper.access.api_keys import store as key_store
+from plankeeper.access.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.core import metrics, server_folder
 from plankeeper.database import schema
 from plankeeper.database.client import Database

@@ -13,9 +13,10 @@ import click
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import passwords, sessions
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.api_keys import service
+from plankeeper.access.accounts import passwords, sessions
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store
 from plankeeper.cli.demo import DemoCredentials, load_demo_data
 from plankeeper.cli.demo_credentials import CREDENTIALS_FILE
 from plankeeper.core.context import SYSTEM, WriteContext
@@ -23,7 +24,6 @@ from plankeeper.core.json import to_json
 from plankeeper.demo import plan_managers, records
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
-from plankeeper.plan_managers import store
 from support.client import Client
 from support.cluster import SharedCluster
 from support.sample_data import new_sample_database

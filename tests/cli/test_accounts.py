@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import invitations, sessions
-from plankeeper.accounts.invitations import invitation_path
-from plankeeper.accounts.schemas import LoginResult
+from plankeeper.access.accounts import invitations, sessions
+from plankeeper.access.accounts.invitations import invitation_path
+from plankeeper.access.accounts.schemas import LoginResult
 from support.logins import FailedLogin, login_outcome
 from support.program import run_plankeeper
 from support.server import RunningServer

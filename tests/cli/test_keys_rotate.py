@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from plankeeper.api_keys.format import is_well_formed
+from plankeeper.access.api_keys.format import is_well_formed
 from support.cluster import SharedCluster
 from support.program import run_plankeeper
 from support.server import wait_until

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from plankeeper.access.single_sign_on import store
 from plankeeper.core.encryption.cipher import create_key_file
-from plankeeper.single_sign_on import store
 from support.accounts import recorded_account_events
 from support.cluster import SharedCluster
 from support.console import Account

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pyotp.totp import TOTP
 
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.tokens import hash_token
 from plankeeper.console.pages.account import describe_browser
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser, csrf_tokens

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import member_store
-from plankeeper.accounts import members as member_service
-from plankeeper.api_keys import store
+from plankeeper.access.accounts import member_store
+from plankeeper.access.accounts import members as member_service
+from plankeeper.access.api_keys import store
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import Client
 from support.console import Account, Browser, create_account

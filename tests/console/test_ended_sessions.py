@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 from pyotp import TOTP
 
-from plankeeper.accounts import member_store, totp
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.accounts import member_store, totp
+from plankeeper.access.tokens import hash_token
 from plankeeper.form_drafts import service, store
 from support.client import Client
 from support.console import PASSWORD, Account, Browser, csrf_tokens

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service as api_keys
+from plankeeper.access.api_keys import service as api_keys
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.invoices.statistics_cache import MANY, InvoiceStatistics
 from support.client import Client

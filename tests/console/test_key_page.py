@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import store
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import store
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.tokens import hash_token
 from plankeeper.console.pages.api_key_page import REJECTIONS
 from plankeeper.core.errors import CODES
 from support.client import Client

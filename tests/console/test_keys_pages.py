@@ -10,8 +10,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.api_keys import store
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import store
+from plankeeper.access.api_keys.schemas import ApiKey
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until

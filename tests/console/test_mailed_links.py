@@ -9,8 +9,8 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import member_store
-from plankeeper.plan_managers import store as plan_managers
+from plankeeper.access.accounts import member_store
+from plankeeper.access.plan_managers import store as plan_managers
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser, create_account
 from support.mail import PUBLIC_URL, ReceivedMail, public_browser

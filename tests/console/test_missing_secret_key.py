@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pyotp.totp import TOTP
 
-from plankeeper.accounts.totp import new_secret
+from plankeeper.access.accounts.totp import new_secret
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer

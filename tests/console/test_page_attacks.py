@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.accounts.policy import ROLES
+from plankeeper.access.policy import ROLES
 from plankeeper.console.routing import PageRoute
 from support.attacks import PAYLOADS, PageParser
 from support.console import Browser, create_account

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.policy import ROLES
+from plankeeper.access.policy import ROLES
 from plankeeper.console.application import page_routes
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.origin import Origin

@@ -8,10 +8,15 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.schemas import (
+    LoggedFieldError,
+    LoggedRequest,
+    MinuteCount,
+    RequestBatchInsert,
+)
 from plankeeper.console.lists.registry import LISTS
 from plankeeper.core.json import to_json
-from plankeeper.request_log import count_store, store
-from plankeeper.request_log.schemas import LoggedFieldError, LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client
 from support.console import Browser
 from support.server import RunningServer, wait_until
@@ -112,7 +117,7 @@ def seed_requests(server: RunningServer, plan_manager_id: UUID, key_id: str) -> 
     async def insert() -> None:
         async with server.db.transaction() as tx:
             await store.insert(tx, [RequestBatchInsert(plan_manager_id, uuid7(), NOW, ROWS, to_json(requests))])
-            await count_store.add_minutes(tx, minutes)
+            await store.add_minutes(tx, minutes)
 
     server.run(insert())
 

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import member_store
-from plankeeper.accounts import members as member_service
-from plankeeper.accounts.schemas import Invitation
+from plankeeper.access.accounts import member_store
+from plankeeper.access.accounts import members as member_service
+from plankeeper.access.accounts.schemas import Invitation
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser, create_account
 from support.server import RunningServer

@@ -12,11 +12,16 @@ from zoneinfo import ZoneInfo
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import store as api_key_store
+from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.schemas import (
+    MAX_KEPT_REQUESTS,
+    LoggedRequest,
+    MinuteCount,
+    RequestBatchInsert,
+)
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.json import to_json
-from plankeeper.request_log import count_store, store
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until
@@ -281,7 +286,7 @@ def test_bars_of_the_charts_lead_to_the_requests_of_their_time(
 
     async def insert() -> None:
         async with server.db.transaction() as tx:
-            await count_store.add_minutes(tx, [MinuteCount(plan_manager_id, minute, 3, 1, 0)])
+            await store.add_minutes(tx, [MinuteCount(plan_manager_id, minute, 3, 1, 0)])
 
     server.run(insert())
     links = set(re.findall(r'<a href="(\?time=[^"]+)"', owner.get(PAGE).text))

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from pyotp import TOTP
 
-from plankeeper.accounts import member_store
+from plankeeper.access.accounts import member_store
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import members
+from plankeeper.access.accounts import members
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.personal_data import service as personal_data
 from support.client import Client

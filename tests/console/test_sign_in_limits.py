@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.accounts import passwords
+from plankeeper.access.accounts import passwords
 from plankeeper.console import concurrency
 from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS
 from support.client import Client

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.accounts import invitations, member_store
+from plankeeper.access.accounts import invitations, member_store
 from plankeeper.console.cookies import sign
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser

@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from contract.operations import BODIES, LISTS, OPERATIONS, send
-from plankeeper.access_records import store
-from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
-from plankeeper.api_keys import service
+from plankeeper.access.access_log import store
+from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.access.api_keys import service
 from plankeeper.console.lists import registry, selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from contract.plans import ExplainingExecutor, plan_nodes
-from plankeeper.access_records import store
-from plankeeper.access_records.schemas import AccessRecordFilter
+from plankeeper.access.access_log import store
+from plankeeper.access.access_log.schemas import AccessRecordFilter
 from plankeeper.database.client import Database
 from support.cluster import SharedCluster
 

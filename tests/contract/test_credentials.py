@@ -21,9 +21,9 @@ from contract.leaks import (
     without_volatile_parts,
 )
 from contract.operations import OPERATIONS, WRITES, send
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import new_key
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import CODES
 from plankeeper.embedded_postgres import binaries

@@ -14,7 +14,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from contract.operations import ALL_OPERATIONS, BODIES
-from plankeeper.api_keys import service
+from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
 from plankeeper.core.errors import CODES, ErrorCode
 from plankeeper.http.openapi_errors import error_codes

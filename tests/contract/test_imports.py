@@ -1,34 +1,46 @@
-"""Import direction: app → packages → http, database, events. A package imports only public modules of another."""
+"""Rule 6: which packages import each other, and that no packages import each other in a circle."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
 
 from contract.sources import Module, imports, modules
 
-# Packages that import no feature package; `database` imports only itself.
-FOUNDATION = {
-    "server_folder",
-    "http",
-    "database",
-    "encryption",
-    "embedded_postgres",
-    "events",
-    "metrics",
-    "slow_statements",
-    "telemetry",
-    "settings",
-    "setting_parsers",
-    "logs",
-    "plausibility",
-    "version",
-    "",
+# What each package may import besides itself. `plankeeper.__version__` is free.
+ALLOWED: dict[str, set[str]] = {
+    "database": set(),
+    "core": {"database"},
+    "http": {"core", "database"},
+    "mail": {"core", "database"},
+    "events": {"core", "database"},
+    "webhooks": {"mail", "events", "core", "database"},
+    "access": {"mail", "events", "core", "database"},
+    "resources": {"events", "core", "database"},
+    "imports": {"resources", "events", "core", "database"},
+    "privacy": {"resources", "access", "events", "core", "database"},
+    "console": {"privacy", "imports", "resources", "access", "webhooks", "events", "mail", "http", "core", "database"},
+    "server": {
+        *("console", "privacy", "imports", "resources", "access", "webhooks"),
+        *("events", "mail", "http", "core", "database"),
+    },
+    "cli": {
+        *("server", "console", "privacy", "imports", "resources", "access", "webhooks"),
+        *("events", "mail", "http", "core", "database"),
+    },
+    "__main__": {"cli"},
 }
-# Packages that may import every feature package.
-TOP_LEVEL = {"app", "background", "monitoring", "import_export", "cli", "console", "demo", "__main__"}
-# Modules that only compute: they import nothing of the project.
-PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "tokens", "url_policy"}
-# Modules of a feature package that another feature package may import.
-PUBLIC_MODULES = PURE_MODULES | {"schemas", "store"}
-# Modules that a pure module must not import.
+# Imports that the table doesn't allow, with the step that ends them.
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+# Modules outside of `database` that deal with Citus. The list may only shrink.
+ABOUT_CITUS: set[str] = set()
+# Packages whose routes import `http`, which their other modules don't.
+WITH_ROUTES = {"events", "webhooks", "access", "resources"}
+# Modules that only compute.
+PURE_MODULES = {"rules", "warnings", "states", "policy", "retry_policy", "url_policy", "format", "tokens"}
+# Modules that do input or output, which pure modules don't import.
 IO_MODULES = {
     "asyncio",
     "asyncpg",
@@ -43,35 +55,14 @@ IO_MODULES = {
     "time",
 }
 
-# Imports of a foundation package from a feature package, with the reason.
-UPWARD_EXCEPTIONS: dict[tuple[str, str], str] = {}
-# Feature modules that import the top level, with the reason.
-PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's process runs the periodic tasks too"}
-# Imports of other modules of a feature package, with the reason.
-INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("accounts.members", "api_keys.service"): "removing a member revokes the keys that the member created, with events",
-    ("accounts.members", "saved_views.settings_store"): "the columns that a member has chosen go with the member",
-    ("bin.service", "participants.service"): "a participant is deleted to the bin with its events, like elsewhere",
-    ("bin.service", "participants.rows"): "the bin keeps the stored row",
-    ("bin.service", "providers.service"): "so is a provider",
-    ("bin.service", "team_members.restoration"): "a restored participant gets its team back",
-    ("invoices.queries", "search.conditions"): "a part of a number is a filter of the list",
-    ("mail.sender", "accounts.reset_link_store"): "the sender of mails deletes the expired links of mails",
-    ("participants.queries", "search.filters"): "the search is a filter of the list",
-    ("providers.queries", "search.filters"): "likewise",
-    ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",
-    ("personal_data.service", "saved_views.service"): "an erasure deletes the views that search for the participant",
-    ("personal_data.service", "participants.service"): "an erasure deletes the participant like everybody else",
-}
 
-
-def package_of(name: str) -> str:
-    """The folder or file directly within the package: `participants`, `app`."""
-    return name.split(".", maxsplit=1)[0] if name != "__init__" else ""
+def package_of(name: str, level: int = 1) -> str:
+    """The package at a level, or the module if there is none: `resources`, `resources.participants`, `access.policy`."""
+    return ".".join(name.removesuffix(".__init__").split(".")[:level])
 
 
 def own_imports(module: Module) -> Iterator[str]:
-    """The modules of the package that a module imports: `participants.store`, also from `participants import store`."""
+    """The modules of the package that a module imports: `mail.store`, also from `plankeeper.mail import store`."""
     module_names = {each.name for each in modules()}
     for name in imports(module):
         if name == "plankeeper" or not name.startswith("plankeeper."):
@@ -80,7 +71,8 @@ def own_imports(module: Module) -> Iterator[str]:
         imported = next(
             (part for part in _prefixes(inner) if part in module_names or f"{part}.__init__" in module_names), ""
         )
-        yield imported.removesuffix(".__init__")
+        if imported:
+            yield imported
 
 
 def _prefixes(name: str) -> Iterator[str]:
@@ -88,87 +80,102 @@ def _prefixes(name: str) -> Iterator[str]:
     return (".".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
-def feature_packages() -> set[str]:
-    return {package_of(each.name) for each in modules()} - FOUNDATION - TOP_LEVEL
+@cache
+def all_imports() -> list[tuple[str, str]]:
+    """Each module with each module that it imports."""
+    return [(each.name, used) for each in modules() for used in own_imports(each)]
 
 
-def test_every_package_is_classified() -> None:
-    assert {"participants", "team_members", "api_keys", "users", "error_catalogue"} <= feature_packages()
-    assert {name for name in FOUNDATION | TOP_LEVEL if name} <= {package_of(each.name) for each in modules()}
-    participants = next(each for each in modules() if each.name == "participants.routes")
-    assert {"participants.store", "participants.service", "http.routing"} <= set(own_imports(participants))
+def is_routes(name: str) -> bool:
+    return name.rpartition(".")[2] == "routes"
 
 
-def test_rules_import_neither_the_project_nor_io() -> None:
-    rules = [each for each in modules() if each.name.rpartition(".")[2] in PURE_MODULES]
-    assert len(rules) >= 6
-    assert {each.name: [*own_imports(each)] for each in rules} == {each.name: [] for each in rules}
-    assert {package_of(name) for each in rules for name in imports(each)} & IO_MODULES == set()
+def find_cycle(edges: Iterable[tuple[str, str]]) -> list[str]:
+    """The first circle of names that import each other, or an empty list."""
+    graph = defaultdict[str, set[str]](set)
+    for module, used in edges:
+        if module != used:
+            graph[module].add(used)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
 
 
-def test_the_foundation_imports_no_feature_package() -> None:
-    reaching = {
-        (module.name, used)
-        for module in modules()
-        if package_of(module.name) in FOUNDATION
-        for used in own_imports(module)
-        if package_of(used) not in FOUNDATION
+def test_packages_import_only_what_the_table_allows() -> None:
+    pairs = {
+        (module, used)
+        for module, used in all_imports()
+        if {package_of(module), package_of(used)} <= set(ALLOWED) and package_of(module) != package_of(used)
     }
-    assert reaching == set(UPWARD_EXCEPTIONS)
-
-
-def test_the_database_package_imports_only_itself() -> None:
-    beyond = {
-        (module.name, used)
-        for module in modules()
-        if package_of(module.name) == "database"
-        for used in own_imports(module)
-        if package_of(used) != "database"
+    forbidden = {
+        (module, used)
+        for module, used in pairs
+        if package_of(used) not in ALLOWED[package_of(module)]
+        and not (package_of(used) == "http" and package_of(module) in WITH_ROUTES and is_routes(module))
     }
-    assert beyond == set()
+    assert forbidden == set(EXCEPTIONS)
+    used_pairs = {(package_of(module), package_of(used)) for module, used in pairs}
+    assert {(name, each) for name, allowed in ALLOWED.items() for each in allowed} - used_pairs == set()
 
 
-def test_the_http_package_does_not_import_events() -> None:
-    upward = {
+def test_every_package_is_in_the_table() -> None:
+    assert {package_of(each.name) for each in modules()} - {"__init__"} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_packages_do_not_import_each_other_in_a_circle(level: int) -> None:
+    edges = {(package_of(module, level), package_of(used, level)) for module, used in all_imports()}
+    assert find_cycle(edges) == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    assert find_cycle(set(all_imports())) == []
+
+
+def test_a_cycle_is_found() -> None:
+    assert set(find_cycle([("a", "b"), ("b", "c"), ("c", "a"), ("d", "a")])) == {"a", "b", "c"}
+    assert find_cycle([("a", "b"), ("a", "c"), ("b", "c")]) == []
+
+
+def test_pure_modules_only_compute() -> None:
+    pure = [each for each in modules() if each.name.rpartition(".")[2] in PURE_MODULES]
+    assert len(pure) >= 6
+    impure = {
+        (module.name, used)
+        for module in pure
+        for used in own_imports(module)
+        if package_of(used) != "core" and used != f"{module.name.rpartition('.')[0]}.schemas"
+    }
+    assert impure == set()
+    assert {name.split(".")[0] for each in pure for name in imports(each)} & IO_MODULES == set()
+
+
+def test_only_the_application_imports_routes() -> None:
+    assert {module for module, used in all_imports() if is_routes(used)} == {"server.app"}
+
+
+def test_only_the_command_line_imports_the_application() -> None:
+    assert {package_of(module) for module, used in all_imports() if used == "server.app"} <= {"cli"}
+
+
+def test_only_some_modules_know_about_citus() -> None:
+    knowing = {
         module.name
         for module in modules()
-        if package_of(module.name) == "http"
-        for used in own_imports(module)
-        if package_of(used) == "events"
+        if package_of(module.name) != "database"
+        if "is_citus" in module.source or "database.citus" in set(own_imports(module))
     }
-    assert upward == set()
+    assert knowing == ABOUT_CITUS
 
 
-def test_no_feature_package_imports_the_top_level() -> None:
-    upward = {
-        (module.name, used)
-        for module in modules()
-        if package_of(module.name) in feature_packages()
-        for used in own_imports(module)
-        if package_of(used) in TOP_LEVEL
+def test_resources_import_their_parts_and_never_their_owners() -> None:
+    between = {
+        (package_of(module, 2), package_of(used, 2))
+        for module, used in all_imports()
+        if package_of(module) == package_of(used) == "resources"
     }
-    assert upward == set(PROCESS_IMPORTS)
-
-
-def test_packages_import_only_public_modules_of_each_other() -> None:
-    used_otherwise = {
-        (module.name, used)
-        for module in modules()
-        if package_of(module.name) in feature_packages()
-        for used in own_imports(module)
-        if package_of(used) in feature_packages() - {package_of(module.name)}
-        and used.rpartition(".")[2] not in PUBLIC_MODULES
-    }
-    assert used_otherwise == set(INTERNAL_EXCEPTIONS)
-
-
-def test_only_entry_points_import_the_application() -> None:
-    knowing = {module.name for module in modules() if "app" in set(own_imports(module))}
-    assert {package_of(name) for name in knowing} <= {"cli"}
-
-
-def test_the_console_imports_services_and_no_routes() -> None:
-    console = [each for each in modules() if package_of(each.name) == "console"]
-    used = {(module.name, name) for module in console for name in own_imports(module)}
-    assert ("console.pages.participant_forms", "participants.service") in used
-    assert {(module, name) for module, name in used if name.endswith(("routes", "_routes"))} == set()
+    for shared in ("parents", "users", "search"):
+        assert {used for module, used in between if module == f"resources.{shared}"} <= {f"resources.{shared}"}
+    assert ("resources.participants", "resources.team_members") in between

@@ -14,17 +14,17 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from contract.sources import ROOT
-from plankeeper.accounts import invitations, member_store
-from plankeeper.accounts.schemas import Invitation
-from plankeeper.api_keys import service as api_keys
-from plankeeper.api_keys import store as api_keys_store
+from plankeeper.access.accounts import invitations, member_store
+from plankeeper.access.accounts.schemas import Invitation
+from plankeeper.access.api_keys import service as api_keys
+from plankeeper.access.api_keys import store as api_keys_store
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.core.context import SYSTEM, Actor, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.plan_managers import store as plan_managers
 from support.cluster import SharedCluster
 
 MIGRATIONS = ROOT / "database" / "migrations"

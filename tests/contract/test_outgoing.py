@@ -20,7 +20,7 @@ OUTGOING_MODULES: dict[str, str] = {
     "database.connections": "the database",
     "database.schema": "the database, for migrations",
     "mail.client": "the operator's mail server",
-    "single_sign_on.client": "the sign-in providers that the operator configured",
+    "access.single_sign_on.client": "the sign-in providers that the operator configured",
     "telemetry.exporters": "the operator's OpenTelemetry collector, if telemetry is on",
     "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }

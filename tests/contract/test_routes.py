@@ -9,8 +9,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from contract.operations import ALL_OPERATIONS, BODIES, CONTRACT, OPERATIONS, READS, WRITES, send
-from plankeeper.api_keys import service
-from plankeeper.api_keys.format import new_key
+from plankeeper.access.api_keys import service
+from plankeeper.access.api_keys.format import new_key
 from plankeeper.app import build_app
 from plankeeper.console.application import page_routes
 from plankeeper.core.context import SYSTEM, Scope, WriteContext

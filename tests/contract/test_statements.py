@@ -43,11 +43,10 @@ from support.cluster import SharedCluster
 
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
-    "accounts.member_store": "roles and invitations, beside the accounts",
-    "accounts.reset_link_store": "the links that reset a password, beside the accounts",
-    "accounts.link_store": "links between accounts and account managers, beside the accounts",
-    "accounts.identity_store": "the identities of single sign-on, beside the accounts",
-    "accounts.session_retention": "the purge of ended sessions, beside the accounts",
+    "access.accounts.member_store": "roles and invitations, beside the accounts",
+    "access.accounts.reset_link_store": "the links that reset a password, beside the accounts",
+    "access.accounts.identity_store": "the identities of single sign-on, beside the accounts",
+    "access.accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.activity_store": "the activity of the console, beside the feed",
     "events.history_store": "the history of one record, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
@@ -55,7 +54,7 @@ OTHER_STORES = {
     "personal_data.export_store": "the export of one person, beside the erasure",
     "personal_data.hold_store": "legal holds, beside the erasure that they prevent",
     "personal_data.import_store": "erasures in files and imports, beside the erasures in records",
-    "saved_views.settings_store": "the columns and density of lists, beside their views",
+    "access.saved_views.store": "the columns and density of lists, beside their views",
     "participants.queries": "the list of participants",
     "team_members.all_teams_store": "the members of all teams, beside the teams",
     "providers.queries": "the list of providers",
@@ -67,7 +66,7 @@ OTHER_STORES = {
     "invoices.count_store": "the totals of invoices, beside the invoices",
     "providers.count_store": "the total of providers, beside the providers",
     "invoices.check_store": "the input and the results of invoice checks",
-    "request_log.count_store": "counts of requests, beside the log",
+    "access.request_log.store": "counts of requests, beside the log",
     "webhooks.attempt_count_store": "counts of attempts, for the console",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",

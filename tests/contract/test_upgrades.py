@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from plankeeper.api_keys.format import checksum
+from plankeeper.access.api_keys.format import checksum
 from plankeeper.database import schema
 from support.client import Client
 from support.cluster import SharedCluster, execute

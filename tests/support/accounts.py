@@ -8,9 +8,9 @@ from uuid import UUID
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import members, sessions
-from plankeeper.accounts.schemas import LoginResult, Session
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.accounts import members, sessions
+from plankeeper.access.accounts.schemas import LoginResult, Session
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, Actor, WriteContext
 from plankeeper.database.client import Transaction
 from support.logins import FailedLogin, login_outcome

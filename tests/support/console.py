@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import members
+from plankeeper.access.accounts import members
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
 from support.server import RunningServer, wait_until

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from plankeeper.access.plan_managers.store import list_all
 from plankeeper.database.client import Database
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_export.writer import JsonLinesWriter
-from plankeeper.plan_managers.store import list_all
 
 
 async def _exported(dsn: str) -> dict[str, bytes]:

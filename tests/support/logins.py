@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from plankeeper.accounts.throttling import LoginError
+from plankeeper.access.accounts.credentials import LoginError
 
 
 class FailedLogin(NamedTuple):

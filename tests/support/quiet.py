@@ -8,12 +8,12 @@ from uuid import UUID
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, DedicatedConnection
 from plankeeper.events.recorder import record_events
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, assign_positions
-from plankeeper.plan_managers import store as plan_managers
 from support.webhooks import EventSubject
 
 

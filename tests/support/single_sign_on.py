@@ -7,9 +7,9 @@ from uuid import UUID
 
 import httpx
 
+from plankeeper.access.single_sign_on import providers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.cipher import create_key_file
-from plankeeper.single_sign_on import providers
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser
 from support.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider

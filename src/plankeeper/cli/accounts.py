@@ -5,9 +5,15 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts import invitations, member_store, members, password_reset, store
-from plankeeper.accounts.policy import ROLES
-from plankeeper.accounts.schemas import AccountWithRoles, Member
+from plankeeper.access.accounts import (
+    invitations,
+    member_store,
+    members,
+    password_reset,
+    store,
+)
+from plankeeper.access.accounts.schemas import AccountWithRoles, Member
+from plankeeper.access.policy import ROLES
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.core.errors import ValidationError

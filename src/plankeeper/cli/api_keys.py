@@ -5,8 +5,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import DURATION, LIMIT, NAME, UUID_TYPE
 from plankeeper.core.context import Actor, WriteContext

@@ -12,8 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 import click
 
-from plankeeper.accounts import reset_link_store
-from plankeeper.accounts import store as accounts
+from plankeeper.access.accounts import reset_link_store
+from plankeeper.access.accounts import store as accounts
+from plankeeper.access.plan_managers.store import list_all
 from plankeeper.cli.context import (
     embedded_cluster,
     exit_cleanly,
@@ -33,7 +34,6 @@ from plankeeper.database.client import Database
 from plankeeper.database.server import analyze_all
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.mail import store as mail_store
-from plankeeper.plan_managers.store import list_all
 
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)

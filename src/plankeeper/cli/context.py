@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 import click
 
+from plankeeper.access.plan_managers.store import get
 from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
 from plankeeper.core.context import Actor, WriteContext
 from plankeeper.core.settings import SettingError, Settings
@@ -22,7 +23,6 @@ from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.embedded_postgres.creation import SERVING_ROLE
-from plankeeper.plan_managers.store import get
 from plankeeper.server.metrics import registry
 
 T = TypeVar("T")

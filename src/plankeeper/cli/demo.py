@@ -11,11 +11,12 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import members, password_reset, passwords
-from plankeeper.accounts import store as accounts
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service
-from plankeeper.api_keys import store as key_store
+from plankeeper.access.accounts import members, password_reset, passwords
+from plankeeper.access.accounts import store as accounts
+from plankeeper.access.api_keys import service
+from plankeeper.access.api_keys import store as key_store
+from plankeeper.access.plan_managers import store
+from plankeeper.access.tokens import hash_token
 from plankeeper.cli.context import system_context
 from plankeeper.cli.demo_credentials import CREDENTIALS_FILE, KeptCredentials, read_credentials, write_credentials
 from plankeeper.core.context import Actor, WriteContext, or_404
@@ -27,7 +28,6 @@ from plankeeper.events.recorder import record_event
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.plan_managers import store
 
 KEY_NAME = "sample data"
 KEY_LIFETIME = timedelta(days=30)

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.access_records.service import record_export
+from plankeeper.access.access_log.service import record_export
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.progress import progress

@@ -15,7 +15,7 @@ def mail() -> None:
 @click.argument("email")
 def test(email: str) -> None:
     """Send a test message to EMAIL, and print the mail server's reply."""
-    from plankeeper.accounts.members import validate_email
+    from plankeeper.access.accounts.members import validate_email
     from plankeeper.mail import client, messages
     from plankeeper.mail.sender import utc_now
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import click
 
-from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
-from plankeeper.api_keys.store import list_expiring
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys.service import EXPIRY_WARNING_PERIOD
+from plankeeper.access.api_keys.store import list_expiring
 from plankeeper.cli.context import (
     embedded_cluster,
     load_settings,

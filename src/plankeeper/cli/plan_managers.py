@@ -6,12 +6,12 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.plan_managers import store
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.plan_managers import store
 
 
 @click.group()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
+from plankeeper.access.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import (
     embedded_cluster,
     embedded_pool_size,

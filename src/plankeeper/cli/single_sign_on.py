@@ -5,20 +5,20 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts import identity_store, members, store
-from plankeeper.accounts.audit import record_account_event_by_operator
-from plankeeper.accounts.password_reset import EXCEPT_NONE
+from plankeeper.access.accounts import identity_store, members, store
+from plankeeper.access.accounts.audit import record_account_event_by_operator
+from plankeeper.access.accounts.password_reset import EXCEPT_NONE
+from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.single_sign_on import providers
+from plankeeper.access.single_sign_on import store as provider_store
+from plankeeper.access.single_sign_on.client import ProviderError
+from plankeeper.access.single_sign_on.schemas import Provider
+from plankeeper.access.single_sign_on.service import redirect_uri
 from plankeeper.cli.context import system_context, with_database
 from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.core.errors import SecretKeyMissingError, ValidationError
 from plankeeper.core.settings import SettingError, Settings
 from plankeeper.database.client import Database
-from plankeeper.plan_managers import store as plan_managers
-from plankeeper.single_sign_on import providers
-from plankeeper.single_sign_on import store as provider_store
-from plankeeper.single_sign_on.client import ProviderError
-from plankeeper.single_sign_on.schemas import Provider
-from plankeeper.single_sign_on.service import redirect_uri
 
 PLAN_MANAGER = click.option(
     "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The plan manager."

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.access_records.schemas import AccessRecord
+from plankeeper.access.access_log.schemas import AccessRecord
 from plankeeper.console.forms import Form
 from plankeeper.console.labels import field_label
 from plankeeper.console.lists.activity import ACTIVITY

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from plankeeper.accounts import policy, sessions
-from plankeeper.accounts.schemas import Session
+from plankeeper.access import policy
+from plankeeper.access.accounts import sessions
+from plankeeper.access.accounts.schemas import Session
 from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, split_flash, unsign
 from plankeeper.console.csrf import new_csrf_token
 from plankeeper.database.client import Database

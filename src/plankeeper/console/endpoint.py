@@ -10,8 +10,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import devices, sessions
-from plankeeper.accounts.schemas import Session
+from plankeeper.access.accounts import credentials, sessions
+from plankeeper.access.accounts.schemas import Session
+from plankeeper.access.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 from plankeeper.console.concurrency import CredentialCheckLimit, SharedLimit
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, is_current_token, require_navigation, verify_origin
@@ -58,7 +59,6 @@ from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.requests import RequestState
 from plankeeper.http.search_slots import search_slot
 from plankeeper.invoices.statistics_cache import StatisticsCache
-from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
@@ -207,10 +207,10 @@ class PageEndpoint:
         this email.
         """
         if route.calls_provider:
-            is_known = await devices.is_known(self._deps.db, None, request.device_token)
+            is_known = await credentials.is_known(self._deps.db, None, request.device_token)
         elif session or route.path in EMAIL_FORM_PATHS:
             email = session.email if session else sessions.normalize_email(request.form.text("email"))
-            is_known = await devices.is_known(self._deps.db, email, request.device_token)
+            is_known = await credentials.is_known(self._deps.db, email, request.device_token)
         else:
             is_known = False
         return request.device_token if is_known else None

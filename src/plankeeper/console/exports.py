@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from plankeeper.access_records.service import record_export
+from plankeeper.access.access_log.service import record_export
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.routing import PageRequest
 

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatch
 from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid
-from plankeeper.request_log import store
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatch
 
 # Batches of log entries that are read at a time: few first, in case they hold many requests each; then more, but never
 # so many that other requests wait for long.

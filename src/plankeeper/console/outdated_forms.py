@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 
-from plankeeper.accounts.schemas import Session
+from plankeeper.access.accounts.schemas import Session
 from plankeeper.console.csrf import CsrfError
 from plankeeper.console.forms import Form
 from plankeeper.console.required_pages import CHOOSE_PLAN_MANAGER, SIGN_IN, TWO_FACTOR

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
+from plankeeper.access.accounts import member_store
+from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
-from plankeeper.accounts import member_store
-from plankeeper.api_keys import store as api_key_store
 from plankeeper.console.forms import Form
 from plankeeper.console.names import fold_name
 from plankeeper.console.routing import PageRequest

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from plankeeper.accounts.schemas import Session
+from plankeeper.access.accounts.schemas import Session
 from plankeeper.console.routing import PREFIX, PageRoute, Redirect
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"

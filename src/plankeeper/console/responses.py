@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
-from plankeeper.accounts.tokens import csrf_token
+from plankeeper.access.tokens import csrf_token
 from plankeeper.console.cookies import (
     DEVICE_COOKIE_MAX_AGE,
     FLASH_MAX_AGE,

@@ -10,8 +10,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from plankeeper.accounts import policy
-from plankeeper.accounts.schemas import Session
+from plankeeper.access import policy
+from plankeeper.access.accounts.schemas import Session
+from plankeeper.access.single_sign_on.service import SingleSignOn
 from plankeeper.console.concurrency import SharedLimit
 from plankeeper.console.forms import FieldWarning, Form
 from plankeeper.core.context import (
@@ -26,7 +27,6 @@ from plankeeper.core.context import (
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.invoices.statistics_cache import StatisticsCache
-from plankeeper.single_sign_on.service import SingleSignOn
 
 PREFIX = "/console"
 

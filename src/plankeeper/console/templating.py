@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from starlette.templating import Jinja2Templates
 
-from plankeeper.accounts.policy import is_role_at_least
+from plankeeper.access.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
 from plankeeper.console.error_summary import has_id, sort_by_position
 from plankeeper.console.event_texts import actor_name, event_title

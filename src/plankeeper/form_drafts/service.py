@@ -14,8 +14,8 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from plankeeper.accounts.policy import DEVICE_LIFETIME
-from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.access.policy import DEVICE_LIFETIME
+from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.database.client import Database, Executor
 from plankeeper.form_drafts import store
 from plankeeper.form_drafts.schemas import Draft

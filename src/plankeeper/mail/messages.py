@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from plankeeper.accounts.policy import single_line
+from plankeeper.access.policy import single_line
 from plankeeper.core.setting_parsers import parse_mail_from
 from plankeeper.core.settings import Settings
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from plankeeper.accounts import reset_link_store
+from plankeeper.access.accounts import reset_link_store
 from plankeeper.core.metrics import MAIL_ATTEMPTS
 from plankeeper.core.setting_parsers import SmtpServer
 from plankeeper.core.settings import Settings

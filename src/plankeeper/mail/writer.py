@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from plankeeper.accounts.policy import PASSWORD_RESET_LIFETIME
-from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.access.policy import PASSWORD_RESET_LIFETIME
+from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail import messages, recipient_store

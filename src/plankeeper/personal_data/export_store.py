@@ -6,12 +6,12 @@ from uuid import UUID
 
 from msgspec import Raw, Struct
 
-from plankeeper.access_records.store import IDS_ABOUT
+from plankeeper.access.access_log.store import IDS_ABOUT
+from plankeeper.access.request_log.schemas import RequestBatch
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
 from plankeeper.personal_data.import_store import IS_ROW_OF_PERSON
-from plankeeper.request_log.schemas import RequestBatch
 
 
 class StoredRow(Struct):

@@ -11,7 +11,8 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw, Struct
 
-from plankeeper.access_records import service
+from plankeeper.access.access_log import service
+from plankeeper.access.request_log.schemas import LoggedRequest
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import NotFound
 from plankeeper.core.fields import AwareDatetime
@@ -20,7 +21,6 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.personal_data import export_store, hold_store, import_store, store
 from plankeeper.personal_data.schemas import JsonObject, LegalHold, ResponseRecord
 from plankeeper.personal_data.texts import PersonTexts
-from plankeeper.request_log.schemas import LoggedRequest
 
 
 class StoredResponseExport(Struct):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from plankeeper.access.saved_views import service as saved_views
 from plankeeper.bin import store as bin_store
 from plankeeper.bin.schemas import Snapshot
 from plankeeper.core.context import WriteContext
@@ -31,7 +32,6 @@ from plankeeper.personal_data.texts import (
     erase_members,
     matches,
 )
-from plankeeper.saved_views import service as saved_views
 
 MAX_MENTIONS = 200
 

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.access_records import store
-from plankeeper.access_records.buffer import AccessRecordBuffer
-from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.access.access_log import store
+from plankeeper.access.access_log.buffer import AccessRecordBuffer
+from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.core.context import Access, Actor
 from plankeeper.events.age_retention import AgeRetention
 from support.client import Client
@@ -136,7 +136,7 @@ async def test_two_workers_record_a_read_once_an_hour(
     server: RunningServer, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 1_800_000_000.0
-    monkeypatch.setattr("plankeeper.access_records.buffer.time.time", lambda: moment)
+    monkeypatch.setattr("plankeeper.access.access_log.buffer.time.time", lambda: moment)
     plan_manager_id, participant_id = UUID(api.plan_manager_id), uuid7()
     key = Actor("api_key", str(uuid7()), "Nightly")
     access = Access(plan_manager_id, key, "viewed", "participant", "r", participant_id)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
-from plankeeper.accounts import passwords
-from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
+from plankeeper.access.accounts import passwords
+from plankeeper.access.accounts.passwords import LOCK_FILE_VARIABLE
 
 
 @pytest.fixture

@@ -11,12 +11,17 @@ import pytest
 from pyotp.totp import TOTP
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import devices, password_reset, self_service, store, totp
-from plankeeper.accounts.audit import ClientInfo
-from plankeeper.accounts.credentials import VerifiedCredentials
-from plankeeper.accounts.policy import PASSWORD_RESET_LIFETIME
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.accounts.throttling import LoginError
+from plankeeper.access.accounts import (
+    credentials,
+    password_reset,
+    self_service,
+    store,
+    totp,
+)
+from plankeeper.access.accounts.audit import ClientInfo
+from plankeeper.access.accounts.credentials import LoginError, VerifiedCredentials
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.policy import PASSWORD_RESET_LIFETIME
 from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.mail import sender
@@ -142,7 +147,7 @@ def test_sessions_devices_and_failures_end_with_the_old_password(ada: AccountDri
     assert use_link(ada, token)
     assert ada.session(signed_in.token) is None
     assert signed_in.device_token
-    assert not ada.server.run(devices.is_known(ada.server.db, ada.email, signed_in.device_token))
+    assert not ada.server.run(credentials.is_known(ada.server.db, ada.email, signed_in.device_token))
     assert isinstance(ada.sign_in(NEW_PASSWORD), LoginResult)
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import invitations, member_store, members
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.accounts import invitations, member_store, members
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import Actor, WriteContext
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events

@@ -11,9 +11,16 @@ import pytest
 from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import credentials, member_store, members, passwords, sessions, store
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.accounts import (
+    credentials,
+    member_store,
+    members,
+    passwords,
+    sessions,
+    store,
+)
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.errors import NotFound
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin, login_outcome

@@ -4,9 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from plankeeper.accounts import devices, password_reset, self_service, store
-from plankeeper.accounts.policy import ACCOUNT_MAX_DELAY, MAX_DEVICES
-from plankeeper.accounts.schemas import LoginResult, Session
+from plankeeper.access.accounts import (
+    credentials,
+    password_reset,
+    self_service,
+    store,
+)
+from plankeeper.access.accounts.schemas import LoginResult, Session
+from plankeeper.access.policy import ACCOUNT_MAX_DELAY, MAX_DEVICES
 from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Transaction
 from support.accounts import PASSWORD, AccountDriver
@@ -86,8 +91,8 @@ def test_a_device_is_known_only_to_accounts_that_signed_in_there(
     shared = device_of(ada, device)
     # The token changed, for both accounts: the one that Mallory knew is worth nothing.
     for account in (ada, mallory):
-        assert ada.server.run(devices.is_known(ada.server.db, account.email, shared))
-        assert not ada.server.run(devices.is_known(ada.server.db, account.email, device))
+        assert ada.server.run(credentials.is_known(ada.server.db, account.email, shared))
+        assert not ada.server.run(credentials.is_known(ada.server.db, account.email, device))
 
 
 @pytest.mark.parametrize("token", ["", "x", "\0", "\ud800", "a" * 10_000])
@@ -98,7 +103,7 @@ def test_an_unknown_device_token_counts_by_network(ada: AccountDriver, token: st
 
 def test_an_account_has_a_limited_number_of_devices(ada: AccountDriver) -> None:
     tokens = [device_of(ada) for _ in range(MAX_DEVICES + 2)]
-    known = [ada.server.run(devices.is_known(ada.server.db, ada.email, token)) for token in tokens]
+    known = [ada.server.run(credentials.is_known(ada.server.db, ada.email, token)) for token in tokens]
     assert known == [False, False] + [True] * MAX_DEVICES
 
 
@@ -113,7 +118,7 @@ def test_a_reset_forgets_devices_and_delays(ada: AccountDriver) -> None:
         await password_reset.reset(tx, ada.server.settings, account, "another long passphrase", "accounts reset")
 
     ada.write(reset)
-    assert not ada.server.run(devices.is_known(ada.server.db, ada.email, device))
+    assert not ada.server.run(credentials.is_known(ada.server.db, ada.email, device))
     assert isinstance(ada.sign_in("another long passphrase", network=ATTACKER), LoginResult)
 
 

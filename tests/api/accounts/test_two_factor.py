@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyotp.totp import TOTP
 
-from plankeeper.accounts import self_service, store, totp
-from plankeeper.accounts.credentials import VerifiedCredentials
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.accounts.tokens import hash_token
+from plankeeper.access.accounts import self_service, store, totp
+from plankeeper.access.accounts.credentials import VerifiedCredentials
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.errors import ValidationError
 from plankeeper.server.metrics import registry
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events

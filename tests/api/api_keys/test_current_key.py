@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.api_keys import service
+from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client, check_response
 from support.server import RunningServer

@@ -12,11 +12,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.format import new_key
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.cache import ApiKeyCache
+from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database, Executor
@@ -32,7 +32,7 @@ T = TypeVar("T")
 @pytest.fixture(autouse=True)
 def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings ask more often, so that the tests need not wait."""
-    monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
+    monkeypatch.setattr("plankeeper.access.api_keys.cache.POLL_INTERVAL", 0.02)
 
 
 class InstrumentedDatabase(Database):
@@ -147,7 +147,7 @@ async def test_an_unconfirmed_key_is_looked_up_every_time(
 async def test_a_key_is_looked_up_again_when_the_database_does_not_confirm_it(
     db: InstrumentedDatabase, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.api_keys.cache.CACHE_TTL", 0.2)
+    monkeypatch.setattr("plankeeper.access.api_keys.cache.CACHE_TTL", 0.2)
     async with running_cache(db) as cache:
         await db.confirmed()
         assert await error_code(cache, api.key) is None

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import POLL_INTERVAL
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.cache import POLL_INTERVAL
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import Actor, WriteContext
 from support.client import Client
 from support.server import RunningServer, wait_until

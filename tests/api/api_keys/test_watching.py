@@ -11,17 +11,17 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.format import new_key
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.cache import ApiKeyCache
+from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.cipher import create_key_file
 from plankeeper.core.errors import DomainError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper
@@ -33,8 +33,8 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings report whenever they ask, and ask often."""
-    monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
-    monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("plankeeper.access.api_keys.cache.POLL_INTERVAL", 0.02)
+    monkeypatch.setattr("plankeeper.access.api_keys.cache.REPORT_INTERVAL", 0.0)
 
 
 DELETE_KEYS = "truncate api_keys, plan_managers, events, event_queue cascade"
@@ -124,7 +124,7 @@ async def test_a_rejected_key_is_not_recorded_as_used(db: Database) -> None:
 
 
 async def test_usage_is_reported_a_few_times_a_minute_and_not_with_every_request() -> None:
-    from plankeeper.api_keys import cache
+    from plankeeper.access.api_keys import cache
 
     assert 10 <= cache.REPORT_INTERVAL <= 20
 

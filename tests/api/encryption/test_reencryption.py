@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.accounts import store as accounts
-from plankeeper.accounts import totp
+from plankeeper.access.accounts import store as accounts
+from plankeeper.access.accounts import totp
 from plankeeper.core.encryption import rotation
 from plankeeper.core.encryption.cipher import (
     SecretCipher,

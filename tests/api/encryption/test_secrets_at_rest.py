@@ -13,9 +13,9 @@ import pytest
 from msgspec import Struct
 from pyotp.totp import TOTP
 
-from plankeeper.accounts import self_service, store, totp
-from plankeeper.accounts.schemas import LoginResult
-from plankeeper.accounts.tokens import parse_recovery_code
+from plankeeper.access.accounts import self_service, store, totp
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.tokens import parse_recovery_code
 from plankeeper.core.encryption.cipher import SecretDecryptionError, encrypting_key_id, secret_cipher
 from plankeeper.core.errors import SecretKeyMissingError
 from plankeeper.webhooks.worker import MAX_PER_ENDPOINT

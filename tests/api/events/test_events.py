@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import sessions
-from plankeeper.accounts.throttling import LoginError
-from plankeeper.api_keys import service
+from plankeeper.access.accounts import sessions
+from plankeeper.access.accounts.credentials import LoginError
+from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events import store
 from plankeeper.webhooks.payload import build_body

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import new_key
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import CODES
 from plankeeper.http.admission import client_network

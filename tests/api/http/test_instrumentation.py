@@ -13,9 +13,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families_of
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import new_key
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster

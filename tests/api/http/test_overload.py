@@ -12,7 +12,7 @@ import asyncpg
 import httpx
 import pytest
 
-from plankeeper.api_keys.format import new_key as some_key
+from plankeeper.access.api_keys.format import new_key as some_key
 from plankeeper.database.client import Database
 from plankeeper.database.pool import Pool
 from plankeeper.database.unavailability import SENTENCES, Cause, retry_advice

@@ -15,7 +15,8 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.database.unavailability import (
@@ -26,7 +27,6 @@ from plankeeper.database.unavailability import (
     WriteCheck,
 )
 from plankeeper.embedded_postgres.creation import SERVING_ROLE
-from plankeeper.plan_managers import store as plan_managers
 from support.client import Client, check_response
 from support.cluster import SharedCluster, execute
 from support.server import RunningServer, wait_until

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import service
-from plankeeper.api_keys.store import get_by_hash, select_for_update
+from plankeeper.access.api_keys import service
+from plankeeper.access.api_keys.store import get_by_hash, select_for_update
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.idempotency.store import purge
 from support.client import Client

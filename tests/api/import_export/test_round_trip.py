@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.plan_managers import store
 from plankeeper.demo import plan_managers, records
 from plankeeper.import_export.reader import ImportRow, read_rows
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_export.writer import CsvWriter, JsonLinesWriter
-from plankeeper.plan_managers import store
 from support.cluster import SharedCluster
 from support.import_samples import ALL_ROWS, Row, assert_imported, new_id, to_json_lines
 from support.importing import import_bytes

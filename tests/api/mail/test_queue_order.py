@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import invitations, password_reset
+from plankeeper.access.accounts import invitations, password_reset
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Transaction

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import invitations, members, password_reset
+from plankeeper.access.accounts import invitations, members, password_reset
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.mail import sender, store

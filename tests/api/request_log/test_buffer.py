@@ -12,14 +12,14 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import store as api_key_store
+from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.access.request_log import buffer, store
+from plankeeper.access.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
+from plankeeper.access.request_log.retention import MAX_TRIMS_PER_RUN, RequestLogRetention
+from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import RequestRecord
 from plankeeper.database.client import Database
-from plankeeper.request_log import buffer, store
-from plankeeper.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
-from plankeeper.request_log.retention import MAX_TRIMS_PER_RUN, RequestLogRetention
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until

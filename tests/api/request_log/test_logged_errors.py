@@ -11,19 +11,18 @@ import pytest
 from msgspec import json
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys import store as api_key_store
-from plankeeper.api_keys.format import new_key as new_key_text
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.access.api_keys.format import new_key as new_key_text
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.buffer import DAY_RETENTION, RequestLogBuffer
+from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.access.request_log.schemas import KeyRejection, LoggedFieldError, LoggedRequest
+from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import RejectedRequest
 from plankeeper.core.errors import RejectionReason
 from plankeeper.core.validation import HIDDEN_NAME, MAX_LOGGED_ERRORS
 from plankeeper.database.client import Database
-from plankeeper.request_log import count_store, store
-from plankeeper.request_log.buffer import RequestLogBuffer
-from plankeeper.request_log.counts import DAY_RETENTION
-from plankeeper.request_log.retention import RequestLogRetention
-from plankeeper.request_log.schemas import KeyRejection, LoggedFieldError, LoggedRequest
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
@@ -60,7 +59,7 @@ def key_of(server: RunningServer) -> Callable[[str], ApiKey]:
 @pytest.fixture
 def rejections_of(server: RunningServer) -> Callable[[UUID], dict[str, KeyRejection]]:
     """The rejected requests of a key, by reason."""
-    return lambda key_id: {each.reason: each for each in server.run(count_store.list_rejections(server.db, key_id))}
+    return lambda key_id: {each.reason: each for each in server.run(store.list_rejections(server.db, key_id))}
 
 
 def test_the_fields_and_codes_of_an_error_are_kept_without_messages_and_values(
@@ -259,14 +258,14 @@ async def test_a_flood_of_rejections_is_one_row_for_each_key_and_reason(
         other.append_rejection(rejected(first, 60_000))
         await asyncio.gather(worker.flush(), other.flush())
         await worker.flush()
-        stored = {each.reason: each for each in await count_store.list_rejections(db, first)}
+        stored = {each.reason: each for each in await store.list_rejections(db, first)}
         assert {reason: each.requests for reason, each in stored.items()} == {
             "expired_api_key": 50_001,
             "revoked_api_key": 1,
         }
         expired = stored["expired_api_key"]
         assert (expired.first_at, expired.last_at) == (NOW, NOW + timedelta(seconds=60_000))
-        assert [each.requests for each in await count_store.list_rejections(db, second)] == [1]
+        assert [each.requests for each in await store.list_rejections(db, second)] == [1]
 
 
 async def test_rejections_wait_for_the_database(cluster: SharedCluster, key_ids: list[UUID]) -> None:
@@ -279,7 +278,7 @@ async def test_rejections_wait_for_the_database(cluster: SharedCluster, key_ids:
     async with Database(cluster.dsn).open() as db:
         worker._db = db  # noqa: SLF001 - the database is back
         await worker.flush()
-        [stored] = await count_store.list_rejections(db, key_ids[0])
+        [stored] = await store.list_rejections(db, key_ids[0])
     assert (stored.requests, stored.first_at, stored.request_id) == (3, NOW, "r2")
 
 
@@ -294,7 +293,7 @@ async def test_old_rejections_are_deleted_and_all_of_them_when_the_log_is_off(
     )
     async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
-            await count_store.add_rejections(tx, sorted([old, kept], key=lambda each: each.api_key_id))
+            await store.add_rejections(tx, sorted([old, kept], key=lambda each: each.api_key_id))
         await RequestLogRetention(7 if is_on else 0)(db)
-        found = [await count_store.list_rejections(db, each.api_key_id) for each in (old, kept)]
+        found = [await store.list_rejections(db, each.api_key_id) for each in (old, kept)]
     assert found == [[], [kept] if is_on else []]

@@ -8,13 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.buffer import DAY_RETENTION, MINUTE_RETENTION, RequestLogBuffer
+from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
 from plankeeper.core.context import RequestRecord
 from plankeeper.database.client import Database
-from plankeeper.request_log import count_store
-from plankeeper.request_log.buffer import RequestLogBuffer
-from plankeeper.request_log.counts import DAY_RETENTION, MINUTE_RETENTION
-from plankeeper.request_log.retention import RequestLogRetention
-from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 from support.cluster import SharedCluster
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -26,11 +25,11 @@ def record(owner: UUID, status: int, error_code: str | None = None) -> RequestRe
 
 
 async def minutes_of(db: Database, owner: UUID) -> list[MinuteCount]:
-    return await count_store.list_minutes(db, owner, datetime(2020, 1, 1, tzinfo=UTC))
+    return await store.list_minutes(db, owner, datetime(2020, 1, 1, tzinfo=UTC))
 
 
 async def days_of(db: Database, owner: UUID) -> list[KeyDayCount]:
-    return await count_store.list_key_days(db, owner, KEY, date(2020, 1, 1))
+    return await store.list_key_days(db, owner, KEY, date(2020, 1, 1))
 
 
 async def test_each_flush_adds_to_the_counts(cluster: SharedCluster, new_plan_manager: Callable[[], UUID]) -> None:
@@ -64,8 +63,8 @@ async def test_old_counts_are_deleted_and_all_of_them_when_the_log_is_off(
     old_day = KeyDayCount(owner, KEY, (now - DAY_RETENTION).date() - timedelta(days=1), 200, "", 1)
     async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
-            await count_store.add_minutes(tx, [old, kept])
-            await count_store.add_key_days(tx, [old_day, kept_day])
+            await store.add_minutes(tx, [old, kept])
+            await store.add_key_days(tx, [old_day, kept_day])
         await RequestLogRetention(7 if is_on else 0)(db)
         assert await minutes_of(db, owner) == ([kept] if is_on else [])
         assert await days_of(db, owner) == ([kept_day] if is_on else [])

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from plankeeper.single_sign_on import discovery
+from plankeeper.access.single_sign_on import client
 from support.cluster import SharedCluster
 from support.console import Account
 from support.openid_provider import (
@@ -275,7 +275,7 @@ def test_new_keys_are_fetched_but_not_for_every_unknown_key(
     for _ in range(2):
         assert new_browser().sign_in_at(provider, plan_manager_id, person.email) == failure("invalid")
     assert provider.requests.count("/jwks") == 1
-    monkeypatch.setattr(discovery, "MIN_REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(client, "MIN_REFRESH_INTERVAL", 0.0)
     assert new_browser().sign_in_at(provider, plan_manager_id, person.email) == LINK
     assert provider.requests.count("/jwks") == 2
 

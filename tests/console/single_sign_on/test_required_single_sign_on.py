@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import member_store, members
+from plankeeper.access.accounts import member_store, members
+from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.single_sign_on import providers
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.plan_managers import store as plan_managers
-from plankeeper.single_sign_on import providers
 from support.console import Account
 from support.openid_provider import OpenIdProvider
 from support.server import RunningServer

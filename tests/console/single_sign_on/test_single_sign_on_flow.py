@@ -10,7 +10,12 @@ from uuid import UUID
 import pytest
 from pyotp import TOTP
 
-from plankeeper.accounts import invitations, member_store, members, totp
+from plankeeper.access.accounts import (
+    invitations,
+    member_store,
+    members,
+    totp,
+)
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.accounts import recorded_account_events
 from support.console import PASSWORD, Account

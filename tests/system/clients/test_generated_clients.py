@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.plan_managers import store as plan_managers
 from support.cluster import SharedCluster
 from support.importing import import_records
 from support.server import RunningServer

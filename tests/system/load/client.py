@@ -10,11 +10,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.plan_managers import store as plan_managers
 
 
 class TimedResponse(NamedTuple):

@@ -4,8 +4,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.format import checksum
+from plankeeper.access.api_keys.cache import ApiKeyCache
+from plankeeper.access.api_keys.format import checksum
 from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database
 from plankeeper.http.admission import Admission

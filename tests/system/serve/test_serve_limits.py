@@ -16,7 +16,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families_of
 
-from plankeeper.api_keys.format import new_key
+from plankeeper.access.api_keys.format import new_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder

@@ -24,10 +24,10 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import invitations
+from plankeeper.access.accounts import invitations
+from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.single_sign_on.service import code_challenge_of, code_verifier_of
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.plan_managers import store as plan_managers
-from plankeeper.single_sign_on.tokens import code_challenge_of, code_verifier_of
 from support.client import NO_TLS
 from support.cluster import SharedCluster
 from support.console import Account

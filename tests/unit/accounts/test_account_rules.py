@@ -5,8 +5,8 @@ import unicodedata
 
 import pytest
 
-from plankeeper.accounts.password_policy import validate_password
-from plankeeper.accounts.policy import (
+from plankeeper.access.accounts.passwords import validate_password
+from plankeeper.access.policy import (
     ACCOUNT_FREE_FAILURES,
     ACCOUNT_MAX_DELAY,
     MAX_DELAY,
@@ -15,7 +15,13 @@ from plankeeper.accounts.policy import (
     login_delay,
     single_line,
 )
-from plankeeper.accounts.tokens import csrf_token, hash_token, new_recovery_codes, new_token, parse_recovery_code
+from plankeeper.access.tokens import (
+    csrf_token,
+    hash_token,
+    new_recovery_codes,
+    new_token,
+    parse_recovery_code,
+)
 
 
 def test_a_role_includes_the_permissions_of_lower_roles() -> None:

@@ -5,8 +5,8 @@ import string
 
 import pytest
 
-from plankeeper.accounts.tokens import hash_token
-from plankeeper.api_keys.format import checksum, is_well_formed, new_key
+from plankeeper.access.api_keys.format import checksum, is_well_formed, new_key
+from plankeeper.access.tokens import hash_token
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

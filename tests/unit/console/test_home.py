@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from plankeeper.accounts.schemas import LinkedAccountManager
+from plankeeper.access.accounts.schemas import LinkedAccountManager
 from plankeeper.console.home.attention import invoice_tiles, participant_tiles, warning_tiles
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.links import HomeLinks

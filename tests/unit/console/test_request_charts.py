@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
 from plankeeper.console.chart_geometry import Chart
 from plankeeper.console.request_charts import (
     DAYS,
@@ -14,7 +15,6 @@ from plankeeper.console.request_charts import (
     requests_by_hour,
     requests_by_minute,
 )
-from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 
 OWNER, KEY = UUID(int=1), UUID(int=2)
 TODAY = date(2026, 11, 23)

@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.access.request_log.buffer import count_by_key_and_day, count_by_minute
+from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
 from plankeeper.core.context import RequestRecord
-from plankeeper.request_log.counts import count_by_key_and_day, count_by_minute
-from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 KEY = UUID(int=7)

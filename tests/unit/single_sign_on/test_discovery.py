@@ -6,10 +6,9 @@ from typing import Any, cast
 import httpcore
 import pytest
 
-from plankeeper.single_sign_on import discovery
-from plankeeper.single_sign_on.client import ProviderError, ProviderHttpClient
-from plankeeper.single_sign_on.discovery import ProviderDirectory
-from plankeeper.single_sign_on.schemas import KeySetDocument, ProviderMetadata
+from plankeeper.access.single_sign_on import client
+from plankeeper.access.single_sign_on.client import ProviderDirectory, ProviderError, ProviderHttpClient
+from plankeeper.access.single_sign_on.schemas import KeySetDocument, ProviderMetadata
 
 ISSUER = "https://login.example.com"
 METADATA = ProviderMetadata(ISSUER, f"{ISSUER}/authorize", f"{ISSUER}/token", f"{ISSUER}/jwks", f"{ISSUER}/userinfo")
@@ -43,7 +42,7 @@ def test_an_issuer_with_https_cannot_name_addresses_of_the_server_itself(name: s
 
 def test_a_failure_is_repeated_for_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, http = [1000.0], FakeHttp(None)
-    monkeypatch.setattr(discovery.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(client.time, "monotonic", lambda: clock[0])
     tried = directory(http)
 
     async def count_at(seconds: float) -> int:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 
-from plankeeper.single_sign_on.id_token import (
+from plankeeper.access.single_sign_on.id_token import (
     MAX_KEYS,
     ExpectedClaims,
     IdTokenError,

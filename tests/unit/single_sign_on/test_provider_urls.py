@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from plankeeper.single_sign_on import tokens
-from plankeeper.single_sign_on.client import is_allowed_endpoint, is_allowed_url
+from plankeeper.access.single_sign_on import service
+from plankeeper.access.single_sign_on.client import is_allowed_endpoint, is_allowed_url
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_discovery_document_has_http_only_if_the_issuer_has(url: str, issuer: 
 
 
 def test_the_secrets_of_a_sign_in_differ_and_are_derived() -> None:
-    values = {derive("token") for derive in (tokens.state_of, tokens.nonce_of, tokens.code_verifier_of)}
+    values = {derive("token") for derive in (service.state_of, service.nonce_of, service.code_verifier_of)}
     assert len(values) == 3
-    assert tokens.state_of("token") != tokens.state_of("other")
-    verifier = tokens.code_verifier_of("token")
+    assert service.state_of("token") != service.state_of("other")
+    verifier = service.code_verifier_of("token")
     expected = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-    assert (tokens.code_challenge_of("token"), len(verifier)) == (expected, 43)
+    assert (service.code_challenge_of("token"), len(verifier)) == (expected, 43)

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.access_records import store
-from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.access.access_log import store
+from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.console.access_texts import AccessNames, load_access_names
 from plankeeper.console.labels import humanize
 from plankeeper.console.lists.columns import Column, Link, Names

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from plankeeper.access.saved_views import store
 from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
 from plankeeper.console.lists.columns import Column, csv_text, select_columns
@@ -14,7 +15,6 @@ from plankeeper.console.lists.selection import Selection, parse_matching, read_s
 from plankeeper.console.routing import Download, PageRequest
 from plankeeper.core.errors import ValidationError
 from plankeeper.database.filters import FilteredList
-from plankeeper.saved_views import settings_store
 
 
 async def download_list(
@@ -38,7 +38,7 @@ async def download_list(
 async def shown_columns(request: PageRequest, definition: ListDefinition) -> list[Column]:
     """The columns that the person has chosen, and those that every file has."""
     account_id = request.account.account_id
-    settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
+    settings = await store.get_settings(request.db, request.plan_manager_id, account_id, definition.kind)
     shown = select_columns(definition.columns, settings.columns)
     names = {each.name for each in shown}
     return [*shown, *(each for each in definition.file_columns if each.name not in names)]

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from plankeeper.api_keys import store as api_key_store
+from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.access.request_log.schemas import LoggedFieldError, LoggedRequest
 from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, day_bounds
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
@@ -14,7 +15,6 @@ from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.logged_requests import KeptRequest, RequestSource
 from plankeeper.console.routing import PageRequest
-from plankeeper.request_log.schemas import LoggedFieldError, LoggedRequest
 
 _STATUS = re.compile("[1-5]([0-9]{2}|xx)", re.IGNORECASE)
 STATUSES = {"2xx": "Succeeded (2xx)", "4xx": "Rejected (4xx)", "5xx": "Failed (5xx)"}

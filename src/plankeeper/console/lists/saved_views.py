@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from plankeeper.access.saved_views import service, store
+from plankeeper.access.saved_views.schemas import ListSettings, SavedView
 from plankeeper.console.forms import parse_form
 from plankeeper.console.lists.columns import Column, select_columns
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.query import ListPageQuery, parse_list_query
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.saved_views import service, settings_store, store
-from plankeeper.saved_views.schemas import ListSettings, SavedView
 
 VIEWS_URL = f"{PREFIX}/views"
 DENSITIES = {"compact": "Compact", "comfortable": "Comfortable"}
@@ -55,7 +55,7 @@ async def load_extras(request: PageRequest, query: ListPageQuery) -> ListExtras:
     views = [each for each in await store.list_visible(*place) if each.list_kind == kind]
     return ListExtras(
         [ViewLink(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in views],
-        await settings_store.get(*place, kind),
+        await store.get_settings(*place, kind),
         text,
         service.can_share(request.role),
     )

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import segno
 
-from plankeeper.accounts import self_service, store, totp
-from plankeeper.accounts.credentials import VerifiedCredentials
+from plankeeper.access.accounts import self_service, store, totp
+from plankeeper.access.accounts.credentials import VerifiedCredentials
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.encryption.cipher import secret_cipher
 from plankeeper.core.errors import NotFound

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from plankeeper.api_keys import service, store
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.request_log import store as request_store
 from plankeeper.console.logged_requests import KeptRequest, RequestCursor, in_order_of_time
 from plankeeper.console.pages.api_keys import can_change
 from plankeeper.console.request_charts import DAYS, errors_by_code, requests_by_day
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
-from plankeeper.request_log import count_store
-from plankeeper.request_log import store as request_store
 
 pages = Pages()
 
@@ -35,7 +34,7 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
     key = or_404(next((each for each in keys if each.id == key_id), None))
     today = datetime.now(request.settings.time_zone).date()
     since = today - timedelta(days=DAYS - 1)
-    counts = await count_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
+    counts = await request_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
     was_used = counts or key.last_used_at
     latest = await list_latest(request, key_id) if was_used else []
     # The key's own time is reported less often.
@@ -51,7 +50,7 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
         "requests": latest,
         "rejections": [
             (each, *REJECTIONS.get(each.reason, (each.reason, each.reason)))
-            for each in await count_store.list_rejections(request.db, key_id)
+            for each in await request_store.list_rejections(request.db, key_id)
         ],
         "rate_limit": request.settings.rate_limit if key.rate_limit is None else key.rate_limit,
         "retention_days": request.settings.request_log_retention,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.accounts import members as member_service
-from plankeeper.api_keys import service, store
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.access.accounts import members as member_service
+from plankeeper.access.api_keys import service, store
+from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.console.pages.sign_in import plan_manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
-from plankeeper.accounts import link_store, member_store
-from plankeeper.accounts.schemas import LinkedAccountManager, Member
-from plankeeper.api_keys import store as api_keys
-from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.api_keys.service import key_state
+from plankeeper.access.accounts import member_store
+from plankeeper.access.accounts.schemas import LinkedAccountManager, Member
+from plankeeper.access.api_keys import store as api_keys
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys.service import key_state
 from plankeeper.console.event_changes import resource_name
 from plankeeper.console.home.attention import invoice_tiles, on_hold_without_warning, participant_tiles, warning_tiles
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
@@ -59,7 +59,7 @@ async def home(request: PageRequest) -> HtmlPage:
     today = datetime.now(request.settings.time_zone).date()
     account = request.account
     found, count = await asyncio.gather(
-        link_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
+        member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
         participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
     )
     manager = found[0] if found else None

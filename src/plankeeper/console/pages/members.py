@@ -4,18 +4,23 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 from uuid import UUID
 
-from plankeeper.accounts import invitations, link_store, member_store
-from plankeeper.accounts import members as member_service
-from plankeeper.accounts.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least, single_line
-from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
+from plankeeper.access.accounts import invitations, member_store
+from plankeeper.access.accounts import members as member_service
+from plankeeper.access.accounts.schemas import CreatedAccess, Invitation, Member
+from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.policy import (
+    MAX_NAME_LENGTH,
+    ROLES,
+    is_role_at_least,
+    single_line,
+)
+from plankeeper.access.single_sign_on import store as single_sign_on
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.participant_choices import manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
-from plankeeper.plan_managers import store as plan_managers
-from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()
 
@@ -31,7 +36,7 @@ ROLE_CHOICES = {
 async def list_(request: PageRequest) -> HtmlPage:
     members = await member_store.list_members(request.db, request.plan_manager_id)
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
-    linked = await link_store.list_linked(
+    linked = await member_store.list_linked(
         request.db, request.plan_manager_id, [each.id for each in members], [each.email for each in members]
     )
     context = {
@@ -116,7 +121,7 @@ async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redi
 @pages.get("/settings/people/{account_id}/account-manager", role="owner")
 async def account_manager_form(request: PageRequest, account_id: UUID) -> HtmlPage:
     member = await get_member(request, account_id)
-    linked = await link_store.list_linked(request.db, request.plan_manager_id, [member.id], [member.email])
+    linked = await member_store.list_linked(request.db, request.plan_manager_id, [member.id], [member.email])
     chosen = next((str(each.id) for each in linked if each.is_chosen), "")
     context = {
         "member": member,

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from plankeeper.accounts import password_reset, sessions
-from plankeeper.accounts.audit import ClientInfo
-from plankeeper.accounts.throttling import LoginError
+from plankeeper.access.accounts import password_reset, sessions
+from plankeeper.access.accounts.audit import ClientInfo
+from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.console.pages.sign_in import describe_delay
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.errors import NotFound, ValidationError

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import cast
 
+from plankeeper.access.request_log import store
+from plankeeper.access.request_log.schemas import LoggedRequest
 from plankeeper.console.batch_undo import LONGEST_REQUEST
 from plankeeper.console.chart_geometry import Chart
 from plankeeper.console.lists.download import download_list
@@ -25,8 +27,6 @@ from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.validation import HIDDEN_NAME
 from plankeeper.events import history_store
 from plankeeper.events.schemas import RequestEvents
-from plankeeper.request_log import count_store
-from plankeeper.request_log.schemas import LoggedRequest
 
 pages = Pages()
 
@@ -77,5 +77,5 @@ async def list_events(request: PageRequest, logged: LoggedRequest) -> Sequence[R
 async def request_charts(request: PageRequest) -> tuple[Chart, Chart]:
     """The requests of the plan manager by minute and by hour."""
     now, zone = datetime.now(UTC), request.settings.time_zone
-    counts = await count_store.list_minutes(request.db, request.plan_manager_id, now - timedelta(hours=HOURS))
+    counts = await store.list_minutes(request.db, request.plan_manager_id, now - timedelta(hours=HOURS))
     return requests_by_minute(counts, now, zone), requests_by_hour(counts, now, zone)

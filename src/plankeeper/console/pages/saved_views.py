@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from plankeeper.access.saved_views import service, store
+from plankeeper.access.saved_views.schemas import ListSettings
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.deliveries import deliveries_of
 from plankeeper.console.lists.registry import LISTS
@@ -16,8 +18,6 @@ from plankeeper.console.lists.saved_views import (
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
-from plankeeper.saved_views import service, settings_store, store
-from plankeeper.saved_views.schemas import ListSettings
 
 pages = Pages()
 
@@ -103,7 +103,7 @@ async def settings_form(request: PageRequest) -> HtmlPage:
     definition = find_any_list(values.text("list"))
     query = parse_query_text(definition, values.raw("query"))
     place = (request.db, request.plan_manager_id, request.account.account_id)
-    settings = await settings_store.get(*place, definition.kind)
+    settings = await store.get_settings(*place, definition.kind)
     context = {
         "definition": definition,
         "query": query.text,
@@ -129,7 +129,7 @@ async def save_settings(request: FormRequest) -> Redirect:
     if request.form.text("reset"):
         settings = ListSettings()
     place = (request.tx, request.plan_manager_id, request.account.account_id)
-    await settings_store.upsert(*place, definition.kind, settings)
+    await store.upsert_settings(*place, definition.kind, settings)
     return Redirect(query.url(), "Columns saved.")
 
 

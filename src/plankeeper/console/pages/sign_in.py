@@ -4,15 +4,15 @@ from math import ceil
 from urllib.parse import quote
 from uuid import UUID
 
-from plankeeper.accounts import invitations, sessions
-from plankeeper.accounts.schemas import LoginResult, OpenInvitation, Session
-from plankeeper.accounts.throttling import LoginError
+from plankeeper.access.accounts import invitations, sessions
+from plankeeper.access.accounts.credentials import LoginError
+from plankeeper.access.accounts.schemas import LoginResult, OpenInvitation, Session
+from plankeeper.access.single_sign_on import store as single_sign_on
 from plankeeper.console.outdated_forms import DRAFT_PARAM
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
-from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()
 

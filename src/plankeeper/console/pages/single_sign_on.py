@@ -6,25 +6,25 @@ from typing import get_args
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
-from plankeeper.accounts import sessions
-from plankeeper.accounts import single_sign_on as identities
-from plankeeper.accounts.audit import ClientInfo
-from plankeeper.accounts.single_sign_on import NotAMemberError, SignInClient
-from plankeeper.accounts.throttling import LoginError
-from plankeeper.console.pages.sign_in import next_url, signed_in_redirect, wait_sentence
-from plankeeper.console.responses import is_local_path
-from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, ProviderRedirect, Redirect
-from plankeeper.core.errors import ValidationError
-from plankeeper.core.metrics import SIGN_IN_FAILURES
-from plankeeper.single_sign_on import store
-from plankeeper.single_sign_on.schemas import PendingIdentity, Provider
-from plankeeper.single_sign_on.service import (
+from plankeeper.access.accounts import sessions
+from plankeeper.access.accounts import single_sign_on as identities
+from plankeeper.access.accounts.audit import ClientInfo
+from plankeeper.access.accounts.credentials import LoginError
+from plankeeper.access.accounts.single_sign_on import NotAMemberError, SignInClient
+from plankeeper.access.single_sign_on import store
+from plankeeper.access.single_sign_on.schemas import PendingIdentity, Provider
+from plankeeper.access.single_sign_on.service import (
     CALLBACK_PATH,
     FLOW_LIFETIME,
     AuthorizationResponse,
     FailureReason,
     SingleSignOnError,
 )
+from plankeeper.console.pages.sign_in import next_url, signed_in_redirect, wait_sentence
+from plankeeper.console.responses import is_local_path
+from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, ProviderRedirect, Redirect
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.metrics import SIGN_IN_FAILURES
 
 pages = Pages()
 log = logging.getLogger("plankeeper")

@@ -1,0 +1,1 @@
+"""Views of lists that people have saved, and the columns that they have chosen."""

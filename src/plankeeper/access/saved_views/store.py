@@ -1,0 +1,93 @@
+"""SQL of saved views."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.access.saved_views.schemas import ListSettings, SavedView
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
+
+COLUMNS: LiteralString = "id, owner_id, list_kind, name, query, is_shared, created_at"
+LIST_VISIBLE: LiteralString = f"""
+    select {COLUMNS} from saved_views
+    where plan_manager_id = $1 and (owner_id = $2 or is_shared)
+    order by lower(name), id
+"""
+
+
+async def list_visible(db: Executor, plan_manager_id: UUID, account_id: UUID) -> list[SavedView]:
+    """The views of an account and the shared ones, of all lists, by name."""
+    return await db.rows(SavedView, LIST_VISIBLE, plan_manager_id, account_id)
+
+
+INSERT: LiteralString = f"""
+    insert into saved_views (plan_manager_id, {COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, view: SavedView) -> None:
+    values = (view.id, view.owner_id, view.list_kind, view.name, view.query, view.is_shared, view.created_at)
+    await tx.execute(INSERT, plan_manager_id, *values)
+
+
+UPDATE = "update saved_views set name = $3, is_shared = $4 where plan_manager_id = $1 and id = $2"
+
+
+async def update(tx: Transaction, plan_manager_id: UUID, view_id: UUID, name: str, *, is_shared: bool) -> None:
+    await tx.execute(UPDATE, plan_manager_id, view_id, name, is_shared)
+
+
+DELETE_OWN = "delete from saved_views where plan_manager_id = $1 and owner_id = $2 and not is_shared"
+
+
+async def delete_own(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
+    """Delete the views that only this account sees."""
+    await tx.execute(DELETE_OWN, plan_manager_id, account_id)
+
+
+LIST_ALL: LiteralString = f"select {COLUMNS} from saved_views where plan_manager_id = $1 order by id"
+
+
+async def list_all(db: Executor, plan_manager_id: UUID) -> list[SavedView]:
+    """The views of all accounts."""
+    return await db.rows(SavedView, LIST_ALL, plan_manager_id)
+
+
+DELETE_MANY = f"delete from saved_views where plan_manager_id = $1 and {HAS_ID}"
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, view_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_MANY, plan_manager_id, view_ids)
+
+
+GET_SETTINGS = """
+    select columns, density from list_settings where plan_manager_id = $1 and account_id = $2 and list_kind = $3
+"""
+
+
+async def get_settings(db: Executor, plan_manager_id: UUID, account_id: UUID, list_kind: str) -> ListSettings:
+    """The settings of an account, or the default ones."""
+    found = await db.one_or_none(ListSettings, GET_SETTINGS, plan_manager_id, account_id, list_kind)
+    return found or ListSettings()
+
+
+UPSERT_SETTINGS = """
+    insert into list_settings (plan_manager_id, account_id, list_kind, columns, density) values ($1, $2, $3, $4, $5)
+    on conflict (plan_manager_id, account_id, list_kind)
+        do update set columns = excluded.columns, density = excluded.density
+"""
+
+
+async def upsert_settings(
+    tx: Transaction, plan_manager_id: UUID, account_id: UUID, list_kind: str, settings: ListSettings
+) -> None:
+    await tx.execute(UPSERT_SETTINGS, plan_manager_id, account_id, list_kind, settings.columns, settings.density)
+
+
+DELETE_OWN_SETTINGS = "delete from list_settings where plan_manager_id = $1 and account_id = $2"
+
+
+async def delete_own_settings(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
+    """Delete the settings of an account for all lists."""
+    await tx.execute(DELETE_OWN_SETTINGS, plan_manager_id, account_id)
