@@ -70,7 +70,7 @@ release-openapi: openapi
 	cp openapi.json tests/contract/released/openapi.json
 
 # The documentation site, in the folder from which the server and the wheel take it. It is replaced at once.
-SITE := src/plankeeper/http/static/site
+SITE := src/plankeeper/http/public/static/site
 docs: $(SITE)/manifest.json
 
 $(SITE)/manifest.json: .venv/docs/ready mkdocs.yml openapi.json CHANGELOG.md CONTRIBUTING.md benchmarks/README.md \

@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_SITE = "src/plankeeper/http/static/site"
+_SITE = "src/plankeeper/http/public/static/site"
 
 
 class CommitHook(BuildHookInterface[Any]):

@@ -15,7 +15,7 @@ from benchmarks.regressions import record_baseline
 from benchmarks.run import Options, run
 from benchmarks.scenarios import SCENARIOS, WrongResponseError
 from benchmarks.systems import SYSTEMS
-from plankeeper.embedded_postgres.binaries import ClusterError
+from plankeeper.server.embedded_postgres.binaries import ClusterError
 
 
 def main() -> None:

@@ -11,8 +11,12 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from plankeeper.demo.participants import generate_account_managers, generate_exit_reasons, generate_participants
-from plankeeper.demo.random_values import uuid7
+from plankeeper.cli.sample_data.participants import (
+    generate_account_managers,
+    generate_exit_reasons,
+    generate_participants,
+)
+from plankeeper.cli.sample_data.random_values import uuid7
 
 TENANT = "017a5f00-0000-7000-8000-0000000be9c4"
 

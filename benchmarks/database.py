@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.data import COLUMNS, TENANT
 from benchmarks.processes import process_tree, run_program
-from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.cluster import DATABASE, Cluster
+from plankeeper.server.embedded_postgres import binaries, postmaster
+from plankeeper.server.embedded_postgres.cluster import DATABASE, Cluster
 
 # Plankeeper's session settings apply to all systems.
 SETTINGS = f"alter database {DATABASE} set jit = off; alter database {DATABASE} set random_page_cost = 1.1;"

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import httpx
 
 from benchmarks.processes import Program, ProgramError, free_port, run_program
+from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.core.json import to_json
-from plankeeper.demo import plan_managers, records
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

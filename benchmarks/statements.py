@@ -8,8 +8,8 @@ from uuid import UUID
 from benchmarks.data import TENANT
 from benchmarks.scenarios import GET, Scenario
 from plankeeper.database.row_ids import HAS_ID
-from plankeeper.participants import queries, store
-from plankeeper.participants.schemas import ParticipantListQuery
+from plankeeper.resources.participants import queries, store
+from plankeeper.resources.participants.schemas import ParticipantListQuery
 
 _ID_PLACEHOLDER = "0199a000-0000-7000-8000-00000000beef"  # replaced by the id of each request
 _LIMIT_PLACEHOLDER = 7  # replaced by the limit

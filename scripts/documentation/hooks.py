@@ -66,7 +66,6 @@ ACCESSIBILITY_FIXES = {
 SEARCH_BOOSTS = {
     "docs/api/reference.md": 0.5,
     "docs/decisions/": 0.1,
-    "docs/directory-structure.md": 0.1,
     "benchmarks/": 0.1,
     "docs/api/": 3,
     "docs/webhooks.md": 4,

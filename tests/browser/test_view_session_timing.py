@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.invoice_view_sessions import service
+from plankeeper.resources.invoice_view_sessions import service
 from support.client import Client
 from support.console import Account, fill_sign_in_form, wait_until_signed_in
 from support.server import RunningServer, wait_until

@@ -21,11 +21,11 @@ import pytest
 from plankeeper.cli import pg_tools
 from plankeeper.cli.backup import _restore_progress
 from plankeeper.cli.demo import load_demo_data
+from plankeeper.cli.sample_data import dataset
 from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.demo import dataset
-from plankeeper.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres import binaries
 from support.cluster import SharedCluster, execute
 from support.exports import export_all
 from support.program import Done, environment, run_plankeeper

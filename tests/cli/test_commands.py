@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.cli.doctor_checks import python_warnings
+from plankeeper.cli.doctor import python_warnings
 from plankeeper.database import schema
 from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper, run_program

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.cli.doctor_database import connections_needed, database_folder, disk_line
+from plankeeper.cli.doctor import connections_needed, database_folder, disk_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.server import ServerState
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support.cluster import execute
 from support.program import Done, run_plankeeper, run_program
 

@@ -7,7 +7,7 @@ import pytest
 
 from plankeeper.database.privileges import TABLE_PRIVILEGES
 from plankeeper.database.schema import LATEST_REVISION
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support.cluster import SharedCluster, as_owner, execute
 from support.program import Done, run_plankeeper
 

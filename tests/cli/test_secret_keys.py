@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from plankeeper.cli import plankeeper
 from plankeeper.core.encryption.cipher import SecretCipher, create_key_file, read_keys
-from plankeeper.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres import binaries
 from support.cluster import SharedCluster, execute
 from support.program import Done, run_plankeeper
 

@@ -11,11 +11,11 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.account_managers import service
-from plankeeper.account_managers.schemas import AccountManagerCreate
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.fields import Email
+from plankeeper.resources.account_managers import service
+from plankeeper.resources.account_managers.schemas import AccountManagerCreate
 from support.client import Client
 from support.console import Account, Browser
 from support.importing import import_records

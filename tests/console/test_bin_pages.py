@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.bin import store as bin_store
-from plankeeper.events.age_retention import AgeRetention
+from plankeeper.events.retention import AgeRetention
+from plankeeper.resources.trash import store as bin_store
 from support.client import Client
 from support.cluster import execute
 from support.console import Account, Browser

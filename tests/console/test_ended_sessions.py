@@ -10,7 +10,7 @@ from pyotp import TOTP
 
 from plankeeper.access.accounts import member_store, totp
 from plankeeper.access.tokens import hash_token
-from plankeeper.form_drafts import service, store
+from plankeeper.console import draft_store, drafts
 from support.client import Client
 from support.console import PASSWORD, Account, Browser, csrf_tokens
 from support.ended_sessions import (
@@ -193,7 +193,7 @@ def test_passwords_are_never_kept(server: RunningServer, owner: Browser, path: s
 
 def kept_fields(server: RunningServer, location: str, account_id: UUID) -> list[tuple[str, str]] | None:
     path, _, token = next_path(location).partition("?draft=")
-    draft = server.run(service.get(server.db, token, account_id, path))
+    draft = server.run(drafts.get(server.db, token, account_id, path))
     return draft.fields if draft else None
 
 
@@ -239,7 +239,7 @@ def test_a_kept_form_is_unreadable_in_the_database_and_on_other_pages(
     path = next_path(send_after_the_end(server, browser, person.account_id))
     token = path.rpartition("=")[2]
     sealed = server.run(
-        store.get(server.db, hash_token(token), person.account_id, datetime.now(UTC) - service.LIFETIME)
+        draft_store.get(server.db, hash_token(token), person.account_id, datetime.now(UTC) - drafts.LIFETIME)
     )
     assert sealed
     assert not any(text.encode() in sealed for text in (*TYPED, *TYPED.values(), token))
@@ -256,19 +256,19 @@ def test_a_kept_form_expires_after_an_hour(server: RunningServer, browser: Brows
     path = next_path(send_after_the_end(server, browser, person.account_id))
     browser.sign_in(person)
     assert SIGNED_OUT in browser.get(path).text
-    token_hash, an_hour_ago = hash_token(path.rpartition("=")[2]), datetime.now(UTC) - service.LIFETIME
-    sealed = server.run(store.get(server.db, token_hash, person.account_id, an_hour_ago))
+    token_hash, an_hour_ago = hash_token(path.rpartition("=")[2]), datetime.now(UTC) - drafts.LIFETIME
+    sealed = server.run(draft_store.get(server.db, token_hash, person.account_id, an_hour_ago))
     assert sealed
     server.run(server.db.execute("delete from form_drafts where token_hash = $1", token_hash))
-    server.run(store.insert(server.db, token_hash, [person.account_id], sealed, an_hour_ago))
+    server.run(draft_store.insert(server.db, token_hash, [person.account_id], sealed, an_hour_ago))
     assert SIGNED_OUT not in browser.get(path).text
-    server.run(service.purge(server.db))
+    server.run(drafts.purge(server.db))
     assert kept_count(server, person.account_id) == 0
 
 
 def test_an_account_has_at_most_ten_kept_forms(server: RunningServer, browser: Browser, person: Account) -> None:
     locations = [send_after_the_end(server, browser, person.account_id, first_name=f"N{n}") for n in range(12)]
-    assert kept_count(server, person.account_id) == service.MAX_DRAFTS
+    assert kept_count(server, person.account_id) == drafts.MAX_DRAFTS
     newest = kept_fields(server, locations[-1], person.account_id)
     assert (newest, kept_fields(server, locations[0], person.account_id)) == ([("first_name", "N11")], None)
 

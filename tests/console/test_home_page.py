@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.api_keys import service as api_keys
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.invoices.statistics_cache import MANY, InvoiceStatistics
+from plankeeper.resources.invoices.statistics_cache import MANY, InvoiceStatistics
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.invoices.checks import recheck
+from plankeeper.resources.invoices.service import recheck
 from support import factories
 from support.client import Client
 from support.console import Account, Browser

@@ -10,8 +10,8 @@ import pytest
 from msgspec import Struct
 
 from plankeeper.console.colors import parse_color
-from plankeeper.note_types import store
-from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery
+from plankeeper.resources.note_types import store
+from plankeeper.resources.note_types.schemas import NoteType, NoteTypeListQuery
 from support.console import Account, Browser
 from support.server import RunningServer
 

@@ -11,8 +11,8 @@ import pytest
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.console.labels import field_label
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.import_export.columns import field_names
-from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports.columns import field_names
+from plankeeper.imports.registry import RESOURCES
 from support.cluster import SharedCluster
 from support.console import Browser
 from support.factories import DOWNLOADS, PAGES, returns_json, route_name, seed_plan_manager

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from plankeeper.console.static_files import static_url
-from plankeeper.http.public_host import is_public_host
+from plankeeper.http.browsers import is_public_host
 from support.client import NO_TLS, PREFIX
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account

@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 
 from plankeeper.cli.demo import DemoCredentials, load_demo_data
-from plankeeper.demo import DemoPlanManager, plan_managers
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
+from plankeeper.resources.invoices.warnings import WARNINGS
 from support.cluster import SharedCluster
 from support.console import Browser
 from support.server import RunningServer, wait_until

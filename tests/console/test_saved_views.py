@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import members
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.personal_data import service as personal_data
+from plankeeper.privacy import service as personal_data
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer

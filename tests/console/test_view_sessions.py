@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.invoice_view_sessions import service
-from plankeeper.invoice_view_sessions.rules import Durations, clamp
+from plankeeper.resources.invoice_view_sessions import service
+from plankeeper.resources.invoice_view_sessions.service import Durations, clamp
 from support.client import Client
 from support.console import Account, Browser
 from support.resources import times_of

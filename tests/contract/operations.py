@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from plankeeper.app import operations
 from plankeeper.http.routing import PREFIX, READ, Operation
+from plankeeper.server.app import operations
 from support.client import Client
 from support.factories import INVOICE_NUMBER, PROVIDER_EMAIL
 
@@ -15,7 +15,7 @@ def operation_name(operation: Operation) -> str:
     return f"{operation.method} {operation.path.removeprefix(PREFIX)}"
 
 
-# Those that act for a plan manager. `GET /me` is about the key: tests/api/api_keys/test_current_key.py.
+# Those that act for a plan manager. `GET /me` is about the key: tests/api/access/api_keys/test_current_key.py.
 ALL_OPERATIONS = {operation_name(operation): operation for operation in operations()}
 OPERATIONS = {name: each for name, each in ALL_OPERATIONS.items() if not each.is_for_key}
 WRITES = {name: operation for name, operation in OPERATIONS.items() if "write" in operation.required_scopes}

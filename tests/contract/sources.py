@@ -53,7 +53,7 @@ def parse_source(source: str) -> ast.Module:
 
 @dataclass(frozen=True)
 class Module:
-    """One file of the package; `name` is relative to it: `participants.store`."""
+    """One file of the package; `name` is relative to it: `resources.participants.store`."""
 
     name: str
     path: Path
@@ -133,7 +133,7 @@ def all_statements() -> tuple[Statement, ...]:
 
 @cache
 def filtered_lists() -> dict[str, FilteredList]:
-    """Every list whose statements are composed, by its qualified name: `participants.queries.LIST`."""
+    """Every list whose statements are composed, by its qualified name: `resources.participants.queries.LIST`."""
     using = [each for each in modules() if "FilteredList" in each.source]
     declaring = [each for each in using if "plankeeper.database.filters.FilteredList" in imports(each)]
     return {

@@ -10,8 +10,8 @@ from browser.screenshots import PICTURES
 from plankeeper.console import templating
 from plankeeper.console.labels import humanize
 from plankeeper.console.routing import PageRoute
-from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus
-from plankeeper.participants.schemas import Status
+from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus
+from plankeeper.resources.participants.schemas import Status
 from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
 from support.pages import PROJECT, heading_anchors, section, table_rows, text_of
 

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from plankeeper.app import ROUTERS
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.server.app import ROUTERS
 from support.server import RunningServer
 
 _EXISTING_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"

@@ -26,8 +26,8 @@ from plankeeper.access.api_keys.format import new_key
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import CODES
-from plankeeper.embedded_postgres import binaries
 from plankeeper.http.routing import PREFIX, Operation
+from plankeeper.server.embedded_postgres import binaries
 from support.cluster import SharedCluster
 from support.factories import Tenant, create_client, filled
 from support.server import RunningServer, wait_until

@@ -9,17 +9,17 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.core.errors import CODES, FIELD_CODES
 from plankeeper.core.fields import FieldErrorCode, custom_schema
 from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.settings import Settings
-from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.http.routing import PREFIX
-from plankeeper.import_export.registry import RESOURCES
-from plankeeper.invoices.schemas import InvoiceLineImport
+from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.error_catalogue.routes import ENTRIES
+from plankeeper.resources.invoices.schemas import InvoiceLineImport
+from plankeeper.server.app import operations
 from support.client import DOCUMENT
 from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks
 
@@ -215,9 +215,9 @@ def test_settings_named_on_a_page_exist(page: str) -> None:
 
 
 def test_the_code_map_has_every_package() -> None:
-    rooms = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
+    packages = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
     named = set(re.findall(r"`(\w+)/`", without_blocks("docs/architecture.md")))
-    assert rooms <= named, f"docs/architecture.md does not name {sorted(rooms - named)}"
+    assert packages <= named, f"docs/architecture.md does not name {sorted(packages - named)}"
 
 
 def test_the_errors_page_has_a_section_for_each_code() -> None:

@@ -17,9 +17,9 @@ from contract.operations import ALL_OPERATIONS, BODIES
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
 from plankeeper.core.errors import CODES, ErrorCode
-from plankeeper.http.openapi_errors import error_codes
+from plankeeper.http.idempotency.service import get_or_claim
+from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
-from plankeeper.idempotency.service import get_or_claim
 from support.client import DOCUMENT, Client
 from support.factories import Tenant, absent_ids, filled
 from support.server import RunningServer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from contract.sources import PROJECT
-from plankeeper.http.documentation_site import SITE
+from plankeeper.http.public.documentation import SITE
 
 MAX_PLACES = 8
 # Existing fields that no rule and no filter uses: a new field stands in the same files.
@@ -16,18 +16,17 @@ REVISION = "src/plankeeper/database/schema.py"
 MIGRATIONS = "src/plankeeper/database/migrations/versions"
 # Files that contain one of the fields, but need no change for a new one.
 OTHER_FILES = {
-    "src/plankeeper/demo/participants.py": "sample data doesn't have to fill every field",
+    "src/plankeeper/cli/sample_data/participants.py": "sample data doesn't have to fill every field",
     "src/plankeeper/console/labels.py": "a label is listed only if it differs from the humanised name",
     "src/plankeeper/console/templates/macros/participant.html": "the header shows only what people look for first",
-    "src/plankeeper/personal_data/hold_store.py": "the name beside a legal hold",
-    "src/plankeeper/personal_data/texts.py": "an erasure removes every field that is not listed there",
-    "src/plankeeper/import_export/columns.py": "a column with the name of a field needs no alias",
-    "src/plankeeper/import_export/row_warnings.py": "what the rules about implausible values look at",
-    "src/plankeeper/participants/plausibility.py": "a rule about the names of a person",
+    "src/plankeeper/privacy/store.py": "the name beside a legal hold",
+    "src/plankeeper/privacy/service.py": "an erasure removes every field that is not listed there",
+    "src/plankeeper/imports/columns.py": "a column with the name of a field needs no alias",
+    "src/plankeeper/imports/mapped_import.py": "what the rules about implausible values look at",
+    "src/plankeeper/resources/participants/rules.py": "a rule about the names of a person",
     "src/plankeeper/console/lists/participants.py": "the list has columns for what people compare",
-    "src/plankeeper/search/conditions.py": "the search looks at names and numbers only",
-    "src/plankeeper/search/schemas.py": "results show what tells people apart",
-    "src/plankeeper/search/store.py": "likewise",
+    "src/plankeeper/resources/search/store.py": "the search looks at names and numbers only",
+    "src/plankeeper/resources/search/schemas.py": "results show what tells people apart",
     "src/plankeeper/console/pages/search.py": "likewise",
     "docs/first-change.md": "the lines beside those that its steps add",
     "docs/api/events.md": "the example of an event updates this field",
@@ -71,5 +70,5 @@ def test_no_exception_is_obsolete() -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_the_sql_names_a_column_once(field: str) -> None:
-    text = (PROJECT / "src/plankeeper/participants/store.py").read_text()
+    text = (PROJECT / "src/plankeeper/resources/participants/store.py").read_text()
     assert len(re.findall(rf"\b{field}\b", text)) == 1

@@ -23,8 +23,8 @@ HAS_IDS = re.compile(
 )
 # Statements that read more for another reason.
 EXCEPTIONS = {
-    "personal_data.store.delete_unused_users": "an erasure looks for the users in the whole bin",
-    "personal_data.import_store.erase_import_rows": "an erasure searches the texts of all imports",
+    "privacy.store.delete_unused_users": "an erasure looks for the users in the whole bin",
+    "privacy.store.erase_import_rows": "an erasure searches the texts of all imports",
 }
 RECORD = {"id": str(ROW), "participant_id": str(ROW), "status": "Active"}
 VALUES = {

@@ -14,12 +14,12 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FORWARD, FilteredList, SortOrder
 from plankeeper.database.sorting import SortedId, Start
 from plankeeper.http.parsing import parse_query
-from plankeeper.invoices import queries as invoices
-from plankeeper.invoices.schemas import InvoiceListQuery
-from plankeeper.participants import queries as participants
-from plankeeper.participants.schemas import ParticipantListQuery
-from plankeeper.providers import queries as providers
-from plankeeper.providers.schemas import ProviderListQuery
+from plankeeper.resources.invoices import queries as invoices
+from plankeeper.resources.invoices.schemas import InvoiceListQuery
+from plankeeper.resources.participants import queries as participants
+from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.resources.providers import queries as providers
+from plankeeper.resources.providers.schemas import ProviderListQuery
 from support.cluster import SharedCluster
 
 LISTS: dict[str, tuple[type[SortableQuery], Any]] = {

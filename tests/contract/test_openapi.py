@@ -9,9 +9,9 @@ from jsonschema_rs import Draft202012Validator, meta
 
 from contract.operations import ALL_OPERATIONS, CONTRACT
 from contract.sources import PROJECT
-from plankeeper.app import openapi_document
 from plankeeper.core.errors import CODES
 from plankeeper.http.routing import PREFIX
+from plankeeper.server.app import openapi_document
 from support.client import DOCUMENT
 
 EXTENSION = "x-plankeeper-extension"

@@ -13,8 +13,8 @@ from msgspec import Raw
 from plankeeper.core.context import SYSTEM
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.events.schemas import Event, ResourceRef
-from plankeeper.http.openapi_schemas import reference
-from plankeeper.webhooks.payload import build_body
+from plankeeper.http.openapi.schemas import reference
+from plankeeper.webhooks.messages import build_body
 from plankeeper.webhooks.schemas import TEST_TYPE
 from support.client import DOCUMENT, PREFIX
 from support.factories import Tenant

@@ -15,13 +15,13 @@ CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_c
 
 # Modules that do, and to what.
 OUTGOING_MODULES: dict[str, str] = {
-    "cli.doctor_proxy": "the server's own public URL, when the operator runs `doctor`",
+    "cli.doctor": "the server's own public URL, when the operator runs `doctor`",
     "cli.listen": "the server that a developer names, when they run `listen`",
     "database.connections": "the database",
     "database.schema": "the database, for migrations",
     "mail.client": "the operator's mail server",
     "access.single_sign_on.client": "the sign-in providers that the operator configured",
-    "telemetry.exporters": "the operator's OpenTelemetry collector, if telemetry is on",
+    "server.telemetry.exporters": "the operator's OpenTelemetry collector, if telemetry is on",
     "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }
 

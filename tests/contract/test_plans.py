@@ -14,15 +14,15 @@ from plankeeper.core.lists import SortableQuery
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList, SortOrder
 from plankeeper.http.parsing import parse_query
-from plankeeper.invoices import queries as invoices
-from plankeeper.invoices import statistics_store as invoice_sums
-from plankeeper.invoices.schemas import InvoiceListQuery
-from plankeeper.participants import queries as participants
-from plankeeper.participants import statistics_store as participant_sums
-from plankeeper.participants.schemas import ParticipantListQuery
-from plankeeper.providers import queries as providers
-from plankeeper.providers.schemas import ProviderListQuery
-from plankeeper.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
+from plankeeper.resources.invoices import queries as invoices
+from plankeeper.resources.invoices import statistics_store as invoice_sums
+from plankeeper.resources.invoices.schemas import InvoiceListQuery
+from plankeeper.resources.participants import queries as participant_sums
+from plankeeper.resources.participants import queries as participants
+from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.resources.providers import queries as providers
+from plankeeper.resources.providers.schemas import ProviderListQuery
+from plankeeper.resources.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
 
 PAGE = 1001
 # Rows that a page may read and discard: a walk that discards most rows of a plan manager uses the wrong index.
@@ -105,12 +105,12 @@ WITH_ERRORS = "invoices_with_errors"  # or one of the partial indexes of the sam
 SEARCHED = "several indexes, which test_a_search_uses_an_index looks at"
 # Lists of which a plan manager has few rows, and one whose rows stand beside those of one invoice.
 SHORT_LISTS = {
-    "account_managers.store.LIST": "the staff of a plan manager",
-    "exit_reasons.store.LIST": "a list of choices",
-    "note_types.store.LIST": "a list of choices",
-    "team_members.store.LIST": "the team of one participant",
+    "resources.account_managers.store.LIST": "the staff of a plan manager",
+    "resources.exit_reasons.store.LIST": "a list of choices",
+    "resources.note_types.store.LIST": "a list of choices",
+    "resources.team_members.store.LIST": "the team of one participant",
     "webhooks.endpoint_store.LIST": "limited by a setting",
-    "invoice_view_sessions.store.LIST": "read by invoice or by time: the indexes have the names of these filters",
+    "resources.invoice_view_sessions.store.LIST": "read by invoice or by time: the indexes are named so",
 }
 # The index that serves each leading filter; None stands for the list without filters.
 INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str]]]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contract.operations import ALL_OPERATIONS
-from plankeeper.http.documentation_site import SITE
+from plankeeper.http.public.documentation import SITE
 from support.client import PREFIX
 from support.documentation import require_site
 from support.pages import PROJECT

@@ -11,7 +11,7 @@ from contract.sources import all_statements, bulk_inserts
 from plankeeper.database import privileges
 from plankeeper.database.client import Database
 from plankeeper.database.privileges import FUNCTIONS, SEQUENCES, TABLE_PRIVILEGES
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support.cluster import SharedCluster, as_owner
 from support.pages import section, table_rows
 

@@ -11,13 +11,13 @@ from uuid_utils.compat import uuid7
 from contract.operations import ALL_OPERATIONS, BODIES, CONTRACT, OPERATIONS, READS, WRITES, send
 from plankeeper.access.api_keys import service
 from plankeeper.access.api_keys.format import new_key
-from plankeeper.app import build_app
 from plankeeper.console.application import page_routes
 from plankeeper.core.context import SYSTEM, Scope, WriteContext
 from plankeeper.core.errors import CODES
 from plankeeper.core.settings import Settings
 from plankeeper.core.validation import allowed_values
 from plankeeper.http.routing import PREFIX, READ_AND_WRITE, WRITE, PathRouter, Router
+from plankeeper.server.app import build_app
 from support.client import DOCUMENT
 from support.factories import Tenant
 from support.server import RunningServer, wait_until

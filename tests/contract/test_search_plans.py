@@ -11,8 +11,8 @@ import pytest
 from contract.plans import ExplainingExecutor, plan_nodes
 from plankeeper.console.pages.search import parse_values
 from plankeeper.database.client import Database
-from plankeeper.search import service, store
-from plankeeper.search.schemas import KINDS, SearchResults
+from plankeeper.resources.search import service, store
+from plankeeper.resources.search.schemas import KINDS, SearchResults
 from support.cluster import SharedCluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")

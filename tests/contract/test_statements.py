@@ -48,25 +48,18 @@ OTHER_STORES = {
     "access.accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "access.accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.activity_store": "the activity of the console, beside the feed",
-    "events.history_store": "the history of one record, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
-    "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",
-    "personal_data.export_store": "the export of one person, beside the erasure",
-    "personal_data.hold_store": "legal holds, beside the erasure that they prevent",
-    "personal_data.import_store": "erasures in files and imports, beside the erasures in records",
-    "access.saved_views.store": "the columns and density of lists, beside their views",
-    "participants.queries": "the list of participants",
-    "team_members.all_teams_store": "the members of all teams, beside the teams",
-    "providers.queries": "the list of providers",
-    "invoices.queries": "the lists of invoices",
-    "invoices.ignored_warnings_store": "ignored warnings and names beside an invoice, which only the console shows",
-    "invoices.summary_store": "numbers and sums of the invoices of one participant or provider",
-    "invoices.statistics_store": "sums of invoices for the console's home page",
-    "participants.statistics_store": "numbers of participants for the console's home page",
-    "invoices.count_store": "the totals of invoices, beside the invoices",
-    "providers.count_store": "the total of providers, beside the providers",
-    "invoices.check_store": "the input and the results of invoice checks",
-    "access.request_log.store": "counts of requests, beside the log",
+    "access.accounts.recipient_store": "recipients of mails and tokens of links, beside the accounts",
+    "core.encryption.rotation": "stored secrets, wherever they are, beside their encryption with another key",
+    "console.draft_store": "forms whose session ended before they were sent",
+    "imports.file_store": "uploaded files, beside the imports",
+    "resources.parents": "records that others belong to, which their parts may not import",
+    "privacy.export_store": "the export of one person, beside the erasure",
+    "resources.participants.queries": "the list of participants",
+    "resources.providers.queries": "the list of providers",
+    "resources.invoices.queries": "the lists of invoices",
+    "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",
+    "resources.invoices.statistics_store": "sums of invoices for the console's home page",
     "webhooks.attempt_count_store": "counts of attempts, for the console",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",
@@ -77,7 +70,7 @@ OTHER_STORES = {
     "database.unavailability": "the check whether the database can write",
     "database.cursor_keys": "the key that seals cursors, which belongs to no feature package",
     "database.citus": "the nodes of Citus, which belong to no feature package",
-    "telemetry.webhooks": "notifications with the traces of writes, without a table",
+    "server.telemetry.webhooks": "notifications with the traces of writes, without a table",
 }
 # Statements on functions and tables that only Citus has: tests/system/clusters/test_citus.py prepares them.
 ONLY_ON_CITUS = "database.citus"
@@ -161,9 +154,9 @@ def test_pyright_proves_that_statements_consist_of_literals() -> None:
 
 def test_every_set_of_filters_has_its_own_statements() -> None:
     assert {name.removesuffix(".queries.LIST") for name in filtered_lists()} >= {
-        "participants",
-        "providers",
-        "invoices",
+        "resources.participants",
+        "resources.providers",
+        "resources.invoices",
     }
     for filtered_list in filtered_lists().values():
         statements = list(filtered_list.statements())

@@ -83,7 +83,7 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
 def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path
-    if name == "GET /team-members":  # whose cursors are opaque: tests/api/team_members/test_all_teams.py
+    if name == "GET /team-members":  # whose cursors are opaque: tests/api/resources/team_members/test_all_teams.py
         return
     own = _items(tenant.client, path, tenant.ids)
     cursor = "error_code" if name in SHARED_LISTS else "id"

@@ -69,15 +69,15 @@ UNBOUND = {
     "webhooks.delivery_queue.purge": "one periodic task serves every plan manager",
     "webhooks.endpoint_store.count_unhealthy": "the operator's `doctor` covers all plan managers",
     "webhooks.endpoint_store.plan_managers_behind": "one periodic task looks for the plan managers that need it",
-    "idempotency.store.purge": "one periodic task serves every plan manager",
-    "invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
+    "http.idempotency.store.purge": "one periodic task serves every plan manager",
+    "resources.invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
     "access.request_log.store.add_minutes": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.add_key_days": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.purge_minutes": "one periodic task serves every plan manager",
     "access.request_log.store.purge_key_days": "one periodic task serves every plan manager",
     "access.request_log.store.purge": "one periodic task serves every plan manager",
     "access.request_log.store.list_active": "one periodic task serves every plan manager",
-    "import_files.store.purge": "one periodic task serves every plan manager",
+    "imports.file_store.purge": "one periodic task serves every plan manager",
     "imports.store.clear_columns": "one periodic task serves every plan manager",
     "imports.store.purge_imported": "one periodic task serves every plan manager",
     "imports.store.purge_rejected": "one periodic task serves every plan manager",
@@ -87,9 +87,9 @@ UNBOUND = {
     "access.single_sign_on.store.list_all": "the operator's `sso list` covers all plan managers",
     "access.single_sign_on.store.list_first": "the sign-in page comes before the plan manager is known",
     "access.single_sign_on.store.upsert": "a domain belongs to the provider of one plan manager",
-    "invoices.count_store.compact": "one periodic task serves every plan manager",
-    "participants.store.compact_counts": "one periodic task serves every plan manager",
-    "providers.count_store.compact": "one periodic task serves every plan manager",
+    "resources.invoices.store.compact_counts": "one periodic task serves every plan manager",
+    "resources.participants.store.compact_counts": "one periodic task serves every plan manager",
+    "resources.providers.store.compact_counts": "one periodic task serves every plan manager",
 }
 
 
@@ -211,7 +211,7 @@ def _carries_tenant(key: Key) -> bool:
     ],
 )
 def test_a_statement_without_the_plan_manager_is_detected(sql: str) -> None:
-    unbound = Statement("users.store", "unbound", 1, "execute", None, sql, 1, "plan_manager_id")
+    unbound = Statement("resources.users.store", "unbound", 1, "execute", None, sql, 1, "plan_manager_id")
     assert not _is_bound(unbound, {"users", "account_managers"})
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from plankeeper.core.context import SYSTEM, Actor
 from plankeeper.events.schemas import Event, ResourceRef
-from plankeeper.webhooks.payload import build_body, build_headers
+from plankeeper.webhooks.messages import build_body, build_headers, new_secret
 from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS
 from plankeeper.webhooks.schemas import Attempt
-from plankeeper.webhooks.signing import new_secret
 from support.pages import PROJECT, blocks, matches, section, table_rows
 
 PAGE = "docs/webhooks.md"

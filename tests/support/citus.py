@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.embedded_postgres import binaries
-from plankeeper.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
+from plankeeper.server.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
 from support.cluster import execute, prepare_database
 
 BUILD = Path(__file__).parents[3] / "shared" / "citus"

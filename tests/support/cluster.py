@@ -19,10 +19,10 @@ import pytest
 
 from plankeeper.database import privileges, schema
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres import authentication, postmaster
-from plankeeper.embedded_postgres import cluster as embedded_cluster
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
+from plankeeper.server.embedded_postgres import cluster as embedded_cluster
+from plankeeper.server.embedded_postgres import creation, postmaster
+from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
 
 TEMPLATE = "plankeeper"
 ADDRESS = "PLANKEEPER_TEST_DATABASE_URL"
@@ -119,10 +119,10 @@ class SharedCluster(Cluster):
         self._database = self.new_database().removeprefix("postgresql:///").partition("?")[0]
 
     def _launch(self, *arguments: Any) -> str | None:
-        rules = authentication._hba() + "local all all trust\n"  # noqa: SLF001 - tests have roles of their own
+        rules = creation._hba() + "local all all trust\n"  # noqa: SLF001 - tests have roles of their own
         with (
             patch.dict(embedded_cluster._REQUIRED_SETTINGS, SETTINGS),  # noqa: SLF001 - the flags of the server
-            patch.object(authentication, "_hba", lambda: rules),
+            patch.object(creation, "_hba", lambda: rules),
         ):
             return super()._launch(*arguments)
 

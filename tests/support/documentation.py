@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from plankeeper.http.documentation_site import NOT_FOUND_PATH, SITE
+from plankeeper.http.public.documentation import NOT_FOUND_PATH, SITE
 
 
 def site_files() -> dict[str, tuple[str, str]]:

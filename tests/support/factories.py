@@ -12,19 +12,18 @@ from uuid import UUID
 from starlette.responses import JSONResponse
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import invitations, sessions
+from plankeeper.access.accounts import invitations, recipient_store, sessions
 from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.access.saved_views import store as saved_views
 from plankeeper.access.saved_views.schemas import SavedView
 from plankeeper.access.tokens import hash_token, new_token
-from plankeeper.bin import service as bin_service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.mail import recipient_store
+from plankeeper.resources.trash import service as bin_service
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records

@@ -10,8 +10,8 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.json import to_json
-from plankeeper.import_export.importer import ImportReport
-from plankeeper.import_export.upsert import ImportCounts
+from plankeeper.imports.importer import ImportReport
+from plankeeper.imports.upsert import ImportCounts
 from support.client import Client
 
 Row = dict[str, Any]

@@ -8,9 +8,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.importer import ImportReport, import_file
-from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.importer import ImportReport, import_file
+from plankeeper.imports.registry import RESOURCES
 from support.server import RunningServer
 
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from plankeeper.cli.demo import load_demo_data
+from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.demo.dataset import LAST_MOMENT
 from support.cluster import TEMPLATE, SharedCluster, execute
 
 NAME = "sample_data"

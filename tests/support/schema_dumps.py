@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from plankeeper.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres import binaries
 
 # Lines that depend on the program that dumped, and psql's own commands.
 _NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config\(.*|\\.*|)\n", re.MULTILINE)

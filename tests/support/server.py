@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import asyncpg
 import uvicorn
 
-from plankeeper.app import build_app
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT, LimitedHttpProtocol
+from plankeeper.http.connections import IDLE_TIMEOUT, LimitedHttpProtocol
+from plankeeper.server.app import build_app
 from support.cluster import as_owner
 from support.secret_keys import shared_key_file
 

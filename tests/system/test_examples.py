@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from plankeeper.cli.demo import load_demo_data
+from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.encryption.cipher import create_key_file
-from plankeeper.demo.dataset import LAST_MOMENT
 from support.cluster import SharedCluster, as_owner
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
 from support.server import RunningServer, wait_until

@@ -27,7 +27,7 @@ SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".service", ".svg", ""}
 # Released migrations never change.
 MIGRATIONS = PROJECT / "src/plankeeper/database/migrations/versions"
 # Built from the documentation, with a theme.
-SITE = PROJECT / "src/plankeeper/http/static/site"
+SITE = PROJECT / "src/plankeeper/http/public/static/site"
 THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
 
 

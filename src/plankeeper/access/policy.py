@@ -3,6 +3,8 @@
 import unicodedata
 from datetime import timedelta
 
+from plankeeper.core.formatting import single_line
+
 ROLES = ("viewer", "manager", "owner")  # each role includes the permissions of the roles before it
 
 SESSION_LIFETIME = timedelta(hours=12)
@@ -44,15 +46,6 @@ def login_delay(failures: int, free_failures: int = FREE_FAILURES, max_delay: fl
     if failures <= free_failures:
         return 0.0
     return min(2.0 ** min(failures - free_failures - 1, 20), max_delay)
-
-
-def single_line(text: str, max_length: int) -> str:
-    """Untrusted text as one line: without control characters, line separators and surrogates, and cut to a length."""
-    return "".join(
-        character
-        for character in text[: 4 * max_length]  # the rest isn't even read
-        if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
-    )[:max_length]
 
 
 def validate_name(name: str) -> str | None:

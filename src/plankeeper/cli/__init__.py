@@ -7,7 +7,7 @@ import click
 from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
-from plankeeper.cli.distribute import distribute
+from plankeeper.cli.citus import distribute
 from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail

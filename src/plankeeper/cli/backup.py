@@ -32,8 +32,8 @@ from plankeeper.core.settings import Settings
 from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 from plankeeper.database.server import analyze_all
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.mail import store as mail_store
+from plankeeper.server.embedded_postgres.cluster import Cluster
 
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)

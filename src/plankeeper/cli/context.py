@@ -20,9 +20,9 @@ from plankeeper.database import privileges, schema
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, find_cause
-from plankeeper.embedded_postgres.binaries import ClusterError
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.binaries import ClusterError
+from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from plankeeper.server.metrics import registry
 
 T = TypeVar("T")

@@ -1,6 +1,8 @@
 """`serve --demo`: loads the sample data through the same import as any file, and creates an account and a key."""
 
 import io
+import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
+import msgspec
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import members, password_reset, passwords
@@ -18,16 +21,45 @@ from plankeeper.access.api_keys import store as key_store
 from plankeeper.access.plan_managers import store
 from plankeeper.access.tokens import hash_token
 from plankeeper.cli.context import system_context
-from plankeeper.cli.demo_credentials import CREDENTIALS_FILE, KeptCredentials, read_credentials, write_credentials
+from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
 from plankeeper.core.context import Actor, WriteContext, or_404
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.demo import DemoPlanManager, plan_managers, records
 from plankeeper.events.recorder import record_event
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.importer import import_file
-from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.importer import import_file
+from plankeeper.imports.registry import RESOURCES
+
+CREDENTIALS_FILE = "demo-credentials.json"
+
+
+class KeptCredentials(msgspec.Struct, frozen=True):
+    """The secrets of the last start. They are empty before the first one."""
+
+    key: str = ""
+    password: str = ""
+
+
+def read_credentials(file: Path) -> KeptCredentials:
+    """The secrets in the file; empty ones if there is no valid file."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=KeptCredentials)
+    except (OSError, msgspec.DecodeError):
+        return KeptCredentials()
+
+
+def write_credentials(file: Path, credentials: KeptCredentials) -> None:
+    """Replace the file. mkstemp creates it with the mode 0600."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(msgspec.json.encode(credentials) + b"\n")
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
 
 KEY_NAME = "sample data"
 KEY_LIFETIME = timedelta(days=30)

@@ -16,11 +16,11 @@ from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.progress import progress
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.importer import MAX_REPORTED, ImportReport, import_file
-from plankeeper.import_export.reader import RowError, UnreadableFileError
-from plankeeper.import_export.registry import RESOURCES
-from plankeeper.import_export.writer import CsvWriter, JsonLinesWriter
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
+from plankeeper.imports.reader import RowError, UnreadableFileError
+from plankeeper.imports.registry import RESOURCES
+from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
 
 _resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))
 _plan_manager_option = click.option(

@@ -22,9 +22,8 @@ from plankeeper.core.lists import Page
 from plankeeper.events.schemas import Event
 from plankeeper.http.routing import PREFIX
 from plankeeper.webhooks.client import AttemptResult, WebhookClient, parse_retry_after
-from plankeeper.webhooks.payload import build_body, build_headers
+from plankeeper.webhooks.messages import build_body, build_headers, new_secret, validate_secret
 from plankeeper.webhooks.schemas import PayloadFormat
-from plankeeper.webhooks.signing import new_secret, validate_secret
 from plankeeper.webhooks.url_policy import ANY_NETWORK
 
 POLL_INTERVAL = 1.0  # seconds between two reads of the event feed

@@ -12,6 +12,7 @@ import click
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.access.api_keys.store import list_expiring
+from plankeeper.cli.citus import citus_lines
 from plankeeper.cli.context import (
     embedded_cluster,
     load_settings,
@@ -22,10 +23,17 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
-from plankeeper.cli.distribute import citus_lines
-from plankeeper.cli.doctor_checks import Line, mail_lines, proxy_warnings, python_warnings, secret_key_lines
-from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
-from plankeeper.cli.doctor_proxy import proxy_lines
+from plankeeper.cli.doctor import (
+    Line,
+    abandoned_lines,
+    mail_lines,
+    proxy_lines,
+    proxy_warnings,
+    python_warnings,
+    schema_lines,
+    secret_key_lines,
+    server_lines,
+)
 from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.privileges import find_serving_role, grant_privileges, role_lines
 from plankeeper.cli.progress import migrate_with_progress
@@ -35,7 +43,7 @@ from plankeeper.core.settings import SettingError, Settings
 from plankeeper.core.version import full_version
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 
 
 @click.command()
@@ -155,7 +163,7 @@ async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | Non
 )
 def recheck(plan_manager_id: UUID) -> None:
     """Check every invoice again: its participant, its provider or the current date might have changed."""
-    from plankeeper.invoices.checks import recheck as recheck_batch
+    from plankeeper.resources.invoices.service import recheck as recheck_batch
 
     async def work(db: Database, settings: Settings) -> tuple[int, int]:
         checked, changed, last_id = 0, 0, UUID(int=0)
@@ -179,7 +187,7 @@ def recheck(plan_manager_id: UUID) -> None:
 )
 def openapi(check: Path | None) -> None:
     """Print the OpenAPI document."""
-    from plankeeper.app import openapi_document
+    from plankeeper.server.app import openapi_document
 
     text = openapi_document()
     if check is None:

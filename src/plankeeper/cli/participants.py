@@ -11,10 +11,10 @@ from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.core.errors import NotFound
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.personal_data import person_export, service
-from plankeeper.personal_data.person_export import PersonExport
-from plankeeper.personal_data.schemas import COUNT_LABELS, ErasureReport
-from plankeeper.personal_data.service import LegalHoldError
+from plankeeper.privacy import person_export, service
+from plankeeper.privacy.person_export import PersonExport
+from plankeeper.privacy.schemas import COUNT_LABELS, ErasureReport
+from plankeeper.privacy.service import LegalHoldError
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import click
 
 from plankeeper.core.settings import Settings
-from plankeeper.embedded_postgres import binaries
-from plankeeper.embedded_postgres.binaries import ClusterError
+from plankeeper.server.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres.binaries import ClusterError
 
 _ERROR_LINE = re.compile(r"^pg_\w+: error: (.+)$", re.MULTILINE)
 

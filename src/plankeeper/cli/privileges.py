@@ -4,14 +4,14 @@ import asyncpg
 import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
-from plankeeper.cli.doctor_checks import Line
+from plankeeper.cli.doctor import Line
 from plankeeper.core.settings import Settings
 from plankeeper.database import privileges as database_privileges
 from plankeeper.database.client import Database
 from plankeeper.database.privileges import Role
 from plankeeper.database.schema import SchemaVersion
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 
 
 @click.command()

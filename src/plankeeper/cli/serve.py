@@ -36,7 +36,7 @@ from plankeeper.cli.startup import (
 from plankeeper.core.server_folder import ServerFolder
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 
 if TYPE_CHECKING:
     import uvicorn
@@ -184,8 +184,8 @@ def _serve(
     announce: _Announcement,
     build: DocumentationBuild | None,
 ) -> None:
-    from plankeeper.cli.supervisor import Supervisor, WebhookProcess
     from plankeeper.core import logs
+    from plankeeper.server.supervisor import Supervisor, WebhookProcess
 
     logs.configure(settings.log_level, in_background=True)
     sock = bind_socket(settings)
@@ -206,11 +206,11 @@ def _serve(
 def _uvicorn_config(settings: Settings) -> "uvicorn.Config":
     import uvicorn
 
-    from plankeeper.cli.supervisor import DRAIN_SECONDS
-    from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT
+    from plankeeper.http.connections import IDLE_TIMEOUT
+    from plankeeper.server.supervisor import DRAIN_SECONDS
 
     return uvicorn.Config(
-        "plankeeper.app:create_app",
+        "plankeeper.server.app:create_app",
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -223,7 +223,7 @@ def _uvicorn_config(settings: Settings) -> "uvicorn.Config":
         date_header=True,
         lifespan="on",
         ws="none",
-        http="plankeeper.http.uvicorn_protocol:LimitedHttpProtocol",
+        http="plankeeper.http.connections:LimitedHttpProtocol",
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
     )

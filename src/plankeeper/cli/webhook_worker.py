@@ -24,7 +24,7 @@ from plankeeper.cli.startup import (
 )
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 
 
 @click.command()
@@ -48,7 +48,7 @@ def webhook_worker() -> None:
 async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | None, *, for_people: bool) -> None:
     """`chosen` are the settings of the operator, without the address of the embedded database."""
     from plankeeper.core import logs
-    from plankeeper.webhooks.process import run_webhook_worker
+    from plankeeper.server.webhook_process import run_webhook_worker
 
     if cluster:
         await prepare_embedded(cluster, progress_writer(for_people=for_people))

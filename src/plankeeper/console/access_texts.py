@@ -19,8 +19,8 @@ from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.context import AccessedKind
 from plankeeper.core.formatting import format_datetime
 from plankeeper.core.ids import parse_uuid
-from plankeeper.invoices.ignored_warnings_store import get_display_names
-from plankeeper.invoices.store import get_many_without_lines
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.invoices.store import get_many_without_lines
 from plankeeper.webhooks import endpoint_store
 
 MAX_NAMES = 3  # of the records of a list, in a line of the page

@@ -6,7 +6,7 @@ from plankeeper.console.forms import Form
 from plankeeper.console.record_picker import RecordPicker, pick_record
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.errors import FieldError
-from plankeeper.participants.schemas import Participant
+from plankeeper.resources.participants.schemas import Participant
 
 MAX_OPTIONS = 12  # account managers of a select
 FIELD = "account_manager"

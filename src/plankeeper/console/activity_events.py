@@ -14,7 +14,7 @@ from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
-from plankeeper.events import activity_store, history_store, store
+from plankeeper.events import activity_store, store
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
 
@@ -154,7 +154,7 @@ async def _find_older(
     filters, feed, resume = query.filters, (request.db, request.plan_manager_id), None
     if query.import_id:
         of_import = (query.import_id, before, filters, query.resource_id, limit + 1)
-        rows = await history_store.list_of_import(*feed, *of_import)
+        rows = await activity_store.list_of_import(*feed, *of_import)
     elif query.resource_id:
         rows = await store.latest_for_resource(*feed, before, filters, query.resource_id, limit + 1)
     elif query.is_search:

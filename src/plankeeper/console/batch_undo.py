@@ -18,11 +18,11 @@ from plankeeper.console.routing import PREFIX, FormRequest, PageRequest
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor
 from plankeeper.core.errors import DomainError
 from plankeeper.core.ids import uuid7_lower_bound
-from plankeeper.events import history_store
+from plankeeper.events import activity_store
 from plankeeper.events.schemas import Event, HistoryEvent
-from plankeeper.invoices import ignored_warnings
-from plankeeper.invoices import store as invoice_store
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.resources.invoices import service
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.warnings import WARNINGS
 
 MAX_EVENTS = 1000
 MAX_NAME_LENGTH = 60
@@ -72,7 +72,7 @@ async def list_batch(request: PageRequest, event: Event) -> list[HistoryEvent]:
     """The events of the type, the request and the actor of an event, the latest first; itself without a request."""
     start, end = (uuid7_lower_bound(event.created_at + each) for each in (-LONGEST_REQUEST, LONGEST_REQUEST))
     place = (executor(request), request.plan_manager_id, start, end)
-    return await history_store.list_of_request(*place, event, MAX_EVENTS + 1)
+    return await activity_store.list_of_request(*place, event, MAX_EVENTS + 1)
 
 
 async def find_event_undos(request: PageRequest, events: Sequence[Event]) -> list[EventUndo]:
@@ -150,7 +150,7 @@ async def _apply(request: FormRequest, undo: EventUndo) -> None:
     event = undo.event
     if event.resource.kind == "invoice":
         for code in undo.values:
-            await ignored_warnings.restore(request.write_context, UUID(event.resource.id), code)
+            await service.restore(request.write_context, UUID(event.resource.id), code)
         return
     record = UNDOABLE_RECORDS[event.resource.kind]
     async with translate_constraints(request, record.constraint_errors):

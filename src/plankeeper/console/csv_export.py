@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from plankeeper.import_export.cell_values import FORMULA_PREFIXES
+from plankeeper.imports.cells import FORMULA_PREFIXES
 
 # Without it, Excel reads a CSV file as Windows-1252 instead of UTF-8.
 UTF8_BOM = b"\xef\xbb\xbf"

@@ -24,7 +24,7 @@ from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.validation import known_fields, unwrap_type, validate
 from plankeeper.database.errors import constraint_violation
-from plankeeper.events import history_store
+from plankeeper.events import activity_store
 from plankeeper.events.schemas import HistoryEvent
 
 S = TypeVar("S", bound=Struct)
@@ -178,7 +178,7 @@ async def edit_context(
 
 async def _latest_updates(request: PageRequest, kind: str, id_: object) -> dict[str, HistoryEvent]:
     """The latest event that changed a field, by the field, among the latest events of a record."""
-    events = await history_store.list_of_resources(
+    events = await activity_store.list_of_resources(
         request.db, request.plan_manager_id, [str(id_)], None, kind, MAX_EVENTS
     )
     return {name: event for event in reversed(events) for name in members_of(event.previous)}

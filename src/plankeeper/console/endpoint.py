@@ -58,7 +58,7 @@ from plankeeper.http.endpoint import OnWrite
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.requests import RequestState
 from plankeeper.http.search_slots import search_slot
-from plankeeper.invoices.statistics_cache import StatisticsCache
+from plankeeper.resources.invoices.statistics_cache import StatisticsCache
 
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection

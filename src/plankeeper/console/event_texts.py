@@ -10,7 +10,7 @@ from plankeeper.core.context import ActorKind
 from plankeeper.core.formatting import format_money
 from plankeeper.events.event_types import VERBS
 from plankeeper.events.schemas import Event
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.resources.invoices.warnings import WARNINGS
 
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
 MAX_LABELS = 4  # changed fields that a sentence names

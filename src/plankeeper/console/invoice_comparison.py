@@ -15,7 +15,7 @@ from plankeeper.core.formatting import (
     format_money,
 )
 from plankeeper.core.ids import parse_uuid
-from plankeeper.invoices.schemas import Amount, Invoice, LineItem
+from plankeeper.resources.invoices.schemas import Amount, Invoice, LineItem
 
 NOTHING = "—"
 CONTENT_COUNT = 5  # values before the lines

@@ -7,11 +7,10 @@ from uuid import UUID
 
 from plankeeper.console.routing import PageRequest
 from plankeeper.console.warning_texts import describe_fact
-from plankeeper.invoices import check_store, store
-from plankeeper.invoices.check_store import InvoiceToCheck
-from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
-from plankeeper.invoices.schemas import Invoice
-from plankeeper.invoices.warnings import (
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.check_store import IgnoredWarning, InvoiceToCheck
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.warnings import (
     WARNINGS,
     Fact,
     InvoiceWarning,

@@ -1,6 +1,5 @@
 """The names of people, as pages show them."""
 
-import unicodedata
 from typing import Protocol
 
 
@@ -23,9 +22,3 @@ def display_name(person: HasPersonName, default: str | None = None) -> str:
     """A person's first and last name, or else the default."""
     names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
     return " ".join(names) or default or "No name"
-
-
-def fold_name(text: str) -> str:
-    """The text without accents and capitals, for comparisons."""
-    decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
-    return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()

@@ -4,7 +4,7 @@ import re
 
 from starlette.requests import Request
 
-from plankeeper.http.public_host import HSTS
+from plankeeper.http.browsers import HSTS
 
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 

@@ -7,12 +7,12 @@ from urllib.parse import quote, urlsplit
 from starlette.requests import Request
 
 from plankeeper.access.accounts.schemas import Session
+from plankeeper.console import drafts
 from plankeeper.console.csrf import CsrfError
 from plankeeper.console.forms import Form
 from plankeeper.console.required_pages import CHOOSE_PLAN_MANAGER, SIGN_IN, TWO_FACTOR
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PageRequest, PageRoute, Redirect
-from plankeeper.form_drafts import service as drafts
 
 DRAFT_PARAM = "draft"
 NOT_KEPT = {"csrf", "password", "new_password", "code", "secret"}

@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import store as account_manager_store
-from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.console.account_manager_field import MAX_OPTIONS, account_manager_picker
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.fields import STATE_CODES
-from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.participants.schemas import Participant
+from plankeeper.resources.account_managers import store as account_manager_store
+from plankeeper.resources.account_managers.schemas import AccountManagerListQuery
+from plankeeper.resources.exit_reasons import store as exit_reasons
+from plankeeper.resources.participants.schemas import Participant
 
 MAX_CHOICES = 500  # options of a select, which limits the size of the page
 STATUSES = ("Active", "Inactive", "Lead")

@@ -13,13 +13,13 @@ from plankeeper.console.team_forms import member_name
 from plankeeper.core.context import or_404
 from plankeeper.core.formatting import format_money
 from plankeeper.core.lists import SortableQuery
-from plankeeper.invoices import queries, summary_store
-from plankeeper.invoices.summary_store import ParticipantNumbers
-from plankeeper.participants import store
-from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.schemas import Participant
-from plankeeper.team_members import store as team_store
-from plankeeper.team_members.schemas import TeamMember
+from plankeeper.resources.invoices import queries
+from plankeeper.resources.invoices.queries import ParticipantNumbers
+from plankeeper.resources.participants import store
+from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.team_members import store as team_store
+from plankeeper.resources.team_members.schemas import TeamMember
 
 
 class ParticipantHeader(NamedTuple):
@@ -74,7 +74,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         describe_exit(exit_date, today) if has_left else None,
         contact,
         member_name(contact) if contact else None,
-        await summary_store.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
+        await queries.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
         await list_place(request, "participants", participant_id),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}

@@ -14,17 +14,21 @@ from plankeeper.console.participant_choices import MAX_CHOICES
 from plankeeper.console.routing import FormRequest
 from plankeeper.core.errors import FieldError
 from plankeeper.core.soft_validation import Implausible
-from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.exit_reasons.schemas import ExitReason
-from plankeeper.participants import queries
-from plankeeper.participants.plausibility import (
+from plankeeper.resources.exit_reasons import store as exit_reasons
+from plankeeper.resources.exit_reasons.schemas import ExitReason
+from plankeeper.resources.participants import queries
+from plankeeper.resources.participants.rules import (
     find_contradictory_reason,
     find_implausible,
     find_incomplete_exit,
     has_name,
 )
-from plankeeper.participants.rows import ParticipantRow
-from plankeeper.participants.schemas import Participant, ParticipantListQuery, ParticipantUpdate
+from plankeeper.resources.participants.schemas import (
+    Participant,
+    ParticipantListQuery,
+    ParticipantRow,
+    ParticipantUpdate,
+)
 
 
 class FormSection(NamedTuple):

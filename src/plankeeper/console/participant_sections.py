@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from plankeeper.console.labels import field_label
 from plankeeper.console.participant_forms import SECTIONS
-from plankeeper.participants.schemas import Participant
+from plankeeper.resources.participants.schemas import Participant
 
 REGION_NAMES = {"remote": "Remote", "very_remote": "Very remote"}
 

@@ -10,17 +10,22 @@ from uuid import UUID
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.api_keys import store as api_key_store
-from plankeeper.account_managers import store as account_manager_store
-from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.console.forms import Form
-from plankeeper.console.names import fold_name
 from plankeeper.console.routing import PageRequest
-from plankeeper.core.formatting import format_money
+from plankeeper.core.formatting import fold_name, format_money
 from plankeeper.core.ids import parse_uuid
-from plankeeper.invoices.ignored_warnings_store import get_display_names
-from plankeeper.invoices.store import get_many_without_lines
-from plankeeper.search import service
-from plankeeper.search.schemas import InvoiceMatch, Kind, Match, ParticipantMatch, ProviderMatch
+from plankeeper.resources.account_managers import store as account_manager_store
+from plankeeper.resources.account_managers.schemas import AccountManager, AccountManagerListQuery
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.invoices.store import get_many_without_lines
+from plankeeper.resources.search import service
+from plankeeper.resources.search.schemas import (
+    InvoiceMatch,
+    Kind,
+    Match,
+    ParticipantMatch,
+    ProviderMatch,
+)
 
 PickerKind = Literal[
     "participant", "provider", "participant_or_invoice", "account_manager", "active_account_manager", "person"

@@ -17,7 +17,7 @@ from plankeeper.core.formatting import (
     format_ndis_number,
     format_phone,
 )
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.resources.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"
 # Ids and other fields that only programs need: pages show them under "Technical details".

@@ -23,7 +23,12 @@ from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, ProviderRedirect, Redirect
-from plankeeper.http.compression import MIN_BYTES, VARY, accepts_gzip, gzip
+from plankeeper.http.browsers import (
+    MIN_BYTES,
+    VARY,
+    accepts_gzip,
+    gzip,
+)
 
 SECURITY_HEADERS = {
     "content-security-policy": (

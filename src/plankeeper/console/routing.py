@@ -26,7 +26,7 @@ from plankeeper.core.context import (
 )
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
-from plankeeper.invoices.statistics_cache import StatisticsCache
+from plankeeper.resources.invoices.statistics_cache import StatisticsCache
 
 PREFIX = "/console"
 

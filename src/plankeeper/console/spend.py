@@ -10,7 +10,7 @@ from plankeeper.console.chart_geometry import Chart, Series
 from plankeeper.console.charts import MONEY, StackedBar, stacked_bar_chart
 from plankeeper.console.pagination import with_query
 from plankeeper.core.formatting import format_date
-from plankeeper.invoices.summary_store import StatusSum
+from plankeeper.resources.invoices.queries import StatusSum
 
 MAX_MONTHS = 36  # of a chart
 SERIES = (

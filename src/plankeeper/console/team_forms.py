@@ -12,12 +12,22 @@ from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import FieldError
 from plankeeper.core.fields import STATE_CODES, apply_patch
-from plankeeper.participants import store as participant_store
-from plankeeper.participants.schemas import Participant
-from plankeeper.team_members import store
-from plankeeper.team_members.plausibility import find_implausible
-from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug, other_priority, requires_email
-from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberRow
+from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.team_members import store
+from plankeeper.resources.team_members.rules import (
+    NO_ACCESS,
+    PermissionSlug,
+    find_implausible,
+    other_priority,
+    requires_email,
+)
+from plankeeper.resources.team_members.schemas import (
+    TeamMember,
+    TeamMemberChange,
+    TeamMemberCreate,
+    TeamMemberRow,
+)
 
 PERMISSIONS = {
     "view_budget": "View budget",

@@ -6,26 +6,26 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct
 
-from plankeeper.account_managers import service as account_manager_service
-from plankeeper.account_managers import store as account_manager_store
-from plankeeper.account_managers.schemas import AccountManagerUpdate
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.context import ConstraintErrorHandler
 from plankeeper.core.ids import parse_uuid
 from plankeeper.database.client import Executor
 from plankeeper.events.schemas import Event
-from plankeeper.note_types import service as note_type_service
-from plankeeper.note_types import store as note_type_store
-from plankeeper.note_types.schemas import NoteTypeUpdate
-from plankeeper.participants import service as participant_service
-from plankeeper.participants import store as participant_store
-from plankeeper.participants.schemas import ParticipantUpdate
-from plankeeper.providers import service as provider_service
-from plankeeper.providers import store as provider_store
-from plankeeper.providers.schemas import ProviderUpdate
-from plankeeper.team_members import service as team_service
-from plankeeper.team_members import store as team_store
-from plankeeper.team_members.schemas import TeamMemberChange
+from plankeeper.resources.account_managers import service as account_manager_service
+from plankeeper.resources.account_managers import store as account_manager_store
+from plankeeper.resources.account_managers.schemas import AccountManagerUpdate
+from plankeeper.resources.note_types import service as note_type_service
+from plankeeper.resources.note_types import store as note_type_store
+from plankeeper.resources.note_types.schemas import NoteTypeUpdate
+from plankeeper.resources.participants import service as participant_service
+from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.participants.schemas import ParticipantUpdate
+from plankeeper.resources.providers import service as provider_service
+from plankeeper.resources.providers import store as provider_store
+from plankeeper.resources.providers.schemas import ProviderUpdate
+from plankeeper.resources.team_members import service as team_service
+from plankeeper.resources.team_members import store as team_store
+from plankeeper.resources.team_members.schemas import TeamMemberChange
 
 
 class UndoableRecord(NamedTuple):

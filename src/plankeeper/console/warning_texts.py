@@ -3,7 +3,7 @@
 from functools import singledispatch
 
 from plankeeper.core.formatting import format_date, format_decimal, format_money
-from plankeeper.invoices.warnings import (
+from plankeeper.resources.invoices.warnings import (
     EarlierDuplicate,
     Fact,
     InactiveParticipant,

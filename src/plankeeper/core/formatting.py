@@ -1,6 +1,7 @@
 """Dates, times, numbers and telephone numbers as text for readers, as is usual in Australia."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -164,3 +165,18 @@ def format_decimal(value: Decimal) -> str:
 def _decimal_places(value: Decimal) -> int:
     exponent = value.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def single_line(text: str, max_length: int) -> str:
+    """Untrusted text as one line: without control characters, line separators and surrogates, and cut to a length."""
+    return "".join(
+        character
+        for character in text[: 4 * max_length]  # the rest isn't even read
+        if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
+    )[:max_length]
+
+
+def fold_name(text: str) -> str:
+    """The text without accents and capitals, for comparisons."""
+    decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
+    return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+import msgspec
+from msgspec import Raw
+
 from plankeeper.core.errors import ErrorLocation, FieldError, ValidationError
 from plankeeper.core.fields import component
+from plankeeper.events.schemas import Event
 
 # The verbs of each kind of resource. docs/api/events.md explains them.
 VERBS = {
@@ -95,3 +99,21 @@ def unknown_type_message(pattern: str, allowed: Sequence[str] = EVENT_TYPE_PATTE
 def matching_event_types(patterns: Sequence[str]) -> list[str]:
     """The types that `*`, `participant.*` and exact types select."""
     return [each for each in EVENT_TYPES if not {"*", each, f"{each.partition('.')[0]}.*"}.isdisjoint(patterns)]
+
+
+_CONSOLE_MEMBERS = ("address", "user_agent")
+
+
+def redact(event: Event) -> Event:
+    """The event without the client address and the browser of an account."""
+    if event.resource.kind == "account":
+        event.data, event.previous = redact_data(event.data), redact_data(event.previous)
+    return event
+
+
+def redact_data(data: Raw | None) -> Raw | None:
+    """The data of an event of an account without the client address and the browser."""
+    if data is None:
+        return None
+    members = msgspec.json.decode(data, type=dict[str, Raw])
+    return Raw(msgspec.json.encode({name: each for name, each in members.items() if name not in _CONSOLE_MEMBERS}))

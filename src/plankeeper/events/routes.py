@@ -16,8 +16,7 @@ from plankeeper.core.lists import (
 )
 from plankeeper.events import store
 from plankeeper.events.disclosed import list_disclosed
-from plankeeper.events.event_types import matching_event_types, require_event_types
-from plankeeper.events.redaction import redact
+from plankeeper.events.event_types import matching_event_types, redact, require_event_types
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.events.store import FeedPage
 from plankeeper.http.routing import READ, Router

@@ -1,24 +1,93 @@
 """Admission control: concurrency limit, authentication and rate limits, before a request does any work."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from ipaddress import IPv6Address, IPv6Network
+from math import ceil
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
 from plankeeper.core.context import Principal, Scope
 from plankeeper.core.errors import DomainError, RejectedKeyError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
-from plankeeper.http.auth import (
-    Authenticate,
-    parse_bearer_key,
-    require_scopes,
-    resolve_plan_manager,
-)
-from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
 from plankeeper.http.requests import BodyBudget, RequestState
+
+WINDOW_SECONDS = 60
+
+
+class RateLimitStatus(NamedTuple):
+    """The state of a subject's rate limit after a request; `reset_after` is in seconds."""
+
+    limit: int
+    remaining: int
+    reset_after: float
+    exceeded: bool = False
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The header fields of the IETF draft on rate limits."""
+        return (
+            (b"ratelimit-policy", b'"default";q=%d;w=%d' % (self.limit, WINDOW_SECONDS)),
+            (b"ratelimit", b'"default";r=%d;t=%d' % (self.remaining, ceil(self.reset_after))),
+        )
+
+    @property
+    def retry_after(self) -> int:
+        """Whole seconds, at least one: a client that retries immediately would be rejected again."""
+        return max(1, ceil(self.reset_after))
+
+
+class RateLimiter(Protocol):
+    """Counts requests across all servers."""
+
+    async def hit(self, subject: str, limit: int) -> RateLimitStatus: ...
+
+
+# Returns the principal of an API key; raises DomainError with status 401.
+Authenticate = Callable[[str], Awaitable[Principal]]
+
+
+def parse_bearer_key(authorization: bytes | None) -> str:
+    """The API key of an Authorization header; raises DomainError."""
+    if authorization is None:
+        raise DomainError("missing_api_key")
+    scheme, _, key = authorization.partition(b" ")
+    if scheme.lower() != b"bearer" or not key:
+        raise DomainError("missing_api_key")
+    if b"," in key:
+        detail = "The Authorization header occurs more than once, or contains a comma. Send it once, with one key."
+        raise DomainError("invalid_api_key", detail)
+    if not key.isascii():
+        raise DomainError("invalid_api_key")
+    return key.lstrip(b" ").decode()
+
+
+def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
+    """The plan manager that the request acts for; raises DomainError."""
+    if header is None:
+        raise DomainError("missing_plan_manager_id")
+    allowed = principal.plan_managers.get(header.lower())
+    if allowed is None:
+        if parse_uuid(header.decode("latin-1")) is None:
+            raise DomainError("invalid_plan_manager_id")
+        raise DomainError("plan_manager_not_allowed")
+    return allowed
+
+
+def require_scopes(principal: Principal, required: Sequence[Scope]) -> None:
+    """Raises DomainError, which names the scopes that the key lacks."""
+    for each in required:
+        if each not in principal.scopes:
+            missing = " and ".join(f"`{scope}`" for scope in required if scope not in principal.scopes)
+            noun = "scopes" if " and " in missing else "scope"
+            raise DomainError(
+                "insufficient_scope", f"This request requires the {noun} {missing}, which the API key does not have."
+            )
+
 
 REJECTION_DELAY = 1.0  # seconds
 KNOWN_DEVICES_SHARE = 4  # known devices have a quarter of all sign-in attempts to themselves

@@ -37,9 +37,9 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.errors import constraint_violation
 from plankeeper.http.admission import Admission
-from plankeeper.http.compression import compress
+from plankeeper.http.browsers import compress
 from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
-from plankeeper.http.idempotency import IdempotencyStore, parse_idempotency_key
+from plankeeper.http.idempotency import service as idempotency
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body
@@ -57,7 +57,6 @@ class ApiDependencies:
 
     db: Database
     admission: Admission
-    idempotency_store: IdempotencyStore
     on_response: OnResponse
     settings: Settings
     on_write: OnWrite | None = None
@@ -147,7 +146,7 @@ class Endpoint:
         with self._deps.admission:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
-            idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
+            idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, preconditions, idempotency_key)
             try:
@@ -247,18 +246,14 @@ class Endpoint:
     async def _handle_write(self, write: _Write, ctx: WriteContext) -> Response:
         """Run the handler, or replay the saved response. Raises DomainError if a precondition doesn't hold."""
         operation, idempotency_key = write.operation, write.idempotency_key
-        if idempotency_key and (
-            saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
-        ):
+        if idempotency_key and (saved_response := await idempotency.get_or_claim(ctx, idempotency_key)):
             return saved_response
         if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
             require_preconditions(write.preconditions, etag(encode(current), current.updated_at))
         response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
         if idempotency_key:
-            await self._deps.idempotency_store.save_response(
-                ctx, idempotency_key, response, has_secret=operation.has_secret
-            )
+            await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)
         return response
 
     async def _lock_and_read(self, lock: Lock, ctx: WriteContext, values: dict[str, Any]) -> Any:

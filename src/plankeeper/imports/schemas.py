@@ -142,3 +142,14 @@ class NumberHolder(Struct):
     id: UUID
     name: str
     date_of_birth: date | None
+
+
+class ImportFile(Struct):
+    """An uploaded file; its id is that of its import. `created_by` is the account, which alone may import it."""
+
+    id: UUID
+    resource: str
+    name: str
+    content: bytes
+    created_by: UUID
+    created_at: datetime

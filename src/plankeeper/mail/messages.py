@@ -1,4 +1,4 @@
-"""The texts of mails, and messages as the mail server gets them: plain text in English."""
+"""Messages as the mail server gets them, and what the texts of all mails have in common: plain text in English."""
 
 from datetime import datetime
 from email.errors import MessageError
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from plankeeper.access.policy import single_line
+from plankeeper.core.formatting import single_line
 from plankeeper.core.setting_parsers import parse_mail_from
 from plankeeper.core.settings import Settings
 
@@ -28,81 +28,11 @@ class Text(NamedTuple):
     body: str
 
 
-def password_reset(url: str, email: str) -> Text:
-    """The link to choose a new password."""
-    body = f"""\
-Somebody asked to reset the password of the Plankeeper account {email}.
-To choose a new password, open this link:
+class AddressedText(NamedTuple):
+    """A text and the email that it goes to."""
 
-{url}
-
-The link works once, for 30 minutes. If you use two-factor authentication,
-you will need a code to sign in, as always.
-
-If it wasn't you, ignore this mail. Your password stays as it is.
-"""
-    return Text("Reset your Plankeeper password", body)
-
-
-def invitation(url: str, plan_manager: str, inviter: str, role: str, expires_on: str) -> Text:
-    """The link to join a plan manager."""
-    body = f"""\
-{_short(inviter)} invites you to join {_short(plan_manager)} on Plankeeper, with the role {role}.
-To accept the invitation, open this link:
-
-{url}
-
-The link works once, until {expires_on}. Don't pass it on.
-
-If you don't know what this is about, ignore this mail.
-"""
-    return Text(f"Invitation to {_short(plan_manager)}", body)
-
-
-def new_device(url: str, email: str, signed_in_at: str, address: str, user_agent: str) -> Text:
-    """The notice of a sign-in on an unknown device."""
-    body = f"""\
-Your Plankeeper account {email} was used to sign in on a new device:
-
-Time:     {signed_in_at}
-Network:  {address or "unknown"}
-Browser:  {user_agent or "unknown"}
-
-If it was you, you don't have to do anything. If it wasn't, change your
-password and end the session:
-
-{url}
-"""
-    return Text("New sign-in to your Plankeeper account", body)
-
-
-def webhook_disabled(url: str, plan_manager: str, endpoint_url: str, reason: str) -> Text:
-    """The notice of a webhook endpoint that was disabled."""
-    body = f"""\
-A webhook endpoint of {_short(plan_manager)} was disabled, because {reason}:
-
-{endpoint_url}
-
-It receives no more messages. When the receiver works again, enable the
-endpoint and replay what it has missed:
-
-{url}
-"""
-    return Text(f"Webhook endpoint disabled: {_short(plan_manager)}", body)
-
-
-def key_expiring(url: str, plan_manager: str, key_name: str, last_four: str, expires_at: str) -> Text:
-    """The notice of an API key that expires soon."""
-    body = f"""\
-An API key of {_short(plan_manager)} expires on {expires_at}:
-
-{_short(key_name)} (...{last_four})
-
-Programs that use it will then be rejected. To replace it, rotate it:
-
-{url}
-"""
-    return Text(f"API key expires soon: {_short(plan_manager)}", body)
+    recipient: str
+    text: Text
 
 
 def smtp_test(public_url: str) -> Text:
@@ -114,6 +44,11 @@ def format_time(value: datetime, zone: ZoneInfo) -> str:
     """`22 November 2026, 18:05 AEDT`."""
     local = value.astimezone(zone)
     return f"{local.day} {local:%B %Y, %H:%M %Z}"
+
+
+def console_url(settings: Settings) -> str:
+    """Where links in mails lead to."""
+    return f"{settings.require_public_url('PLANKEEPER_SMTP_URL')}/console"
 
 
 def build_message(settings: Settings, recipient: str, text: Text, at: datetime) -> EmailMessage:
@@ -152,6 +87,7 @@ def _parse_address(email: str) -> Address:
         raise ValueError("the email is invalid") from None
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """A name that people have chosen, as one line of limited length."""
     line = single_line(name, MAX_NAME_LENGTH + 1)
     return line if len(line) <= MAX_NAME_LENGTH else f"{line[: MAX_NAME_LENGTH - 1]}…"

@@ -1,55 +1,28 @@
-"""Mails that are waiting to be sent: what each is about. They contain no links: those are created when it is sent."""
+"""Mails that are waiting to be sent, and recipients."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from typing import Any, Protocol
 from uuid import UUID
 
 from msgspec import Raw, Struct
 
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Executor
+from plankeeper.mail.messages import AddressedText
 
-class PasswordResetMail(Struct, tag_field="kind", tag="password_reset"):
-    """A link to reset a password. `email` was typed into a form, and doesn't necessarily have an account."""
-
-    email: str
-
-
-class InvitationMail(Struct, tag_field="kind", tag="invitation"):
-    """The link of an invitation."""
-
-    plan_manager_id: UUID
-    invitation_id: UUID
+# Writes a mail when it is sent, with what it is about and the time. None if its recipient or its subject no longer
+# exists. What is stored about a mail has no link: the link's token is created when the mail is written.
+MailWriter = Callable[[Executor, Settings, Any, datetime], Awaitable[AddressedText | None]]
+# The writer of each kind of mail, by the struct of what it is about, which has a tag.
+MailWriters = Mapping[type[Struct], MailWriter]
 
 
-class NewDeviceMail(Struct, tag_field="kind", tag="new_device"):
-    """A notice of a sign-in on an unknown device."""
-
-    account_id: UUID
-    signed_in_at: datetime
-    address: str
-    user_agent: str
-
-
-class WebhookDisabledMail(Struct, tag_field="kind", tag="webhook_disabled"):
-    """A notice to the owners: attempts have failed for so long that a webhook endpoint was disabled."""
+class OwnerMail(Protocol):
+    """What a mail to each owner of a plan manager is about."""
 
     plan_manager_id: UUID
-    endpoint_id: UUID
-    url: str
-    reason: str
-    account_id: UUID | None = None  # the owner, in the mail of each
-
-
-class KeyExpiringMail(Struct, tag_field="kind", tag="key_expiring"):
-    """A notice to the owners: an API key expires soon."""
-
-    plan_manager_id: UUID
-    name: str
-    last_four: str
-    expires_at: datetime
-    account_id: UUID | None = None  # the owner, in the mail of each
-
-
-OwnerMail = WebhookDisabledMail | KeyExpiringMail
-MailContent = PasswordResetMail | InvitationMail | NewDeviceMail | OwnerMail
+    account_id: UUID | None  # the owner, in the mail of each
 
 
 class OutgoingMail(Struct):
@@ -58,16 +31,6 @@ class OutgoingMail(Struct):
     id: UUID
     content: Raw
     attempt_count: int
-
-
-class MailedInvitation(Struct):
-    """An invitation as its mail describes it."""
-
-    email: str
-    role: str
-    invited_by: str
-    expires_at: datetime
-    plan_manager_name: str
 
 
 class OwnerRecipient(Struct):

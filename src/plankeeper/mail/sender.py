@@ -5,25 +5,24 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from typing import Union
 
 import msgspec
+from msgspec import Struct
 
-from plankeeper.access.accounts import reset_link_store
 from plankeeper.core.metrics import MAIL_ATTEMPTS
 from plankeeper.core.setting_parsers import SmtpServer
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
-from plankeeper.mail import client, messages, store, writer
+from plankeeper.mail import client, messages, store
 from plankeeper.mail.retry_policy import retry_delay
-from plankeeper.mail.schemas import MailContent, OutgoingMail
+from plankeeper.mail.schemas import MailWriters, OutgoingMail
 
 log = logging.getLogger("plankeeper")
 
 POLL_INTERVAL = 1.0  # seconds between two polls when no mail is due
 DRAIN_TIMEOUT = 5.0  # seconds that a stopping worker waits for the mail in progress
-
-_decoder: msgspec.json.Decoder[MailContent] = msgspec.json.Decoder(MailContent)
 
 
 def utc_now() -> datetime:
@@ -34,9 +33,15 @@ class MailSender:
     """Claims mails, writes them, sends them, and deletes them. Tests replace `clock`."""
 
     def __init__(
-        self, db: Database, settings: Settings, server: SmtpServer, clock: Callable[[], datetime] = utc_now
+        self,
+        db: Database,
+        settings: Settings,
+        server: SmtpServer,
+        writers: MailWriters,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._db, self._settings, self._server, self._clock = db, settings, server, clock
+        self._db, self._settings, self._server, self._writers, self._clock = db, settings, server, writers, clock
+        self._decoder: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(Union[tuple(writers)])  # noqa: UP007 - computed
 
     async def run(self) -> None:
         """Send mails until cancelled. Waits out failures of the database and of the mail server."""
@@ -62,8 +67,8 @@ class MailSender:
         mail = await store.claim_due(self._db, self._clock())
         if mail is None:
             return False
-        content = _decoder.decode(mail.content)
-        written = await writer.write(self._db, self._settings, content, self._clock())
+        content = self._decoder.decode(mail.content)
+        written = await self._writers[type(content)](self._db, self._settings, content, self._clock())
         if written is None:
             await store.delete(self._db, mail.id)
             return True
@@ -77,7 +82,7 @@ class MailSender:
             await store.delete(self._db, mail.id)
         return True
 
-    async def _handle_failure(self, mail: OutgoingMail, content: MailContent, error: Exception) -> None:
+    async def _handle_failure(self, mail: OutgoingMail, content: Struct, error: Exception) -> None:
         """Log the failure without the server's reply, which can contain an address."""
         members = {"mail": content.__struct_config__.tag, "attempt": mail.attempt_count}
         if isinstance(error, client.MailError):
@@ -93,10 +98,8 @@ class MailSender:
 
 
 async def purge(session: Executor) -> None:
-    """Delete expired mails and links."""
-    now = utc_now()
-    await reset_link_store.delete_expired(session, now)
-    expired_count = await store.purge(session, now)
+    """Delete expired mails."""
+    expired_count = await store.purge(session, utc_now())
     if expired_count:
         MAIL_ATTEMPTS.labels("failed").inc(expired_count)
         log.warning("mails could not be sent in time, and were deleted", extra={"mails": expired_count})

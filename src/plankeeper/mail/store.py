@@ -3,17 +3,19 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from msgspec import Struct
+
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
-from plankeeper.mail.schemas import InvitationMail, MailContent, OutgoingMail, OwnerMail
+from plankeeper.mail.schemas import OutgoingMail, OwnerMail, OwnerRecipient
 
 INSERT = """
     insert into outgoing_mails (content, created_at, next_attempt_at, expires_at) values ($1, $2, $2, $3)
 """
 
 
-async def insert(tx: Transaction, content: MailContent, at: datetime, lifetime: timedelta = MAIL_LIFETIME) -> None:
+async def insert(tx: Transaction, content: Struct, at: datetime, lifetime: timedelta = MAIL_LIFETIME) -> None:
     """Insert a mail, which is due immediately. It is deleted at the end of its lifetime, sent or not."""
     await tx.execute(INSERT, to_json(content), at, at + lifetime)
 
@@ -24,9 +26,9 @@ REPLACE_INVITATION = """
 """
 
 
-async def replace_invitation(tx: Transaction, content: InvitationMail, at: datetime) -> None:
+async def replace_invitation(tx: Transaction, invitation_id: UUID, content: Struct, at: datetime) -> None:
     """Insert the mail of an invitation instead of one that is still waiting, whose link would no longer work."""
-    await tx.execute(REPLACE_INVITATION, str(content.invitation_id), to_json(content), at, at + MAIL_LIFETIME)
+    await tx.execute(REPLACE_INVITATION, str(invitation_id), to_json(content), at, at + MAIL_LIFETIME)
 
 
 INSERT_FOR_OWNERS = """
@@ -62,6 +64,20 @@ async def claim_due(db: Executor, at: datetime) -> OutgoingMail | None:
     Links to reset a password don't wait for other mails.
     """
     return await db.one_or_none(OutgoingMail, CLAIM_DUE, at, LEASE)
+
+
+GET_OWNER_RECIPIENT = """
+    select account.email, manager.name as plan_manager_name
+    from account_roles role
+    join accounts account on account.id = role.account_id
+    join plan_managers manager on manager.id = role.plan_manager_id
+    where role.plan_manager_id = $1 and role.account_id = $2 and role.role = 'owner'
+"""
+
+
+async def get_owner_recipient(db: Executor, plan_manager_id: UUID, account_id: UUID) -> OwnerRecipient | None:
+    """The email of an owner of a plan manager; None for an account that isn't an owner any more."""
+    return await db.one_or_none(OwnerRecipient, GET_OWNER_RECIPIENT, plan_manager_id, account_id)
 
 
 POSTPONE = "update outgoing_mails set next_attempt_at = $2 where id = $1 and attempt_count = $3"

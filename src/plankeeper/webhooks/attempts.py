@@ -1,5 +1,7 @@
 """Save the results of attempts, and disable endpoints that fail permanently."""
 
+import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -9,12 +11,14 @@ import msgspec
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
+from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.events.recorder import record_event
 from plankeeper.mail import store as mail_store
-from plankeeper.mail.schemas import WebhookDisabledMail
-from plankeeper.webhooks import delivery_queue, endpoint_store
+from plankeeper.webhooks import attempt_count_store, delivery_queue, endpoint_store
+from plankeeper.webhooks.mails import WebhookDisabledMail
 from plankeeper.webhooks.retry_policy import DISABLE_AFTER, HTTP_GONE
-from plankeeper.webhooks.schemas import DeliveryUpdate, WebhookEndpointRow, without_secrets
+from plankeeper.webhooks.schemas import AttemptHour, DeliveryUpdate, WebhookEndpointRow, without_secrets
 
 _GONE_REASON = "it responded with 410 Gone"
 _FAILING_REASON = f"every attempt has failed for {DISABLE_AFTER.days} days"
@@ -60,3 +64,36 @@ async def _disable(ctx: WriteContext, endpoint: WebhookEndpointRow, reason: str)
     if ctx.settings.smtp_server:
         mail = WebhookDisabledMail(ctx.plan_manager_id, endpoint.id, endpoint.url, reason)
         await mail_store.insert_for_owners(ctx.tx, mail, datetime.now(UTC))
+
+
+log = logging.getLogger("plankeeper")
+
+
+class AttemptCountBuffer(WriteBuffer):
+    """The buffer of one webhook worker."""
+
+    contents = "counts of webhook attempts"
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._counts: defaultdict[tuple[UUID, UUID, datetime], list[int]] = defaultdict(lambda: [0, 0])
+
+    def add(self, plan_manager_id: UUID, endpoint_id: UUID, at: datetime, *, succeeded: bool) -> None:
+        hour = at.replace(minute=0, second=0, microsecond=0)
+        self._counts[plan_manager_id, endpoint_id, hour][0 if succeeded else 1] += 1
+
+    async def flush(self) -> None:
+        counts = sorted(self._counts.items())
+        self._counts.clear()
+        if not counts:
+            return
+        try:
+            async with self._db.transaction() as tx:
+                await attempt_count_store.add(tx, [AttemptHour(*key, *values) for key, values in counts])
+        except Exception as error:
+            if not is_unavailable(error):
+                log.exception("cannot save the counts of webhook attempts")
+                return
+            for key, (succeeded, failed) in counts:
+                self._counts[key][0] += succeeded
+                self._counts[key][1] += failed

@@ -18,6 +18,7 @@ from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, require_eve
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
+from plankeeper.webhooks.messages import OLD_SECRET_GRACE_PERIOD, new_secret
 from plankeeper.webhooks.schemas import (
     TEST_TYPE,
     ReplayRequest,
@@ -31,7 +32,6 @@ from plankeeper.webhooks.schemas import (
     WebhookTestResponse,
     without_secrets,
 )
-from plankeeper.webhooks.signing import OLD_SECRET_GRACE_PERIOD, new_secret
 from plankeeper.webhooks.url_policy import validate_url
 
 EARLIEST_REPLAY = datetime(2, 1, 1, tzinfo=UTC)  # an earlier time can leave PostgreSQL's range in another time zone

@@ -6,9 +6,10 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 from uuid import UUID
 
 from plankeeper.core.encryption.cipher import SecretCipher, secret_cipher
@@ -19,17 +20,55 @@ from plankeeper.database import citus
 from plankeeper.database.citus import Nodes, statement_groups
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
-from plankeeper.webhooks import delivery_queue, payload
-from plankeeper.webhooks.attempt_counts import AttemptCountBuffer
-from plankeeper.webhooks.attempt_details import build_detail
-from plankeeper.webhooks.attempts import record_attempts
+from plankeeper.webhooks import delivery_queue, messages
+from plankeeper.webhooks.attempts import AttemptCountBuffer, record_attempts
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
-from plankeeper.webhooks.cpu_backoff import CpuBackoff
 from plankeeper.webhooks.retry_policy import HTTP_GONE, retry_delay
-from plankeeper.webhooks.schemas import Attempt, DeliveryJob, DeliveryUpdate
+from plankeeper.webhooks.schemas import Attempt, DeliveryJob, DeliveryUpdate, build_detail
 
-if TYPE_CHECKING:
-    from plankeeper.telemetry.webhooks import WebhookTraces
+# Linux: nanoseconds running, nanoseconds waiting for a processor, time slices.
+_SCHEDSTAT = Path("/proc/self/schedstat")
+FACTOR = 10.0  # seconds of pause for each second of waiting for a processor
+MAX_DELAY = 1.0  # seconds
+
+
+class CpuBackoff:
+    """Measures how long this process waited for a processor that other processes used."""
+
+    def __init__(self) -> None:
+        self._cpu_wait = cpu_wait_seconds()
+        self._checked_at = time.monotonic()
+
+    def delay(self) -> float:
+        """The pause in seconds since the last call: 0 if the process waited for less than a twentieth of the time."""
+        previous_wait, self._cpu_wait = self._cpu_wait, cpu_wait_seconds()
+        previous_check, self._checked_at = self._checked_at, time.monotonic()
+        wait = self._cpu_wait - previous_wait
+        return min(MAX_DELAY, wait * FACTOR) if wait > (self._checked_at - previous_check) / 20 else 0.0
+
+
+def cpu_wait_seconds() -> float:
+    """Seconds that this process has waited for a processor; 0 on systems that don't report it."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(_SCHEDSTAT.read_text().split()[1]) / 1e9
+    return 0.0
+
+
+class AttemptSpan(Protocol):
+    """The span of an attempt: the headers that continue its trace, and its result."""
+
+    headers: Mapping[str, str]
+
+    def set_result(self, status_code: int | None, error: str | None) -> None: ...
+
+
+class Traces(Protocol):
+    """Makes the spans of attempts."""
+
+    def attempt(
+        self, plan_manager_id: UUID, request_id: str | None, url: str, attributes: Mapping[str, str | int]
+    ) -> AbstractContextManager[AttemptSpan]: ...
+
 
 log = logging.getLogger("plankeeper")
 
@@ -57,7 +96,7 @@ class Worker:
         settings: Settings,
         clock_offset: timedelta = timedelta(),
         cpu_backoff: CpuBackoff | None = None,
-        traces: "WebhookTraces | None" = None,
+        traces: Traces | None = None,
     ) -> None:
         self._traces = traces
         self._cpu_backoff = cpu_backoff
@@ -195,13 +234,13 @@ class Worker:
     async def _attempt(self, job: DeliveryJob, trace_headers: Mapping[str, str] | None = None) -> AttemptResult:
         body = build_job_body(job)
         timestamp = int(time.time() + self._clock_offset.total_seconds())
-        headers = payload.build_headers(str(job.event.id), timestamp, body, decrypt_secrets(job, self._cipher))
+        headers = messages.build_headers(str(job.event.id), timestamp, body, decrypt_secrets(job, self._cipher))
         if trace_headers:
             headers += trace_headers.items()
         result = await self._client.post(job.url, headers, body, job.plan_manager_id)
         return result._replace(request_headers=tuple(headers))
 
-    async def _attempt_in_span(self, job: DeliveryJob, traces: "WebhookTraces") -> AttemptResult:
+    async def _attempt_in_span(self, job: DeliveryJob, traces: Traces) -> AttemptResult:
         attributes = {
             "plankeeper.webhook_endpoint_id": str(job.webhook_endpoint_id),
             "plankeeper.event_id": str(job.event.id),
@@ -243,7 +282,7 @@ def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:
 
 def build_job_body(job: DeliveryJob) -> bytes:
     """The body of a delivery: the same bytes for every attempt, unless the endpoint changes its payload format."""
-    return payload.build_body(job.event, job.plan_manager_id, job.payload, job.sent_type)
+    return messages.build_body(job.event, job.plan_manager_id, job.payload, job.sent_type)
 
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:

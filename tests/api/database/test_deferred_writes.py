@@ -184,11 +184,11 @@ def test_as_many_writes_as_there_are_names_are_combined() -> None:
 
 def test_a_combined_statement_has_the_names_of_its_writes() -> None:
     from plankeeper.events import store as events
-    from plankeeper.participants import store as participants
+    from plankeeper.resources.participants import store as participants
 
     statement = combine((participants.INSERT, events.INSERT))
-    assert statement_name(statement) == "participants.store.INSERT + events.store.INSERT"
-    assert statement_name(combine((participants.INSERT,))) == "participants.store.INSERT"
+    assert statement_name(statement) == "resources.participants.store.INSERT + events.store.INSERT"
+    assert statement_name(combine((participants.INSERT,))) == "resources.participants.store.INSERT"
 
 
 GUARDED = Write(

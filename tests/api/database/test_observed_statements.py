@@ -12,9 +12,9 @@ from plankeeper.core import metrics
 from plankeeper.database.client import Database
 from plankeeper.database.statement_names import statement_name
 from plankeeper.http.requests import RequestState
-from plankeeper.note_types import store
-from plankeeper.participants import queries
-from plankeeper.slow_statements import log_slow_statements
+from plankeeper.resources.note_types import store
+from plankeeper.resources.participants import queries
+from plankeeper.server.monitoring import log_slow_statements
 from support.cluster import SharedCluster
 
 Observed = tuple[str, bool, str | None]  # name, whether it took time, class of the error
@@ -64,7 +64,7 @@ def test_every_statement_of_every_connection_is_reported_once(db: Database, obse
 
 
 def test_a_statement_has_the_name_of_its_constant_or_of_its_list() -> None:
-    assert statement_name(store.PLAIN_PAGE) == "note_types.store.PLAIN_PAGE"
+    assert statement_name(store.PLAIN_PAGE) == "resources.note_types.store.PLAIN_PAGE"
     page, count = queries.LIST.page_statement(("status",)), queries.LIST.count_statement(("status",))
     assert (statement_name(page), statement_name(count)) == ("participants.page", "participants.count")
     assert statement_name("analyze participants, events") == "analyze"

@@ -13,7 +13,7 @@ from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events import store
-from plankeeper.webhooks.payload import build_body
+from plankeeper.webhooks.messages import build_body
 from support.client import Client
 from support.console import create_account
 from support.resources import assert_changed

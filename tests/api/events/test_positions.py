@@ -18,8 +18,8 @@ from plankeeper.events.retention import EventRetention
 from plankeeper.events.schemas import EventFilter
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, Sequencer, assign_positions
 from plankeeper.events.store import FeedPage
-from plankeeper.personal_data import hold_store
-from plankeeper.personal_data.schemas import LegalHold
+from plankeeper.privacy.schemas import LegalHold
+from plankeeper.privacy.store import delete_hold, insert_hold
 from support.cluster import SharedCluster, as_owner, execute
 from support.quiet import QuietDatabase, quiet_database
 
@@ -288,12 +288,12 @@ async def test_retention_keeps_the_events_of_a_participant_with_a_legal_hold(qui
     assert event
     hold = LegalHold(UUID(event.resource.id), "a case", datetime.now(UTC), "Robin")
     async with quiet.db.transaction() as tx:
-        await hold_store.insert(tx, owner, hold)
+        await insert_hold(tx, owner, hold)
     await EventRetention(-1)(quiet.db)
     assert [await store.get(quiet.db, owner, each) is not None for each in (free, held, other)] == [False, True, False]
     assert [position for position, _ in await quiet.feed(owner)] == [2, 4]
     async with quiet.db.transaction() as tx:
-        await hold_store.delete(tx, owner, hold.participant_id)
+        await delete_hold(tx, owner, hold.participant_id)
     await EventRetention(-1)(quiet.db)
     assert await store.get(quiet.db, owner, held) is None
 

@@ -16,8 +16,8 @@ from plankeeper.core.json import to_json
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events import order_store
 from plankeeper.events.recorder import record_event
-from plankeeper.providers import store as providers
-from plankeeper.providers.schemas import Provider
+from plankeeper.resources.providers import store as providers
+from plankeeper.resources.providers.schemas import Provider
 from support.client import Client
 from support.server import RunningServer, wait_until
 

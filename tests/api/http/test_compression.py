@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from plankeeper.http.compression import MIN_BYTES, accepts_gzip
+from plankeeper.http.browsers import MIN_BYTES, accepts_gzip
 from support.client import PREFIX, Client
 
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
-from plankeeper.exit_reasons.schemas import ExitReasonUpdate
-from plankeeper.note_types.schemas import NoteTypeUpdate
-from plankeeper.participants.schemas import ParticipantUpdate
-from plankeeper.providers.schemas import ProviderUpdate
-from plankeeper.team_members.schemas import TeamMemberChange
+from plankeeper.resources.exit_reasons.schemas import ExitReasonUpdate
+from plankeeper.resources.note_types.schemas import NoteTypeUpdate
+from plankeeper.resources.participants.schemas import ParticipantUpdate
+from plankeeper.resources.providers.schemas import ProviderUpdate
+from plankeeper.resources.team_members.schemas import TeamMemberChange
 from plankeeper.webhooks.schemas import WebhookEndpointUpdate
 from support.client import PREFIX, Client
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.http.peers import Peers
+from plankeeper.http.connections import Peers
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until

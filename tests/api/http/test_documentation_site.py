@@ -13,8 +13,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from plankeeper.core.errors import CODES
-from plankeeper.http import documentation_site
-from plankeeper.http.documentation_site import SITE, DocumentationSite
+from plankeeper.http.public import documentation
+from plankeeper.http.public.documentation import SITE, DocumentationSite
 from support.client import DOCUMENT, PREFIX, Client, check_response
 from support.documentation import require_site, site_files, site_pages
 
@@ -163,7 +163,7 @@ def build(folder: Path, text: str) -> None:
 async def test_until_the_site_is_built_its_address_shows_the_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documentation_site, "CHECK_INTERVAL", 0)
+    monkeypatch.setattr(documentation, "CHECK_INTERVAL", 0)
     folder = tmp_path / "site"
     site = DocumentationSite(folder, PlainTextResponse("reference"), PlainTextResponse("not found", 404), {})
     browser = {"Accept": "text/html"}

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.app import group_by_path, operations
 from plankeeper.core.errors import CODES
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.http.responses import error_response
+from plankeeper.server.app import group_by_path, operations
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer

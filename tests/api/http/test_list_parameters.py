@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.app import operations
 from plankeeper.core.lists import SortableQuery
 from plankeeper.http.routing import PREFIX
+from plankeeper.server.app import operations
 from support.client import Client
 
 Import = Callable[..., Any]

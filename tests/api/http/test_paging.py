@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.app import operations
 from plankeeper.core.lists import ListQuery
 from plankeeper.http.routing import PREFIX
+from plankeeper.server.app import operations
 from support.client import Client
 
 LISTS = [each.path.removeprefix(PREFIX) for each in operations() if each.query and issubclass(each.query, ListQuery)]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from plankeeper.core.validation import allowed_values
-from plankeeper.invoices.schemas import WarningCode
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.resources.invoices.schemas import WarningCode
+from plankeeper.resources.invoices.warnings import WARNINGS
 from support.client import Client
 
 Import = Callable[..., Any]

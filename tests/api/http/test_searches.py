@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.core import lists
 from plankeeper.core.errors import DomainError
 from plankeeper.http import search_slots
-from plankeeper.search import filters
+from plankeeper.resources.search import filters
 from support.client import Client
 
 LISTS: list[tuple[str, Callable[[int], dict[str, str]]]] = [
@@ -93,7 +93,7 @@ async def test_a_search_is_rejected_after_a_while(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(DomainError) as rejected:
             async with search_slots.search_slot(plan_manager_id):
                 pass
-    assert (rejected.value.status, rejected.value.headers) == (503, {"retry-after": "5"})
+    assert (rejected.value.status, rejected.value.retry_after) == (503, 5)
     async with search_slots.search_slot(plan_manager_id):
         pass
 

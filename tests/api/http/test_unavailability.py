@@ -26,7 +26,7 @@ from plankeeper.database.unavailability import (
     WRITE_TEMPORARY_FILE,
     WriteCheck,
 )
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support.client import Client, check_response
 from support.cluster import SharedCluster, execute
 from support.server import RunningServer, wait_until

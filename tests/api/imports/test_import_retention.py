@@ -10,7 +10,7 @@ from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.imports import store
 from plankeeper.imports.retention import ImportRetention
 from plankeeper.imports.schemas import Import, ImportRowFilter, ImportRowRecord
-from plankeeper.personal_data import person_export, service
+from plankeeper.privacy import person_export, service
 from support.client import Client
 from support.server import RunningServer
 

@@ -11,11 +11,12 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import invitations, members, password_reset
+from plankeeper.access.accounts.mails import NewDeviceMail
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.mail import sender, store
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME, RESET_REQUEST_LIFETIME
-from plankeeper.mail.schemas import NewDeviceMail
+from plankeeper.server.mails import WRITERS
 from support.accounts import AccountDriver
 from support.outbox import Outbox
 
@@ -204,7 +205,7 @@ async def test_a_stopping_sender_finishes_the_mail_in_progress(monkeypatch: pyte
         return False
 
     monkeypatch.setattr(sender.MailSender, "send_next", send_next)
-    running = asyncio.create_task(sender.MailSender(*[None] * 3).run())  # type: ignore[arg-type]
+    running = asyncio.create_task(sender.MailSender(*[None] * 3, WRITERS).run())  # type: ignore[arg-type]
     await started.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -12,9 +12,9 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.examples import EXAMPLES
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.importer import import_file
-from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.importer import import_file
+from plankeeper.imports.registry import RESOURCES
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.client import Client

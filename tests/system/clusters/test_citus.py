@@ -220,18 +220,18 @@ def constant_of(statement: Statement) -> str:
 # The tests of one plan manager's requests. `make soak` runs those of more packages.
 # The contract test of the event of each write creates triggers, which distributed tables can't have.
 SHORT_RUN = [
-    "tests/api/participants/test_participants.py",
-    "tests/api/team_members/test_team_members.py",
-    "tests/api/invoices/test_stored_totals.py::test_compaction_leaves_few_rows",
-    "tests/api/providers/test_providers.py",
-    "tests/api/idempotency",
+    "tests/api/resources/participants/test_participants.py",
+    "tests/api/resources/team_members/test_team_members.py",
+    "tests/api/resources/invoices/test_stored_totals.py::test_compaction_leaves_few_rows",
+    "tests/api/resources/providers/test_providers.py",
+    "tests/api/http/idempotency",
     "tests/api/events/test_events.py",
-    "tests/api/rate_limits",
+    "tests/api/http/rate_limits",
     "tests/api/webhooks/test_deliveries.py",
-    "tests/api/import_export/test_import.py::test_a_file_larger_than_a_batch_is_one_transaction",
-    "tests/api/import_export/test_import.py::test_importing_the_sample_data_twice_changes_nothing",
-    "tests/api/personal_data",
-    "tests/api/access_records",
+    "tests/api/imports/test_import.py::test_a_file_larger_than_a_batch_is_one_transaction",
+    "tests/api/imports/test_import.py::test_importing_the_sample_data_twice_changes_nothing",
+    "tests/api/privacy",
+    "tests/api/access/access_log",
     "tests/console/test_participant_pages.py",
 ]
 LONG_RUN = [
@@ -239,8 +239,8 @@ LONG_RUN = [
     *(
         f"tests/api/{each}"
         for each in (
-            "account_managers", "accounts", "api_keys", "database", "encryption", "events", "http", "import_export",
-            "invoice_view_sessions", "invoices", "mail",
+            "access/accounts", "access/api_keys", "core", "database", "events", "http", "imports", "mail",
+            "resources/account_managers", "resources/invoice_view_sessions", "resources/invoices",
         )
     ),
 ]  # fmt: skip
@@ -251,12 +251,12 @@ NOT_ON_CITUS = {
         "Citus prepares transactions on its nodes, and clients can't"
     ),
     "tests/api/http/test_overload.py": "waits until requests wait for a lock, which is on a worker",
-    "tests/api/personal_data/test_erasure_races.py": "waits until transactions wait for a lock, which is on a worker",
+    "tests/api/privacy/test_erasure_races.py": "waits until transactions wait for a lock, which is on a worker",
     "tests/api/http/test_protocol.py": "concerns the connections of clients, not the database",
-    "tests/api/import_export/test_import.py::test_only_some_of_many_invalid_references_are_checked": (
+    "tests/api/imports/test_import.py::test_only_some_of_many_invalid_references_are_checked": (
         "a savepoint on the nodes for each of its 200 invalid lines takes longer than the test waits"
     ),
-    "tests/api/import_export/test_import_statements.py::test_a_new_invoice_is_written_once": (
+    "tests/api/imports/test_import_statements.py::test_a_new_invoice_is_written_once": (
         "PostgreSQL's counts of written rows are on the workers"
     ),
 }

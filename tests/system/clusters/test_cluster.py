@@ -17,12 +17,12 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.cluster import Cluster, ClusterError
+from plankeeper.server.embedded_postgres import binaries, postmaster
+from plankeeper.server.embedded_postgres.cluster import Cluster, ClusterError
 from support.server import wait_until
 
 ROOT = os.geteuid() == 0
-SOURCES = str(Path(binaries.__file__).parents[2])
+SOURCES = str(Path(binaries.__file__).parents[3])
 CREATE_TABLE = "drop table if exists kept; create table kept (n int); insert into kept values (7)"
 PSQL = binaries.find(None, None).folder / "psql"
 
@@ -30,7 +30,7 @@ PSQL = binaries.find(None, None).folder / "psql"
 PROGRAM = """
 import sys
 from pathlib import Path
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 with Cluster(Path(sys.argv[1])) as cluster:
     print(cluster.owner_dsn, flush=True)
     for line in sys.stdin:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.embedded_postgres import binaries, creation
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.embedded_postgres.creation import abandoned_homes
+from plankeeper.server.embedded_postgres import binaries, creation
+from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.creation import abandoned_homes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="changing to another system user takes root")
 

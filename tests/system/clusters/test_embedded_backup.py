@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.exports import export_all
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program

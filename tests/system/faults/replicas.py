@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import psutil
 
-from plankeeper.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres import binaries
 from support.server import wait_until
 from system.faults.access import query
 

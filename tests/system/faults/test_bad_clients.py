@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import NO_TLS, PREFIX
 from support.folder import temporary_folder
 from support.program import ServeProcess

@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import Done, ServeProcess, run_program
 from support.server import wait_until

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.program import ServeProcess, environment, run_program
 from support.server import wait_until

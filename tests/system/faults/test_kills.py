@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.program import ServeProcess
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from plankeeper.database import schema
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import ServeProcess, environment, run_program
 from system.faults.access import Credentials, create_credentials, query

@@ -15,9 +15,9 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.importer import import_file
-from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.importer import import_file
+from plankeeper.imports.registry import RESOURCES
 from system.load.client import (
     Connection,
     TimedResponse,

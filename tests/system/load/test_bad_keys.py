@@ -9,8 +9,8 @@ from plankeeper.access.api_keys.format import checksum
 from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database
 from plankeeper.http.admission import Admission
+from plankeeper.http.rate_limits.limiter import LeasedRateLimiter
 from plankeeper.http.requests import RequestState
-from plankeeper.rate_limits.limiter import LeasedRateLimiter
 from support.cluster import SharedCluster
 
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.embedded_postgres.creation import SERVING_ROLE
+from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support import next_release
 from support.cluster import as_owner, prepare_database
 from support.folder import temporary_folder

@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.cluster import prepare_database
 from support.folder import temporary_folder

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from plankeeper.app import build_app
 from plankeeper.core.settings import Settings
+from plankeeper.server.app import build_app
 from plankeeper.server.metrics import registry
 from support.pages import PROJECT, section, table_rows
 

@@ -14,7 +14,7 @@ import yaml
 
 from plankeeper.core.encryption.cipher import read_keys
 from plankeeper.core.settings import Settings
-from plankeeper.embedded_postgres.binaries import installed_dir
+from plankeeper.server.embedded_postgres.binaries import installed_dir
 from support.cluster import SharedCluster, execute
 from support.pages import PROJECT
 from support.program import environment

@@ -120,10 +120,10 @@ def run(image: Image, *command: str, **settings: str) -> "subprocess.CompletedPr
 def test_the_build_context_has_only_what_is_copied() -> None:
     assert (PROJECT / ".containerignore").read_text() == (PROJECT / ".dockerignore").read_text()
     private = [".git", ".git/config", ".venv/bin/python", ".plankeeper/postgres/PG_VERSION", "tests/conftest.py"]
-    private.append("src/plankeeper/http/static/site/manifest.json")
+    private.append("src/plankeeper/http/public/static/site/manifest.json")
     assert [each for each in [*private, "src/plankeeper/__pycache__"] if not is_ignored(each)] == []
     copied = [each for step in arguments_of("COPY", stages()[0]) for each in step.split()[:-1]]
-    assert [each for each in [*copied, "src/plankeeper/app.py"] if is_ignored(each)] == []
+    assert [each for each in [*copied, "src/plankeeper/server/app.py"] if is_ignored(each)] == []
 
 
 def test_the_installed_program_knows_its_commit_and_has_no_embedded_database(image: Image) -> None:

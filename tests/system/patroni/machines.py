@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import psutil
 
-from plankeeper.embedded_postgres import binaries
+from plankeeper.server.embedded_postgres import binaries
 from support.pages import substitute
 from support.server import wait_until
 from system.patroni.documented import documented_file, free_ports, on_loopback

@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder
 from support.program import ServeProcess
 from support.server import wait_until

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 
 from plankeeper.access.api_keys.format import new_key
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from support.quotas import hold_minute
@@ -288,7 +288,7 @@ def test_an_unexpected_error_is_one_log_line_without_request_data(
     )
     assert list(line) == ["time", "level", "event", "logger", "request_id", "error", "sqlstate", "statement", "places"]
     assert (line["level"], line["error"], line["sqlstate"]) == ("error", error, sqlstate)
-    assert line["statement"] == "participants.store.INSERT + events.store.INSERT"
+    assert line["statement"] == "resources.participants.store.INSERT + events.store.INSERT"
     assert any("http/endpoint.py" in place for place in line["places"])
     log_entry(proxied, lambda line: line.get("request_id") == f"failed-{first_name[0]}" and line.get("status") == 500)
     for text in (failed.text, *proxied.lines):

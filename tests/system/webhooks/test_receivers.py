@@ -16,8 +16,7 @@ import httpx
 import pytest
 
 from plankeeper.core.json import to_json
-from plankeeper.webhooks.payload import build_headers
-from plankeeper.webhooks.signing import new_secret
+from plankeeper.webhooks.messages import build_headers, new_secret
 from support.folder import temporary_folder
 from support.pages import PROJECT
 from support.program import ServeProcess, environment, run_program

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plankeeper.cli.doctor_checks import proxy_warnings, python_warnings
+from plankeeper.cli.doctor import proxy_warnings, python_warnings
 from plankeeper.core.settings import Settings
 
 

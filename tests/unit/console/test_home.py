@@ -14,14 +14,14 @@ from plankeeper.console.home.charts import plan_ends_chart, received_chart, spen
 from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import AGES, Days, future_weeks, limits, past_weeks, statistics_periods
 from plankeeper.console.pages.home import select_scope
-from plankeeper.invoices.statistics_store import (
+from plankeeper.resources.invoices.statistics_store import (
     InvoiceSummary,
     OpenInvoices,
     PeriodStatusCount,
     ProviderTotal,
     WarningSummary,
 )
-from plankeeper.participants.statistics_store import PeriodCount, PlanEndSummary
+from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
 
 WEDNESDAY = date(2026, 11, 18)
 SYDNEY = ZoneInfo("Australia/Sydney")

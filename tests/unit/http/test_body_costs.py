@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from plankeeper.app import operations
 from plankeeper.core.errors import MAX_ERRORS, DomainError, ValidationError
 from plankeeper.core.json import (
     MAX_CONTAINERS,
@@ -21,8 +20,15 @@ from plankeeper.core.json import (
 )
 from plankeeper.core.validation import MAX_UNKNOWN_FIELDS, known_fields
 from plankeeper.http.routing import PREFIX
-from plankeeper.import_export.reader import MAX_CELLS, MAX_COLUMNS, RowError, UnreadableFileError, read_rows
-from plankeeper.participants.schemas import ParticipantImport
+from plankeeper.imports.reader import (
+    MAX_CELLS,
+    MAX_COLUMNS,
+    RowError,
+    UnreadableFileError,
+    read_rows,
+)
+from plankeeper.resources.participants.schemas import ParticipantImport
+from plankeeper.server.app import operations
 
 # Times the processor time of decoding a list of ordinary records of the same size. It was 1,200 for unknown fields.
 MAX_COST = 40

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plankeeper.core.settings import Settings
-from plankeeper.http.health import MetricsEndpoint
+from plankeeper.http.public.health import MetricsEndpoint
 
 LOOPBACK = Settings.read({}).metrics_networks
 TRUSTED = (ip_network("192.0.2.1"),)

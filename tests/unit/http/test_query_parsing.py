@@ -4,8 +4,8 @@ import pytest
 
 from plankeeper.core.errors import ValidationError
 from plankeeper.http.parsing import MAX_REMEMBERED_QUERY, parse_query
-from plankeeper.participants.schemas import ParticipantListQuery
-from plankeeper.providers.schemas import ProviderListQuery
+from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.resources.providers.schemas import ProviderListQuery
 
 
 def test_a_short_query_is_parsed_once_for_each_list() -> None:

@@ -5,8 +5,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from plankeeper.access.accounts.mails import invitation_text, new_device_text, password_reset_text
+from plankeeper.access.api_keys.mails import key_expiring_text
 from plankeeper.core.settings import Settings
 from plankeeper.mail import messages
+from plankeeper.webhooks.mails import webhook_disabled_text
 
 LINK = f"https://plans.example.com/console/invitations/{'x' * 43}"
 NOW = datetime(2026, 11, 22, 7, 5, tzinfo=UTC)
@@ -18,7 +21,7 @@ def settings(public_url: str = "https://plans.example.com", **more: str) -> Sett
 
 def test_names_stay_on_their_line_and_are_cut() -> None:
     name = "Plans\r\nBcc: a@b.example\n\u2028Click https://evil.example " + "x" * 200
-    text = messages.invitation(LINK, name, name, "viewer", "tomorrow")
+    text = invitation_text(LINK, name, name, "viewer", "tomorrow")
     message = messages.build_message(settings(), "sam@example.com", text, NOW)
     assert sorted(message.keys()) == sorted(
         ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "Content-Type", "Content-Transfer-Encoding",
@@ -31,7 +34,7 @@ def test_names_stay_on_their_line_and_are_cut() -> None:
 
 @pytest.mark.parametrize("name", ["Wattlebird Plans", "Wattlebïrd Plans"])
 def test_a_link_is_one_line_of_the_message(name: str) -> None:
-    text = messages.invitation(LINK, name, "Robin", "viewer", "tomorrow")
+    text = invitation_text(LINK, name, "Robin", "viewer", "tomorrow")
     message = messages.build_message(settings(), "sam@example.com", text, NOW)
     assert f"\n{LINK}\n" in message.get_content()
     if name.isascii():
@@ -41,7 +44,7 @@ def test_a_link_is_one_line_of_the_message(name: str) -> None:
 @pytest.mark.parametrize("path", ["x" * 1970, "x" * 968, "x" * 969, "x=%20" * 390, "ï" * 900])
 def test_no_line_of_a_message_is_longer_than_mail_servers_accept(path: str) -> None:
     endpoint_url = f"https://receiver.example.com/{path}"
-    text = messages.webhook_disabled("https://plans.example.com/console", "Wattlebird Plans", endpoint_url, "it failed")
+    text = webhook_disabled_text("https://plans.example.com/console", "Wattlebird Plans", endpoint_url, "it failed")
     message = messages.build_message(settings(), "sam@example.com", text, NOW)
     assert max(len(line) for line in message.as_bytes().split(b"\r\n")) <= 998
     assert f"\n{endpoint_url}\n" in message.get_content()
@@ -81,11 +84,11 @@ HOSTILE = "=?utf-8?q?=0d=0aBcc=3a_somebody=40example.org=0d=0aX-Other=3a?= =?utf
 @pytest.mark.parametrize(
     "text",
     [
-        messages.password_reset(LINK, HOSTILE),
-        messages.invitation(LINK, HOSTILE, HOSTILE, "viewer", "Monday"),
-        messages.new_device(LINK, HOSTILE, "now", HOSTILE, HOSTILE),
-        messages.webhook_disabled(LINK, HOSTILE, HOSTILE, HOSTILE),
-        messages.key_expiring(LINK, HOSTILE, HOSTILE, "abcd", "Monday"),
+        password_reset_text(LINK, HOSTILE),
+        invitation_text(LINK, HOSTILE, HOSTILE, "viewer", "Monday"),
+        new_device_text(LINK, HOSTILE, "now", HOSTILE, HOSTILE),
+        webhook_disabled_text(LINK, HOSTILE, HOSTILE, HOSTILE),
+        key_expiring_text(LINK, HOSTILE, HOSTILE, "abcd", "Monday"),
         messages.smtp_test(HOSTILE),
     ],
 )

@@ -2,7 +2,12 @@
 
 import pytest
 
-from plankeeper.webhooks.attempt_details import MAX_BODY_BYTES, AttemptDetail, build_detail, readable_text
+from plankeeper.webhooks.schemas import (
+    MAX_BODY_BYTES,
+    AttemptDetail,
+    build_detail,
+    readable_text,
+)
 
 
 @pytest.mark.parametrize(

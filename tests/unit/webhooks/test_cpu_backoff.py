@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.webhooks import cpu_backoff
-from plankeeper.webhooks.cpu_backoff import MAX_DELAY, CpuBackoff, cpu_wait_seconds
+from plankeeper.webhooks import worker
+from plankeeper.webhooks.worker import MAX_DELAY, CpuBackoff, cpu_wait_seconds
 
 
 class FakeClock:
@@ -13,8 +13,8 @@ class FakeClock:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.waited = self.now = 0.0
-        patch.setattr(cpu_backoff, "cpu_wait_seconds", lambda: self.waited)
-        patch.setattr(cpu_backoff.time, "monotonic", lambda: self.now)
+        patch.setattr(worker, "cpu_wait_seconds", lambda: self.waited)
+        patch.setattr(worker.time, "monotonic", lambda: self.now)
 
 
 @pytest.mark.parametrize("waits, delay", [(0.0, 0.0), (0.049, 0.0), (0.06, 0.6), (0.5, MAX_DELAY), (1.0, MAX_DELAY)])
@@ -29,11 +29,11 @@ def test_the_delay_is_a_multiple_of_the_cpu_wait(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_system_without_pressure_data_is_treated_as_idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cpu_backoff, "_SCHEDSTAT", tmp_path / "none")
+    monkeypatch.setattr(worker, "_SCHEDSTAT", tmp_path / "none")
     assert cpu_wait_seconds() == 0
     (tmp_path / "odd").write_text("")
-    monkeypatch.setattr(cpu_backoff, "_SCHEDSTAT", tmp_path / "odd")
+    monkeypatch.setattr(worker, "_SCHEDSTAT", tmp_path / "odd")
     assert cpu_wait_seconds() == 0
     (tmp_path / "known").write_text("5000000000 2500000000 7\n")
-    monkeypatch.setattr(cpu_backoff, "_SCHEDSTAT", tmp_path / "known")
+    monkeypatch.setattr(worker, "_SCHEDSTAT", tmp_path / "known")
     assert cpu_wait_seconds() == 2.5

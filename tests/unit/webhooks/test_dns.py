@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from plankeeper.webhooks import dns
+from plankeeper.webhooks import client
 from plankeeper.webhooks.client import WebhookClient
 
 
@@ -23,8 +23,8 @@ async def test_concurrent_lookups_of_a_name_share_one_query(monkeypatch: pytest.
         await asyncio.sleep(0.05)
         return ["192.0.2.1"]
 
-    monkeypatch.setattr(dns, "_getaddrinfo", slow)
-    resolve = dns.Resolver()
+    monkeypatch.setattr(client, "_getaddrinfo", slow)
+    resolve = client.Resolver()
     found = await asyncio.gather(*(resolve("slow.example", 443) for _ in range(300)), resolve("other.example", 443))
     assert found == [["192.0.2.1"]] * 301
     assert asked == ["slow.example:443", "other.example:443"]
@@ -39,8 +39,8 @@ async def test_a_cancelled_lookup_does_not_cancel_the_others(monkeypatch: pytest
         await answered.wait()
         raise socket.gaierror
 
-    monkeypatch.setattr(dns, "_getaddrinfo", slow)
-    resolve = dns.Resolver()
+    monkeypatch.setattr(client, "_getaddrinfo", slow)
+    resolve = client.Resolver()
     first, second = (asyncio.create_task(resolve("slow.example", 443)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
@@ -82,9 +82,9 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
     server.released.set()
 
 
-async def look_up(resolve: dns.Resolver, plan_manager_id: Any, host: str) -> Any:
+async def look_up(resolve: client.Resolver, plan_manager_id: Any, host: str) -> Any:
     """The addresses, or the error."""
-    dns.lookup_plan_manager.set(plan_manager_id)
+    client.lookup_plan_manager.set(plan_manager_id)
     try:
         return await resolve(host, 443)
     except OSError as error:
@@ -92,15 +92,15 @@ async def look_up(resolve: dns.Resolver, plan_manager_id: Any, host: str) -> Any
 
 
 async def test_slow_names_of_a_plan_manager_do_not_delay_others(name_server: NameServer) -> None:
-    resolve = dns.Resolver()
+    resolve = client.Resolver()
     slow = [asyncio.create_task(look_up(resolve, HOSTILE, f"{SLOW}{number}.example")) for number in range(OTHER_NAMES)]
     await asyncio.sleep(0.1)
     started = time.monotonic()
     found = await asyncio.gather(*(look_up(resolve, OTHER, f"good{number}.example") for number in range(20)))
     assert found == [["192.0.2.1"]] * 20
-    assert time.monotonic() - started < dns.LOOKUP_TIMEOUT
+    assert time.monotonic() - started < client.LOOKUP_TIMEOUT
     # Those of the hostile plan manager and of the other.
-    assert name_server.most <= 2 * dns.MAX_LOOKUPS_PER_PLAN_MANAGER
+    assert name_server.most <= 2 * client.MAX_LOOKUPS_PER_PLAN_MANAGER
     name_server.released.set()
     await asyncio.gather(*slow)
 
@@ -108,23 +108,23 @@ async def test_slow_names_of_a_plan_manager_do_not_delay_others(name_server: Nam
 async def test_a_slow_name_fails_in_time_and_still_counts(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dns, "LOOKUP_TIMEOUT", 0.1)
-    resolve = dns.Resolver()
+    monkeypatch.setattr(client, "LOOKUP_TIMEOUT", 0.1)
+    resolve = client.Resolver()
     async with asyncio.timeout(10):
         for number in range(5):
             failed = await look_up(resolve, HOSTILE, f"{SLOW}{number}.example")
             assert isinstance(failed, socket.gaierror)
-    assert name_server.most == dns.MAX_LOOKUPS_PER_PLAN_MANAGER
+    assert name_server.most == client.MAX_LOOKUPS_PER_PLAN_MANAGER
     assert isinstance(await look_up(resolve, HOSTILE, "good.example"), socket.gaierror)
     assert await look_up(resolve, OTHER, "good.example") == ["192.0.2.1"]
     name_server.released.set()
-    monkeypatch.setattr(dns, "LOOKUP_TIMEOUT", 10)
+    monkeypatch.setattr(client, "LOOKUP_TIMEOUT", 10)
     assert await look_up(resolve, HOSTILE, "good.example") == ["192.0.2.1"]
 
 
 async def test_lookups_do_not_use_the_default_threads(name_server: NameServer) -> None:
     """Other work of the process, such as reading files, uses them."""
-    resolve = dns.Resolver()
+    resolve = client.Resolver()
     slow = [asyncio.create_task(look_up(resolve, uuid4(), f"{SLOW}{number}.example")) for number in range(40)]
     await asyncio.sleep(0.1)
     assert name_server.under_way == 40
@@ -135,7 +135,7 @@ async def test_lookups_do_not_use_the_default_threads(name_server: NameServer) -
 
 
 async def test_names_of_the_hosts_file_are_found() -> None:
-    assert await look_up(dns.Resolver(), OTHER, "localhost") in (
+    assert await look_up(client.Resolver(), OTHER, "localhost") in (
         ["127.0.0.1"],
         ["::1"],
         ["127.0.0.1", "::1"],
@@ -147,13 +147,13 @@ async def test_an_attempt_looks_up_its_name_for_its_plan_manager() -> None:
     seen: list[Any] = []
 
     async def resolve(_host: str, _port: int) -> list[str]:
-        seen.append(dns.lookup_plan_manager.get())
+        seen.append(client.lookup_plan_manager.get())
         return []
 
-    client = WebhookClient((), resolve)
+    webhook_client = WebhookClient((), resolve)
     results = await asyncio.gather(
-        *(client.post("https://name.example/", [], b"", each) for each in (HOSTILE, OTHER, HOSTILE))
+        *(webhook_client.post("https://name.example/", [], b"", each) for each in (HOSTILE, OTHER, HOSTILE))
     )
     assert sorted(seen) == sorted([HOSTILE, OTHER, HOSTILE])
     assert {each.error for each in results} == {"the host has no public address"}
-    await client.close()
+    await webhook_client.close()

@@ -6,8 +6,8 @@ from ipaddress import ip_network
 import pytest
 
 from plankeeper.webhooks import client
-from plankeeper.webhooks.attempt_details import MAX_BODY_BYTES
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
+from plankeeper.webhooks.schemas import MAX_BODY_BYTES
 from support.webhook_attempts import BODY, CRLF, OK, attempt, raw_server
 
 

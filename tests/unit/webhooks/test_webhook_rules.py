@@ -10,9 +10,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.ids import uuid7_lower_bound
-from plankeeper.webhooks.payload import build_headers
+from plankeeper.webhooks.messages import SECRET_PREFIX, build_headers, new_secret, validate_secret
 from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS, retry_delay
-from plankeeper.webhooks.signing import SECRET_PREFIX, new_secret, validate_secret
 
 BODY = b'{"type":"participant.created","data":{"name":"Zo\xc3\xab"}}'
 SECRET, OLD_SECRET = new_secret(), new_secret()

@@ -17,8 +17,8 @@ from plankeeper.access.accounts.schemas import (
     Role,
     SignInMethod,
 )
-from plankeeper.access.policy import single_line
 from plankeeper.core.context import Actor, WriteContext
+from plankeeper.core.formatting import single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event

@@ -19,6 +19,7 @@ from plankeeper.access.accounts.credentials import (
     sign_in_counters,
     verify_credentials,
 )
+from plankeeper.access.accounts.mails import InvitationMail
 from plankeeper.access.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.access.accounts.sessions import open_session
 from plankeeper.access.policy import (
@@ -35,7 +36,6 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.mail import store as mail_store
-from plankeeper.mail.schemas import InvitationMail
 
 
 class _InvitationTakenError(Exception):
@@ -74,7 +74,9 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
     await record_event(ctx, "account.invited", None, saved_invitation)
     if not sends_mail:
         return token
-    await mail_store.replace_invitation(ctx.tx, InvitationMail(ctx.plan_manager_id, saved_invitation.id), now)
+    await mail_store.replace_invitation(
+        ctx.tx, saved_invitation.id, InvitationMail(ctx.plan_manager_id, saved_invitation.id), now
+    )
     return None
 
 

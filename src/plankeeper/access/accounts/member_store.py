@@ -254,13 +254,16 @@ async def list_linked(
 
 
 UPSERT_LINK = """
-    insert into account_manager_links (plan_manager_id, account_id, account_manager_id) values ($1, $2, $3)
+    insert into account_manager_links (plan_manager_id, account_id, account_manager_id)
+    select $1, $2, id from account_managers where plan_manager_id = $1 and id = $3 and not deleted
     on conflict (plan_manager_id, account_id) do update set account_manager_id = excluded.account_manager_id
+    returning true
 """
 
 
-async def upsert_link(tx: Transaction, plan_manager_id: UUID, account_id: UUID, account_manager_id: UUID) -> None:
-    await tx.execute(UPSERT_LINK, plan_manager_id, account_id, account_manager_id)
+async def upsert_link(tx: Transaction, plan_manager_id: UUID, account_id: UUID, account_manager_id: UUID) -> bool:
+    """Link an account to an account manager; False if there is no such account manager."""
+    return bool(await tx.one_or_none(bool, UPSERT_LINK, plan_manager_id, account_id, account_manager_id))
 
 
 DELETE_LINK = "delete from account_manager_links where plan_manager_id = $1 and account_id = $2"

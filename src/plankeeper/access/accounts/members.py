@@ -23,7 +23,6 @@ from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.access.policy import ROLES, is_role_at_least, validate_name
 from plankeeper.access.saved_views import store as list_settings
 from plankeeper.access.saved_views import store as saved_views
-from plankeeper.account_managers import store as account_managers
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import Email, decode_custom_type
@@ -121,10 +120,8 @@ async def link_account_manager(ctx: WriteContext, account_id: UUID, account_mana
     chosen = next((each.id for each in linked if each.is_chosen), None)
     if account_manager_id is None:
         await member_store.delete_link(ctx.tx, ctx.plan_manager_id, account_id)
-    elif not await account_managers.get_many(ctx.tx, ctx.plan_manager_id, [account_manager_id]):
+    elif not await member_store.upsert_link(ctx.tx, ctx.plan_manager_id, account_id, account_manager_id):
         raise ValidationError(account_manager="must be an account manager of this plan manager")
-    else:
-        await member_store.upsert_link(ctx.tx, ctx.plan_manager_id, account_id, account_manager_id)
     identity = (member.id, member.email, member.name, member.role)
     before, after = (AccountManagerLinkEvent(*identity, each) for each in (chosen, account_manager_id))
     await record_event(ctx, "account.account_manager_changed", before, after)

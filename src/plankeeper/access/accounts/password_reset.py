@@ -11,6 +11,7 @@ from plankeeper.access.accounts import (
 )
 from plankeeper.access.accounts.audit import ClientInfo, record_account_event, record_account_event_by_operator
 from plankeeper.access.accounts.credentials import Counter, register_attempt
+from plankeeper.access.accounts.mails import PasswordResetMail
 from plankeeper.access.accounts.passwords import validate_password
 from plankeeper.access.accounts.schemas import Account
 from plankeeper.access.policy import FAILURES_EXPIRE_AFTER, RESET_FIRST_DELAY, RESET_FREE_REQUESTS
@@ -20,7 +21,6 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.retry_policy import RESET_REQUEST_LIFETIME
-from plankeeper.mail.schemas import PasswordResetMail
 
 EXCEPT_NONE = b""
 
@@ -46,6 +46,11 @@ async def reset(
         await store.set_totp(tx, account.id, None, 0)
         await store.delete_recovery_codes(tx, account.id)
         await record_account_event_by_operator(tx, settings, account, "account.totp_disabled", command)
+
+
+async def purge(db: Executor) -> None:
+    """Delete expired links."""
+    await reset_link_store.delete_expired(db, datetime.now(UTC))
 
 
 async def request_link(db: Database, email: str) -> None:

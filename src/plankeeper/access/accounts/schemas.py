@@ -257,3 +257,13 @@ class CreatedAccess(Struct):
 
     keys: list[ApiKey]
     invitations: list[Invitation]
+
+
+class MailedInvitation(Struct):
+    """An invitation as its mail describes it."""
+
+    email: str
+    role: str
+    invited_by: str
+    expires_at: datetime
+    plan_manager_name: str

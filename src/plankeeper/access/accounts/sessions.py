@@ -22,6 +22,7 @@ from plankeeper.access.accounts.credentials import (
     undo_attempt,
     verify_credentials,
 )
+from plankeeper.access.accounts.mails import NewDeviceMail
 from plankeeper.access.accounts.schemas import (
     Account,
     LoginResult,
@@ -31,7 +32,7 @@ from plankeeper.access.accounts.schemas import (
     SessionMethods,
     SessionRow,
 )
-from plankeeper.access.policy import SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
+from plankeeper.access.policy import SESSION_LIFETIME, TWO_FACTOR_LIFETIME
 from plankeeper.access.tokens import (
     csrf_token,
     hash_token,
@@ -40,10 +41,10 @@ from plankeeper.access.tokens import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.formatting import single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.mail import store as mail_store
-from plankeeper.mail.schemas import NewDeviceMail
 
 PASSWORD_ONLY = SessionMethods()
 

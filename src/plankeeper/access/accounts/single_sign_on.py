@@ -40,7 +40,7 @@ from plankeeper.access.accounts.sessions import (
     renew_token,
     use_two_factor_code,
 )
-from plankeeper.access.policy import NO_PASSWORD, single_line
+from plankeeper.access.policy import NO_PASSWORD
 from plankeeper.access.single_sign_on import store as single_sign_on_store
 from plankeeper.access.single_sign_on.schemas import (
     Flow,
@@ -50,6 +50,7 @@ from plankeeper.access.single_sign_on.schemas import (
 )
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.context import WriteContext
+from plankeeper.core.formatting import single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 

@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.api_keys import store
 from plankeeper.access.api_keys.format import new_key
+from plankeeper.access.api_keys.mails import KeyExpiringMail
 from plankeeper.access.api_keys.schemas import ApiKey, ApiKeyState
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
@@ -17,7 +18,6 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.mail import store as mail_store
-from plankeeper.mail.schemas import KeyExpiringMail
 
 EXPIRY_WARNING_PERIOD = timedelta(days=14)
 

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 from urllib.parse import quote_plus, urlencode
 from uuid import UUID
 
-from plankeeper.access.policy import single_line
 from plankeeper.access.single_sign_on import store
 from plankeeper.access.single_sign_on.client import ProviderDirectory, ProviderError, ProviderHttpClient
 from plankeeper.access.single_sign_on.id_token import (
@@ -32,6 +31,7 @@ from plankeeper.access.single_sign_on.schemas import (
 )
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.formatting import single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 

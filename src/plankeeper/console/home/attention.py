@@ -8,9 +8,9 @@ from decimal import Decimal
 from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import ENDING_DAYS
 from plankeeper.console.labels import humanize
-from plankeeper.invoices.statistics_store import InvoiceSummary, OpenInvoices, WarningSummary
-from plankeeper.invoices.warnings import WARNINGS
-from plankeeper.participants.statistics_store import PlanEndSummary
+from plankeeper.resources.invoices.statistics_store import InvoiceSummary, OpenInvoices, WarningSummary
+from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.participants.queries import PlanEndSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from plankeeper.console.chart_geometry import BarList, Chart, Series
 from plankeeper.console.charts import MONEY, Bar, StackedBar, Unit, bar_chart, bar_list, stacked_bar_chart
 from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import AGES, SPEND_DAYS, future_weeks, past_weeks, spend_days
-from plankeeper.invoices.statistics_store import OpenInvoices, PeriodStatusCount, ProviderTotal
-from plankeeper.participants.statistics_store import PeriodCount
+from plankeeper.resources.invoices.statistics_store import OpenInvoices, PeriodStatusCount, ProviderTotal
+from plankeeper.resources.participants.queries import PeriodCount
 
 INVOICES = Unit("invoice", "invoices")
 PLANS = Unit("plan", "plans")

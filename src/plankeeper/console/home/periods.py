@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from plankeeper.core.formatting import format_date
-from plankeeper.invoices.statistics_cache import StatisticsPeriods
+from plankeeper.resources.invoices.statistics_cache import StatisticsPeriods
 
 PAST_WEEKS = 12  # of received invoices, with the current one
 FUTURE_WEEKS = 13  # of ends of plans, with the current one

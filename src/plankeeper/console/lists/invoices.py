@@ -19,15 +19,15 @@ from plankeeper.console.lists.filters import (
 )
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.validation import allowed_values
-from plankeeper.invoices import queries, store
-from plankeeper.invoices.ignored_warnings_store import get_display_names
-from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
-from plankeeper.invoices.warnings import WARNINGS
-from plankeeper.participants import store as participant_store
-from plankeeper.participants.schemas import Participant
-from plankeeper.providers import store as provider_store
-from plankeeper.providers.schemas import Provider
-from plankeeper.search.filters import invoice_number_pattern
+from plankeeper.resources.invoices import queries, store
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
+from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.providers import store as provider_store
+from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.search.filters import invoice_number_pattern
 
 # Several statuses together, which the SQL knows by the same names.
 CLAIM_STATUS_GROUPS = {

@@ -13,10 +13,10 @@ from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.database.client import Executor
-from plankeeper.participants import queries, store
-from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.schemas import Participant
-from plankeeper.search.filters import search_values
+from plankeeper.resources.participants import queries, store
+from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.search.filters import search_values
 
 
 def _name(participant: Participant, _names: Names) -> str | None:

@@ -9,9 +9,9 @@ from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListBut
 from plankeeper.console.lists.filters import ChoiceFilter, TextFilter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
-from plankeeper.providers import queries, store
-from plankeeper.providers.schemas import Provider
-from plankeeper.search.filters import search_values
+from plankeeper.resources.providers import queries, store
+from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.search.filters import search_values
 
 
 def _abn(provider: Provider, _names: Names) -> Checked | None:

@@ -4,13 +4,6 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import service, store
-from plankeeper.account_managers.schemas import (
-    AccountManagerCreate,
-    AccountManagerListQuery,
-    AccountManagerRow,
-    AccountManagerUpdate,
-)
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.lists.participants import PARTICIPANTS, SET_ACCOUNT_MANAGER
@@ -20,6 +13,13 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
+from plankeeper.resources.account_managers import service, store
+from plankeeper.resources.account_managers.schemas import (
+    AccountManagerCreate,
+    AccountManagerListQuery,
+    AccountManagerRow,
+    AccountManagerUpdate,
+)
 
 pages = Pages()
 

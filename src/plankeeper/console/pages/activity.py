@@ -11,7 +11,7 @@ from plankeeper.console.pages.timeline import day_heading
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages
 from plankeeper.core.ids import parse_uuid
-from plankeeper.events import history_store
+from plankeeper.events import activity_store
 from plankeeper.imports import store as import_store
 from plankeeper.imports.schemas import Import
 
@@ -59,5 +59,5 @@ async def find_start_of_import(request: PageRequest, shown: ListPage) -> UUID | 
     if last.import_id is None:
         return None
     values = (request.db, request.plan_manager_id, last.import_id, last.request_id)
-    first = await history_store.get_first_of_import(*values)
+    first = await activity_store.get_first_of_import(*values)
     return None if first == last.id else first

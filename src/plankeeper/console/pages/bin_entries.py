@@ -7,8 +7,6 @@ from uuid import UUID
 
 from msgspec.json import decode
 
-from plankeeper.bin import service, store
-from plankeeper.bin.schemas import BinEntry, BinKind, Snapshot
 from plankeeper.console.labels import field_label
 from plankeeper.console.pagination import PAGE_SIZE, with_query
 from plankeeper.console.participant_forms import SECTIONS
@@ -17,8 +15,10 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
-from plankeeper.providers.schemas import Provider
-from plankeeper.team_members.schemas import TeamMemberRow
+from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.team_members.schemas import TeamMemberRow
+from plankeeper.resources.trash import service, store
+from plankeeper.resources.trash.schemas import BinEntry, BinKind, Snapshot
 
 pages = Pages()
 

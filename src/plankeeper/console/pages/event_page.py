@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from plankeeper.bin import store as bin_store
 from plankeeper.console.edit_forms import VERSION_FIELD, EditConflictError, translate_constraints
 from plankeeper.console.event_changes import (
     FieldChange,
@@ -34,8 +33,9 @@ from plankeeper.events import store
 from plankeeper.events.disclosed import find_disclosed
 from plankeeper.events.schemas import Event
 from plankeeper.imports import store as import_store
-from plankeeper.participants import store as participant_store
-from plankeeper.team_members import restoration
+from plankeeper.resources.parents import participant_exists, select_participant_for_share
+from plankeeper.resources.team_members import service
+from plankeeper.resources.trash import store as bin_store
 
 pages = Pages()
 
@@ -144,7 +144,7 @@ async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -
         entries = await bin_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
     elif participant_id is None:
         return _impossible(event, NOTHING_LEFT)
-    elif await participant_store.exists(db, request.plan_manager_id, participant_id):
+    elif await participant_exists(db, request.plan_manager_id, participant_id):
         fields = [each for each in without_technical(field_changes(event, request.settings.time_zone)) if each.before]
         return HtmlPage("event_undo_removal.html", _event_context(event) | {"changes": fields})
     else:
@@ -158,13 +158,12 @@ async def _add_member_again(request: FormRequest, event: Event) -> Redirect | Ht
     members = members_of(event.previous)
     if participant_id is None or parse_uuid(str(members.get("user_id"))) is None:
         return _impossible(event, NOTHING_LEFT)
-    await participant_store.select_for_update(request.tx, request.plan_manager_id, [participant_id])
-    participant = await participant_store.get(request.tx, request.plan_manager_id, participant_id)
+    participant = await select_participant_for_share(request.tx, request.plan_manager_id, participant_id)
     if participant is None:
         return _impossible(event, NOTHING_LEFT)
     permissions: list[dict[str, Any]] = members.get("permissions") or []
     record: dict[str, Any] = members | {"permissions": [each["name"] for each in permissions]}
-    restored = await restoration.restore(request.write_context, participant, [record])
+    restored = await service.restore(request.write_context, participant, [record])
     if not restored.members:
         raise EditConflictError(" ".join(restored.changes))
     name = resource_name(event) or "The team member"

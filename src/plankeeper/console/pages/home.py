@@ -20,11 +20,11 @@ from plankeeper.events import store as events
 from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter
-from plankeeper.invoices.statistics_cache import DatedStatistics
-from plankeeper.participants import queries as participants
-from plankeeper.participants import statistics_store
-from plankeeper.participants.schemas import ParticipantListQuery
-from plankeeper.participants.statistics_store import PeriodCount, PlanEndSummary
+from plankeeper.resources.invoices.statistics_cache import DatedStatistics
+from plankeeper.resources.participants import queries
+from plankeeper.resources.participants import queries as participants
+from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
+from plankeeper.resources.participants.schemas import ParticipantListQuery
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import FailingEndpoint
 
@@ -105,8 +105,8 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> N
             request.statistics_cache.get(
                 db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone)
             ),
-            statistics_store.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
-            statistics_store.count_plan_ends(db, plan_manager_id, manager_id, weeks),
+            queries.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
+            queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),
             load_recent_changes(request),
             load_notices(request),
         )

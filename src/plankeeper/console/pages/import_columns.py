@@ -6,11 +6,18 @@ from typing import Any, NamedTuple
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.import_export.columns import IGNORED, field_names, fold, guess_mapping, guess_resource, is_certain
-from plankeeper.import_export.matching import NUMBERED
-from plankeeper.import_export.source_files import SourceFile, sample_cells
 from plankeeper.imports import store
+from plankeeper.imports.columns import (
+    IGNORED,
+    field_names,
+    fold,
+    guess_mapping,
+    guess_resource,
+    is_certain,
+)
+from plankeeper.imports.matching import NUMBERED
 from plankeeper.imports.schemas import ExistingRecords, Import, ImportOptions
+from plankeeper.imports.source_files import SourceFile, sample_cells
 
 MAX_SAMPLES = 3  # values of a column that the page shows
 EXISTING: dict[ExistingRecords, str] = {

@@ -10,12 +10,12 @@ from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import FormRequest
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import ValidationError
-from plankeeper.import_export.mapped_import import count_outcomes, import_mapped, to_record
-from plankeeper.import_export.reader import UnreadableFileError
-from plankeeper.import_export.source_files import SourceFile, open_source
-from plankeeper.import_files import store as files
+from plankeeper.imports import file_store as files
 from plankeeper.imports import store
+from plankeeper.imports.mapped_import import count_outcomes, import_mapped, to_record
+from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.schemas import Import, ImportOptions, OutcomeCounts
+from plankeeper.imports.source_files import SourceFile, open_source
 
 MAX_LINES = 60_000
 MAX_SECONDS = 60

@@ -10,16 +10,16 @@ from plankeeper.console.pages.import_runs import lock_imports
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
-from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
-from plankeeper.import_export.import_undo import (
+from plankeeper.imports import store
+from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.imports.schemas import Import
+from plankeeper.imports.undo import (
     UndoBlockedError,
     UndoBlockers,
     can_be_undone,
     find_blockers,
     undo_import,
 )
-from plankeeper.imports import store
-from plankeeper.imports.schemas import Import
 
 pages = Pages()
 

@@ -34,14 +34,13 @@ from plankeeper.core.context import AccessedKind, or_404
 from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store as event_store
-from plankeeper.import_export.columns import PROBLEM_COLUMN
-from plankeeper.import_export.csv_templates import csv_template
-from plankeeper.import_export.import_undo import can_be_undone
-from plankeeper.import_export.source_files import SourceFile
-from plankeeper.import_files import store as files
-from plankeeper.import_files.schemas import ImportFile
+from plankeeper.imports import file_store as files
 from plankeeper.imports import store
-from plankeeper.imports.schemas import Import, ImportedRow, ImportRowFilter, Problem
+from plankeeper.imports.columns import PROBLEM_COLUMN
+from plankeeper.imports.schemas import Import, ImportedRow, ImportFile, ImportRowFilter, Problem
+from plankeeper.imports.source_files import SourceFile
+from plankeeper.imports.undo import can_be_undone
+from plankeeper.imports.writer import csv_template
 
 pages = Pages()
 

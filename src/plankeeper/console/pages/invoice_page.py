@@ -13,9 +13,9 @@ from plankeeper.console.participant_context import today_in
 from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
-from plankeeper.invoices import ignored_warnings_store, store
-from plankeeper.invoices.schemas import Invoice
-from plankeeper.providers import store as provider_store
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.providers import store as provider_store
 
 pages = Pages()
 
@@ -30,7 +30,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     evidence = await find_evidence(request, invoice, today)
     request.record_list("invoice", [each.id for each in evidence.earlier], {})
     names = await load_names(request, [invoice, *evidence.earlier])
-    reasons = await ignored_warnings_store.list_for_invoice(*place, invoice_id) if state.ignored_errors else []
+    reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
     context: dict[str, Any] = {
         "invoice": invoice,

@@ -11,9 +11,9 @@ from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound, ValidationError
-from plankeeper.invoices import ignored_warnings, store
-from plankeeper.invoices.schemas import Invoice
-from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
+from plankeeper.resources.invoices import service, store
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.warnings import WARNINGS, InvoiceWarning
 
 pages = Pages()
 
@@ -50,7 +50,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    is_changed = await ignored_warnings.ignore(request.write_context, invoice_id, code, reason)
+    is_changed = await service.ignore(request.write_context, invoice_id, code, reason)
     place = await list_place(request, "invoices", invoice_id)
     if not is_changed:
         return warning_gone(invoice_id, place)
@@ -63,7 +63,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", role="manager")
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
-    is_changed = await ignored_warnings.restore(request.write_context, invoice_id, code)
+    is_changed = await service.restore(request.write_context, invoice_id, code)
     place = await list_place(request, "invoices", invoice_id)
     if not is_changed:
         return warning_gone(invoice_id, place)

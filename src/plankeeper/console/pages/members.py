@@ -8,18 +8,14 @@ from plankeeper.access.accounts import invitations, member_store
 from plankeeper.access.accounts import members as member_service
 from plankeeper.access.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.access.plan_managers import store as plan_managers
-from plankeeper.access.policy import (
-    MAX_NAME_LENGTH,
-    ROLES,
-    is_role_at_least,
-    single_line,
-)
+from plankeeper.access.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least
 from plankeeper.access.single_sign_on import store as single_sign_on
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.participant_choices import manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import ValidationError
+from plankeeper.core.formatting import single_line
 from plankeeper.core.ids import parse_uuid
 
 pages = Pages()

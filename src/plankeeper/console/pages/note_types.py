@@ -6,8 +6,13 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
-from plankeeper.note_types import service, store
-from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
+from plankeeper.resources.note_types import service, store
+from plankeeper.resources.note_types.schemas import (
+    NoteType,
+    NoteTypeCreate,
+    NoteTypeListQuery,
+    NoteTypeUpdate,
+)
 
 pages = Pages()
 

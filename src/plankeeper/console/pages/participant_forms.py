@@ -30,9 +30,9 @@ from plankeeper.console.participant_forms import (
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import apply_patch
-from plankeeper.participants import service, store
-from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.schemas import ParticipantUpdate
+from plankeeper.resources.participants import service, store
+from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.schemas import ParticipantUpdate
 
 pages = Pages()
 

@@ -9,9 +9,9 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.console.spend import period_of, spend_chart, spend_sums
-from plankeeper.invoices import queries, summary_store
-from plankeeper.invoices.schemas import InvoiceListQuery
-from plankeeper.invoices.summary_store import ProviderSum
+from plankeeper.resources.invoices import queries
+from plankeeper.resources.invoices.queries import ProviderSum
+from plankeeper.resources.invoices.schemas import InvoiceListQuery
 
 pages = Pages()
 
@@ -23,8 +23,8 @@ async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/invoices")
     place, participant = (request.db, request.plan_manager_id), context["participant"]
     first, last, is_plan = period_of(participant.plan_start_date, participant.plan_end_date, context["today"])
-    sums = await summary_store.sums_by_month_for_participant(*place, participant_id, first, last)
-    providers = await summary_store.top_providers(*place, participant_id, first, last, MAX_PROVIDERS)
+    sums = await queries.sums_by_month_for_participant(*place, participant_id, first, last)
+    providers = await queries.top_providers(*place, participant_id, first, last, MAX_PROVIDERS)
     only_warnings, after = bool(request.query.text("warnings")), request.query.text("after")
     filters = {"participant_id": str(participant_id), "limit": PAGE_SIZE, "after": after or "0"}
     list_page = queries.list_page_with_warnings if only_warnings else queries.list_page

@@ -9,8 +9,8 @@ from plankeeper.console.participant_context import participant_context
 from plankeeper.console.participant_sections import participant_sections
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.console.team_forms import PERMISSIONS
-from plankeeper.events import history_store
-from plankeeper.invoices import summary_store
+from plankeeper.events import activity_store
+from plankeeper.resources.invoices import queries
 
 pages = Pages()
 
@@ -22,8 +22,8 @@ LATEST_INVOICES = 5
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "")
     latest = (request.db, request.plan_manager_id)
-    rows = await summary_store.latest_for_participant(*latest, participant_id, LATEST_INVOICES)
-    events = await history_store.list_of_participant(*latest, participant_id, None, KINDS[""][1], LATEST_EVENTS)
+    rows = await queries.latest_for_participant(*latest, participant_id, LATEST_INVOICES)
+    events = await activity_store.list_of_participant(*latest, participant_id, None, KINDS[""][1], LATEST_EVENTS)
     context |= {
         "sections": participant_sections(context["participant"]),
         "invoices": rows,

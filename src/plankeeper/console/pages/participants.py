@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from plankeeper.bin import service as bin_service
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.participants import PARTICIPANTS
@@ -10,10 +9,11 @@ from plankeeper.console.names import display_name
 from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.participants import store
-from plankeeper.participants.schemas import Participant
-from plankeeper.team_members import store as team_store
-from plankeeper.team_members.schemas import TeamMemberListQuery
+from plankeeper.resources.participants import store
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.team_members import store as team_store
+from plankeeper.resources.team_members.schemas import TeamMemberListQuery
+from plankeeper.resources.trash import service as bin_service
 
 pages = Pages()
 

@@ -2,16 +2,16 @@
 
 from uuid import UUID
 
-from plankeeper.access.policy import single_line
 from plankeeper.console.names import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
-from plankeeper.participants import store as participant_store
-from plankeeper.personal_data import hold_store, person_export, service, store
-from plankeeper.personal_data.person_export import PersonExport
-from plankeeper.personal_data.schemas import COUNT_LABELS
-from plankeeper.personal_data.service import LegalHoldError
+from plankeeper.core.formatting import single_line
+from plankeeper.privacy import person_export, service, store
+from plankeeper.privacy.person_export import PersonExport
+from plankeeper.privacy.schemas import COUNT_LABELS
+from plankeeper.privacy.service import LegalHoldError
+from plankeeper.resources.participants import store as participant_store
 
 pages = Pages()
 
@@ -89,7 +89,7 @@ async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = {
         "participant_id": participant_id,
         "name": await _display_name(request, participant_id),
-        "hold": await hold_store.get(request.db, request.plan_manager_id, participant_id),
+        "hold": await store.get_hold(request.db, request.plan_manager_id, participant_id),
         "is_erased": await store.is_erased(request.db, request.plan_manager_id, participant_id),
         "max_length": MAX_REASON_LENGTH,
     }
@@ -116,7 +116,7 @@ async def release_hold(request: FormRequest, participant_id: UUID) -> Redirect:
 
 @pages.get("/settings/legal-holds", role="owner")
 async def list_holds(request: PageRequest) -> HtmlPage:
-    holds = await hold_store.list_newest(request.db, request.plan_manager_id, MAX_HOLDS)
+    holds = await store.list_newest_holds(request.db, request.plan_manager_id, MAX_HOLDS)
     request.record_list("participant", [each.participant_id for each in holds], {})
     return HtmlPage("legal_holds.html", {"holds": holds})
 

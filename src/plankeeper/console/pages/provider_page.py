@@ -12,11 +12,11 @@ from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.console.spend import period_of, spend_chart, spend_sums
 from plankeeper.core.context import or_404
-from plankeeper.invoices import summary_store
-from plankeeper.providers import store
-from plankeeper.providers.schemas import Provider
-from plankeeper.search.schemas import ProviderMatch
-from plankeeper.search.service import search
+from plankeeper.resources.invoices import queries
+from plankeeper.resources.providers import store
+from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.search.schemas import ProviderMatch
+from plankeeper.resources.search.service import search
 
 pages = Pages()
 
@@ -31,8 +31,8 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     provider = or_404(await store.get(*place, provider_id))
     first, last, _ = period_of(None, None, today_in(request))
-    sums = await summary_store.sums_by_month_for_provider(*place, provider_id, first, last)
-    rows = await summary_store.latest_for_provider(*place, provider_id, LATEST_INVOICES)
+    sums = await queries.sums_by_month_for_provider(*place, provider_id, first, last)
+    rows = await queries.latest_for_provider(*place, provider_id, LATEST_INVOICES)
     request.record_list("invoice", [each.id for each in rows], {"provider_id": str(provider_id)})
     context: dict[str, Any] = {
         "provider": provider,

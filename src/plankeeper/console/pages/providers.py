@@ -5,7 +5,6 @@ from uuid import UUID
 
 from stdnum.au import abn
 
-from plankeeper.bin import service as bin_service
 from plankeeper.console.confirmations import new_implausible, require_confirmed
 from plankeeper.console.edit_forms import describe_changes, edit_context, find_changes, form_from, require_unchanged
 from plankeeper.console.forms import Form, without_spaces
@@ -17,9 +16,10 @@ from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, 
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import STATE_CODES, apply_patch
 from plankeeper.core.soft_validation import Implausible
-from plankeeper.providers import queries, service, store
-from plankeeper.providers.plausibility import find_implausible
-from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
+from plankeeper.resources.providers import queries, service, store
+from plankeeper.resources.providers.rules import find_implausible
+from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
+from plankeeper.resources.trash import service as bin_service
 
 pages = Pages()
 

@@ -25,7 +25,7 @@ from plankeeper.core.errors import (
 )
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.validation import HIDDEN_NAME
-from plankeeper.events import history_store
+from plankeeper.events import activity_store
 from plankeeper.events.schemas import RequestEvents
 
 pages = Pages()
@@ -71,7 +71,7 @@ async def list_events(request: PageRequest, logged: LoggedRequest) -> Sequence[R
     at = logged.responded_at
     start, end = (uuid7_lower_bound(at + each) for each in (-LONGEST_REQUEST, LONGEST_REQUEST))
     place = (request.db, request.plan_manager_id, start, end)
-    return await history_store.count_by_type(*place, logged.request_id, logged.key_id)
+    return await activity_store.count_by_type(*place, logged.request_id, logged.key_id)
 
 
 async def request_charts(request: PageRequest) -> tuple[Chart, Chart]:

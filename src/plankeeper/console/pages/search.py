@@ -22,8 +22,8 @@ from plankeeper.core.formatting import (
     format_ndis_number,
 )
 from plankeeper.core.ids import parse_uuid
-from plankeeper.search import service, store
-from plankeeper.search.schemas import (
+from plankeeper.resources.search import service, store
+from plankeeper.resources.search.schemas import (
     KINDS,
     InvoiceMatch,
     Kind,

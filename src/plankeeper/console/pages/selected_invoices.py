@@ -9,10 +9,10 @@ from plankeeper.console.lists.selection import Outcome, confirm_selection, outco
 from plankeeper.console.pages.invoices import INVOICES_URL, MAX_REASON_LENGTH
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.errors import DomainError, ValidationError
-from plankeeper.invoices import ignored_warnings
-from plankeeper.invoices import store as invoice_store
-from plankeeper.invoices.schemas import Invoice
-from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.resources.invoices import service
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.warnings import WARNINGS
 
 pages = Pages()
 
@@ -66,7 +66,7 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
     name, url = invoice.invoice_number or "No number", f"{INVOICES_URL}/{invoice.id}"
     try:
         async with request.tx.savepoint():
-            is_ignored = await ignored_warnings.ignore(request.write_context, invoice.id, code, reason)
+            is_ignored = await service.ignore(request.write_context, invoice.id, code, reason)
     except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     if not is_ignored:

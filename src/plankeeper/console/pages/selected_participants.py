@@ -16,8 +16,8 @@ from plankeeper.console.names import display_name
 from plankeeper.console.record_picker import pick_record
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.errors import DomainError, ValidationError
-from plankeeper.participants import service, store
-from plankeeper.participants.schemas import Participant, ParticipantUpdate
+from plankeeper.resources.participants import service, store
+from plankeeper.resources.participants.schemas import Participant, ParticipantUpdate
 
 pages = Pages()
 

@@ -13,9 +13,9 @@ from plankeeper.console.team_forms import PRIORITIES, form_context, member_form,
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.ids import parse_uuid
-from plankeeper.participants.store import get as get_participant
-from plankeeper.team_members import service, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberListQuery
+from plankeeper.resources.participants.store import get as get_participant
+from plankeeper.resources.team_members import service, store
+from plankeeper.resources.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberListQuery
 
 pages = Pages()
 

@@ -14,9 +14,9 @@ from plankeeper.console.participant_context import participant_context, today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core.formatting import format_date
 from plankeeper.core.ids import parse_uuid
-from plankeeper.events import history_store
+from plankeeper.events import activity_store
 from plankeeper.events.schemas import HistoryEvent
-from plankeeper.invoice_view_sessions import store as view_session_store
+from plankeeper.resources.invoice_view_sessions import store as view_session_store
 
 pages = Pages()
 
@@ -52,11 +52,11 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     kind = kind if kind in KINDS else ""
     shows_views = bool(request.query.text("views")) and kind in ("", "invoices")
     values = (request.db, request.plan_manager_id)
-    events = await history_store.list_of_participant(*values, participant_id, before, KINDS[kind][1], PAGE_SIZE + 1)
+    events = await activity_store.list_of_participant(*values, participant_id, before, KINDS[kind][1], PAGE_SIZE + 1)
     if shows_views:
         sessions = await view_session_store.list_of_participant(*values, participant_id, MAX_VIEW_SESSIONS)
         ids = [str(each) for each in sessions]
-        views = await history_store.list_of_resources(*values, ids, before, "invoice_view_session", PAGE_SIZE + 1)
+        views = await activity_store.list_of_resources(*values, ids, before, "invoice_view_session", PAGE_SIZE + 1)
         events = sorted([*events, *views], key=lambda each: each.id, reverse=True)
     shown = events[:PAGE_SIZE]
     params = {"kind": kind, "views": "1" if shows_views else ""}
@@ -96,7 +96,7 @@ async def latest_events(
 ) -> list[tuple[HistoryEvent, str]]:
     """The latest events of one record, each with what happened."""
     values = (request.db, request.plan_manager_id, [str(resource_id)], None, kind, limit)
-    return with_texts(request, await history_store.list_of_resources(*values))
+    return with_texts(request, await activity_store.list_of_resources(*values))
 
 
 def with_texts(request: PageRequest, events: Sequence[HistoryEvent]) -> list[tuple[HistoryEvent, str]]:

@@ -6,8 +6,8 @@ from starlette.responses import JSONResponse, Response
 
 from plankeeper.console.routing import FormRequest, PageRequest, Pages
 from plankeeper.core.errors import ValidationError
-from plankeeper.invoice_view_sessions import service
-from plankeeper.invoice_view_sessions.service import ClientReport
+from plankeeper.resources.invoice_view_sessions import service
+from plankeeper.resources.invoice_view_sessions.service import ClientReport
 
 pages = Pages()
 

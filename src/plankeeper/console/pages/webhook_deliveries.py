@@ -16,7 +16,7 @@ from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.events.disclosed import find_disclosed
 from plankeeper.webhooks import delivery_store, service
-from plankeeper.webhooks.payload import build_body
+from plankeeper.webhooks.messages import build_body
 from plankeeper.webhooks.schemas import DeliveryDetails, PayloadFormat
 
 pages = Pages()

@@ -1,0 +1,190 @@
+"""Random invoices with their lines, warnings and duplicates."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import count as counter
+from random import Random
+from typing import NamedTuple
+
+from plankeeper.cli.sample_data.claim_status import set_claim_status
+from plankeeper.cli.sample_data.invoice_anomalies import ANOMALY_PERCENTAGES, inject
+from plankeeper.cli.sample_data.providers import DemoProvider, Item
+from plankeeper.cli.sample_data.random_values import (
+    LAST_DAY,
+    Row,
+    chance,
+    days_ago,
+    format_datetime,
+    parse_datetime,
+    random_date,
+    random_datetime,
+    uuid7,
+)
+
+_CENT = Decimal("0.01")
+_NUMBER_FORMATS = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
+
+
+class _InvoiceSpec(NamedTuple):
+    """The input of one invoice. `warning_code` is the warning to cause, and `variant` selects the way to cause it."""
+
+    warning_code: str | None
+    variant: int
+    participant: Row
+    provider: DemoProvider
+    day: date
+    received_at: datetime
+
+
+def generate_invoices(
+    rng: Random, count: int, participants: Sequence[Row], providers: Sequence[DemoProvider]
+) -> list[Row]:
+    """Generate `count` invoices in order of creation. About nine in ten have no warning."""
+    numbers = {
+        provider.row["id"]: (rng.choice(_NUMBER_FORMATS), counter(rng.randint(100, 4000))) for provider in providers
+    }
+    duplicate_count = _anomaly_count(count, "possible_duplicate")
+    specs = sorted(
+        _invoice_specs(rng, count - duplicate_count, participants, providers), key=lambda spec: spec.received_at
+    )
+    rows: list[Row] = []
+    duplicable: list[tuple[Row, _InvoiceSpec]] = []
+    for spec in specs:
+        number_format, sequence = numbers[spec.provider.row["id"]]
+        row = _invoice(rng, spec, number_format.format(next(sequence)))
+        rows.append(row)
+        if spec.warning_code is None and not row["is_deleted"] and spec.day < days_ago(40):
+            duplicable.append((row, spec))
+    for variant, (row, spec) in enumerate(rng.sample(duplicable, duplicate_count)):
+        rows.append(_duplicate(rng, row, spec, variant))
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def _anomaly_count(count: int, warning_code: str) -> int:
+    # At least four, so that a small set contains every variant.
+    return max(4, round(count * ANOMALY_PERCENTAGES[warning_code] / 100))
+
+
+def _invoice_specs(
+    rng: Random, count: int, participants: Sequence[Row], providers: Sequence[DemoProvider]
+) -> list[_InvoiceSpec]:
+    warnings: list[tuple[str | None, int]] = [
+        (warning_code, variant)
+        for warning_code in ANOMALY_PERCENTAGES
+        if warning_code != "possible_duplicate"
+        for variant in range(_anomaly_count(count, warning_code))
+    ]
+    warnings += [(None, 0)] * (count - len(warnings))
+    by_status = {status: [row for row in participants if row["status"] == status] for status in ("Active", "Inactive")}
+    providers_by_participant = {
+        row["id"]: rng.sample(providers, rng.randint(1, 4)) for row in (*by_status["Active"], *by_status["Inactive"])
+    }
+    specs: list[_InvoiceSpec] = []
+    for warning_code, variant in warnings:
+        participant = rng.choice(by_status["Inactive" if warning_code == "inactive_participant" else "Active"])
+        first, last = _service_period(participant)
+        day = random_date(rng, first, last)
+        received_at = random_datetime(rng, min(day + timedelta(days=rng.randint(0, 12)), LAST_DAY))
+        specs.append(
+            _InvoiceSpec(
+                warning_code,
+                variant,
+                participant,
+                rng.choice(providers_by_participant[participant["id"]]),
+                day,
+                received_at,
+            )
+        )
+    return specs
+
+
+def _service_period(participant: Row) -> tuple[date, date]:
+    first = max(date.fromisoformat(participant[key]) for key in ("plan_start_date", "onboard_date"))
+    last = participant["date_ceased"]
+    return first, date.fromisoformat(last) if last else days_ago(1)
+
+
+def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
+    lines = _lines(rng, spec)
+    subtotal = sum((line["total_price"] for line in lines if not line["is_deleted"]), Decimal("0.00"))
+    has_gst = spec.provider.charges_gst and chance(rng, 60)
+    tax = (subtotal / 10).quantize(_CENT, ROUND_HALF_UP) if has_gst else Decimal("0.00")
+    row: Row = _common_fields(rng, spec.received_at) | {
+        "invoice_number": number,
+        "invoice_date": spec.day.isoformat(),
+        "total": subtotal + tax,
+        "tax": tax,
+        "subtotal": subtotal,
+        "participant_id": spec.participant["id"],
+        "pm_provider_id": spec.provider.row["id"],
+        # One warning in eight is ignored.
+        "state_management": {
+            "ignored_errors": [spec.warning_code] if spec.warning_code and spec.variant % 8 == 3 else []
+        },
+        "is_deleted": spec.warning_code is None and chance(rng, 1.5),
+        "is_reimbursement": chance(rng, 3),
+        "line_items": lines,
+    }
+    if spec.warning_code:
+        inject(rng, spec.warning_code, spec.variant, row, spec.participant)
+    set_claim_status(rng, row, spec.participant, has_warning=bool(spec.warning_code))
+    return row
+
+
+def _common_fields(rng: Random, received_at: datetime) -> Row:
+    row_id = uuid7(rng, received_at)
+    return {
+        "id": row_id,
+        "created_at": format_datetime(received_at),
+        "s3_key": f"invoices/{received_at:%Y/%m}/{row_id}.pdf" if chance(rng, 97) else None,
+        "email_message_id": f"<{rng.getrandbits(64):016x}@mail.example.net>" if chance(rng, 80) else None,
+    }
+
+
+def _lines(rng: Random, spec: _InvoiceSpec) -> list[Row]:
+    size = rng.choices((1, 2, 3, 4), (50, 27, 15, 8))[0]
+    items = [rng.choice(spec.provider.items) for _ in range(size)]
+    lines = [_line(rng, item, _line_created_at(spec.received_at, position)) for position, item in enumerate(items)]
+    if size > 1 and chance(rng, 4):
+        lines[-1]["is_deleted"] = True
+    return lines
+
+
+def _line_created_at(received_at: datetime, position: int) -> datetime:
+    # The lines of an invoice have the same second. The millisecond keeps their ids in the order of the lines.
+    return received_at + timedelta(milliseconds=position)
+
+
+def _line(rng: Random, item: Item, created_at: datetime) -> Row:
+    quantity = {
+        "hour": Decimal(rng.randint(2, 24)) / 4,
+        "kilometre": Decimal(rng.randint(4, 80)),
+        "each": Decimal(rng.randint(1, 3)),
+    }[item.unit]
+    price = (item.price * 9 / 10).quantize(_CENT, ROUND_HALF_UP) if chance(rng, 15) else item.price
+    return {
+        "id": uuid7(rng, created_at),
+        "description": item.description,
+        "service_item_number": item.code,
+        "quantity": quantity,
+        "unit_price": price,
+        "total_price": (quantity * price).quantize(_CENT, ROUND_HALF_UP),
+        "is_deleted": False,
+        "created_at": format_datetime(created_at),
+    }
+
+
+def _duplicate(rng: Random, original: Row, spec: _InvoiceSpec, variant: int) -> Row:
+    """The same invoice again, received some days later, with new ids."""
+    day = parse_datetime(original["created_at"]).date() + timedelta(days=rng.randint(1, 20))
+    received_at = random_datetime(rng, day)
+    lines = [
+        line | {"id": uuid7(rng, _line_created_at(received_at, position)), "created_at": format_datetime(received_at)}
+        for position, line in enumerate(original["line_items"])
+    ]
+    ignored = ["possible_duplicate"] if variant % 8 == 3 else []
+    row = original | _common_fields(rng, received_at)
+    row |= {"line_items": lines, "state_management": {"ignored_errors": ignored}}
+    set_claim_status(rng, row, spec.participant, has_warning=True)
+    return row

@@ -1,1 +1,0 @@
-"""Forms whose session ended before they were sent."""

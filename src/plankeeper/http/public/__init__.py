@@ -1,0 +1,1 @@
+"""Endpoints without an API key: documentation, front page, health checks."""

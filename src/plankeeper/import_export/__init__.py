@@ -1,1 +1,0 @@
-"""Import and export of files, with the same stores, checks and events as the API."""

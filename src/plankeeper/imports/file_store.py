@@ -1,0 +1,69 @@
+"""Checked files in SQL."""
+
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.imports.schemas import ImportFile
+
+TRY_LOCK_IMPORT = "select pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid::text, 0))"
+
+
+async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
+    """Try to become the plan manager's only import: two at once could deadlock."""
+    return await tx.one(bool, TRY_LOCK_IMPORT, plan_manager_id)
+
+
+INSERT = """
+    insert into import_files (plan_manager_id, id, resource, name, content, created_by, created_at)
+    values ($1, $2, $3, $4, $5, $6, $7)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> None:
+    await tx.execute(
+        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.created_by, file.created_at
+    )
+
+
+GET_CONTENT = """
+    select content
+    from import_files
+    where plan_manager_id = $1 and id = $2 and created_by = $3
+        and created_at > statement_timestamp() - $4 * interval '1 hour'
+"""
+
+
+async def get_content(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int) -> bytes | None:
+    """The content of a file that an account uploaded within the last hours."""
+    return await db.one_or_none(bytes, GET_CONTENT, plan_manager_id, file_id, account_id, hours)
+
+
+DELETE = "delete from import_files where plan_manager_id = $1 and id = $2"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, file_id: UUID) -> None:
+    await tx.execute(DELETE, plan_manager_id, file_id)
+
+
+DELETE_ALL_BUT_NEWEST = """
+    delete from import_files
+    where plan_manager_id = $1 and created_by = $2 and id <> all (array(
+        select id from import_files where plan_manager_id = $1 and created_by = $2 order by id desc limit $3
+    ))
+"""
+
+
+async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_id: UUID, keep_count: int) -> None:
+    """Delete all files of an account except the newest `keep_count`."""
+    await tx.execute(DELETE_ALL_BUT_NEWEST, plan_manager_id, account_id, keep_count)
+
+
+PURGE = """
+    -- one task deletes the expired files of all plan managers
+    delete from import_files where created_at < statement_timestamp() - $1 * interval '1 hour'
+"""
+
+
+async def purge(db: Executor, hours: int) -> None:
+    """Delete files that nobody imported within some hours."""
+    await db.execute(PURGE, hours)

@@ -1,0 +1,156 @@
+"""Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.json import to_json
+from plankeeper.events.recorder import record_events
+from plankeeper.imports.reader import ImportRow, RowError
+from plankeeper.imports.upsert import (
+    ImportCounts,
+    InvalidRowsError,
+    default_created_at,
+    merge_record,
+    normalize_id,
+    upsert_each,
+)
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.schemas import (
+    Invoice,
+    InvoiceImport,
+    InvoiceLineImport,
+    InvoiceLineRow,
+    InvoiceRow,
+)
+from plankeeper.resources.invoices.service import check, check_new
+
+InvoiceImportRow = ImportRow[InvoiceImport]
+
+_AMOUNT_LIMIT = Decimal(10) ** 12
+_MIN_EXPONENT = -10  # decimal places
+
+
+async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
+    errors = [error for row in rows for error in _validate_row(row, ctx.plan_manager_id)]
+    if errors:
+        raise InvalidRowsError(errors)
+    ids = [uuid7() if row.values.id is UNSET else UUID(row.values.id) for row in rows]
+    if len({*ids}) < len(ids):
+        return await upsert_each(upsert, ctx, rows)
+    old = {each.id: each for each in await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids)}
+    affected = {*old, *await _same_number(ctx, old)}
+    before = await _get_many(ctx, affected)
+    records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
+    await _save(ctx, rows, records, before)
+    before |= await _get_many(ctx, {*await _same_number(ctx, ids)} - affected - {*ids})
+    await check(ctx, sorted(before))
+    after = await _get_many(ctx, {*before, *ids})
+    pairs = [(before.get(id_), each) for id_, each in after.items()]
+    changed = [each for previous, each in pairs if each.id in old and previous != each]
+    await store.touch(ctx.tx, ctx.plan_manager_id, changed)
+    await record_events(
+        ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
+    )
+    await store.add_counts(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
+    return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
+
+
+async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, Invoice]:
+    """The invoices by id, in order of id."""
+    return {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(ids))}
+
+
+async def _same_number(ctx: WriteContext, ids: Iterable[UUID]) -> list[UUID]:
+    return await check_store.same_number(ctx.tx, ctx.plan_manager_id, list(ids))
+
+
+def _build_invoice(row: InvoiceImportRow, id_: UUID, old: InvoiceRow | None) -> InvoiceRow:
+    overrides: dict[str, Any] = {"id": id_}
+    state = unset_to_none(row.values.state_management)
+    if state is not None and state.ignored_errors is not UNSET:
+        overrides["ignored_error_codes"] = state.ignored_errors
+    return merge_record(InvoiceRow, row, overrides, old, default_created_at)
+
+
+async def _save(
+    ctx: WriteContext,
+    rows: Sequence[InvoiceImportRow],
+    records: Sequence[InvoiceRow],
+    before: Mapping[UUID, Invoice],
+) -> None:
+    """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
+    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
+    lines = to_json(_build_lines(replaced, before))
+    updated = [record for record in records if record.id in before]
+    created = [record for record in records if record.id not in before]
+    if updated:
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+        await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
+    if created:
+        results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
+        checked = [asdict(record) | asdict(results[record.id]) for record in created]
+        await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
+    await store.insert_lines(ctx.tx, ctx.plan_manager_id, lines)
+
+
+def _build_lines(
+    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
+) -> list[InvoiceLineRow]:
+    created_at_by_id = {
+        item.id: item.created_at for invoice in before.values() for item in unset_to_none(invoice.line_items) or []
+    }
+    return [
+        _build_line(item, position, record, created_at_by_id)
+        for row, record in replaced
+        for position, item in enumerate(unset_to_none(row.values.line_items) or [])
+    ]
+
+
+def _build_line(
+    item: InvoiceLineImport, position: int, invoice: InvoiceRow, created_at_by_id: Mapping[UUID, datetime]
+) -> InvoiceLineRow:
+    id_ = uuid7() if item.id is UNSET else UUID(item.id)
+    created_at = created_at_by_id.get(id_) or datetime.now(UTC)
+    line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at)
+    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice")]
+    given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
+    return msgspec.structs.replace(line, **given)
+
+
+def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:
+    """Errors that the schema cannot express."""
+    values = row.values
+    if values.plan_manager is not UNSET and normalize_id(values.plan_manager) != str(plan_manager_id):
+        yield RowError(row.line_number, "plan_manager", "must be the id of the plan manager that you import into")
+    yield from _validate_amounts(row.line_number, "", values)
+    for index, item in enumerate(unset_to_none(values.line_items) or []):
+        prefix = f"line_items[{index}]."
+        yield from _validate_amounts(row.line_number, prefix, item)
+        if (
+            item.invoice is not UNSET
+            and values.id is not UNSET
+            and normalize_id(item.invoice) != normalize_id(values.id)
+        ):
+            yield RowError(row.line_number, f"{prefix}invoice", "must be the id of the invoice that contains it")
+
+
+def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, Decimal) and not _is_amount(value):
+            yield RowError(line_number, prefix + name, "must be a number below 10^12 with at most 10 decimal places")
+
+
+def _is_amount(value: Decimal) -> bool:
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= _MIN_EXPONENT and value.copy_abs() < _AMOUNT_LIMIT

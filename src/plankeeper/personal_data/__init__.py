@@ -1,1 +1,0 @@
-"""Personal data of a participant and its team: export, erasure, and legal holds that prevent an erasure."""

@@ -1,0 +1,1 @@
+"""Export and erasure of the data about one person, and legal holds."""

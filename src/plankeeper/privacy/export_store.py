@@ -1,0 +1,147 @@
+"""SQL for the export of what is held about one participant: rows of all tables as JSON."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import Raw, Struct
+
+from plankeeper.access.access_log.store import IDS_ABOUT
+from plankeeper.access.request_log.schemas import RequestBatch
+from plankeeper.database.client import Executor
+from plankeeper.database.row_ids import HAS_ID
+from plankeeper.events.activity_store import IS_OF_PARTICIPANT
+from plankeeper.privacy.store import IS_ROW_OF_PERSON
+
+
+class StoredRow(Struct):
+    """A row as JSON, without the plan manager's id."""
+
+    content: Raw
+
+
+def _contents(rows: Sequence[StoredRow]) -> list[Raw]:
+    return [each.content for each in rows]
+
+
+ROW: LiteralString = "select (to_jsonb(r) - 'plan_manager_id')::json as content from"
+GET_PARTICIPANT: LiteralString = f"{ROW} participants r where plan_manager_id = $1 and id = $2"
+LIST_TEAM_MEMBERS = """
+    select (to_jsonb(member) - 'plan_manager_id' || jsonb_build_object('permissions', array(
+        select permission.name
+        from team_member_permissions granted join permissions permission on permission.id = granted.permission_id
+        where granted.plan_manager_id = $1 and granted.participant_id = $2 and granted.team_member_id = member.id
+        order by permission."order"
+    )))::json as content
+    from team_members member
+    where plan_manager_id = $1 and participant_id = $2
+    order by id
+"""
+LIST_INVOICES: LiteralString = f"{ROW} invoices r where plan_manager_id = $1 and participant_id = $2 order by id"
+OF_INVOICES: LiteralString = (
+    "r where plan_manager_id = $1"
+    " and invoice_id in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
+)
+LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
+LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
+LIST_VIEW_SESSIONS: LiteralString = f"{ROW} invoice_view_sessions {OF_INVOICES} order by id"
+LIST_BIN_ENTRIES: LiteralString = (
+    f"{ROW} bin r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
+)
+LIST_EVENTS: LiteralString = f"{ROW} events r where plan_manager_id = $1 and {IS_OF_PARTICIPANT} order by id"
+LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
+    f"{ROW} events r where plan_manager_id = $1"
+    " and resource_kind = 'invoice_view_session' and resource_id = any ($2::text[]) order by id"
+)
+
+
+# Without the ids of the others on a page.
+LIST_ACCESS_RECORDS: LiteralString = f"""
+    select (to_jsonb(r) - 'plan_manager_id' - 'resource_ids')::json as content
+    from access_records r
+    where plan_manager_id = $1 and id in ({IDS_ABOUT}
+    )
+    order by id
+"""
+
+
+async def get_participant(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Raw | None:
+    row = await db.one_or_none(StoredRow, GET_PARTICIPANT, plan_manager_id, participant_id)
+    return None if row is None else row.content
+
+
+async def list_team_members(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_TEAM_MEMBERS, plan_manager_id, participant_id))
+
+
+async def list_invoices(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_INVOICES, plan_manager_id, participant_id))
+
+
+async def list_invoice_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_INVOICE_LINES, plan_manager_id, participant_id))
+
+
+async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_IGNORED_WARNINGS, plan_manager_id, participant_id))
+
+
+async def list_view_sessions(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_VIEW_SESSIONS, plan_manager_id, participant_id))
+
+
+async def list_bin_entries(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The entries of the bin with the participant and its team."""
+    return _contents(await db.rows(StoredRow, LIST_BIN_ENTRIES, plan_manager_id, participant_id))
+
+
+async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The events of the participant, of its team members and of its invoices."""
+    return _contents(await db.rows(StoredRow, LIST_EVENTS, plan_manager_id, str(participant_id)))
+
+
+async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, session_ids: Sequence[str]) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_EVENTS_OF_VIEW_SESSIONS, plan_manager_id, session_ids))
+
+
+async def list_access_records(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Raw]:
+    """Who read the participant and its invoices, and the pages of lists that showed them."""
+    return _contents(await db.rows(StoredRow, LIST_ACCESS_RECORDS, plan_manager_id, ids))
+
+
+LIST_USERS: LiteralString = f"{ROW} users r where plan_manager_id = $1 and {HAS_ID} order by id"
+LIST_DELIVERIES: LiteralString = (
+    f"{ROW} webhook_deliveries r where plan_manager_id = $1 and event_id = any ($2::uuid[]) order by id"
+)
+LIST_REQUEST_BATCHES = """
+    select id, requests from api_request_batches
+    where plan_manager_id = $1 and strpos(requests::text, $2) > 0
+    order by id
+"""
+
+
+# With the file and the person who imported it; a record's id stays after the person was deleted.
+LIST_IMPORT_ROWS: LiteralString = (
+    f"{ROW} (select own.*, file_name, created_by, created_by_name, created_at, imported_at, state"
+    f" from (select * from import_rows where {IS_ROW_OF_PERSON}) own"
+    " join imports on imports.plan_manager_id = $1 and imports.id = own.import_id) r order by import_id, line_number"
+)
+
+
+async def list_import_rows(db: Executor, plan_manager_id: UUID, participant_id: UUID, pattern: str) -> list[Raw]:
+    """The rows of imports about the participant, or with texts that match a pattern."""
+    return _contents(await db.rows(StoredRow, LIST_IMPORT_ROWS, plan_manager_id, str(participant_id), pattern))
+
+
+async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_USERS, plan_manager_id, user_ids))
+
+
+async def list_deliveries(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID]) -> list[Raw]:
+    """The deliveries of events to webhook endpoints. It reads all deliveries of the plan manager."""
+    return _contents(await db.rows(StoredRow, LIST_DELIVERIES, plan_manager_id, event_ids))
+
+
+async def list_request_batches(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[RequestBatch]:
+    """Logged requests, among which are some with the participant's id in their path."""
+    return await db.rows(RequestBatch, LIST_REQUEST_BATCHES, plan_manager_id, str(participant_id))

@@ -1,0 +1,366 @@
+"""Erasure of one participant's data, and legal holds that prevent it. The console and the commands share it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn, cast
+from uuid import UUID
+
+import msgspec
+
+from plankeeper.access.saved_views import service as saved_views
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.database.client import Executor
+from plankeeper.events.recorder import record_event
+from plankeeper.privacy import store
+from plankeeper.privacy.schemas import (
+    ErasureReport,
+    JsonObject,
+    LegalHold,
+    Mention,
+    ParticipantReference,
+    PersonEvent,
+)
+from plankeeper.resources.parents import participant_exists
+from plankeeper.resources.participants import service as participant_service
+from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash.schemas import Snapshot
+
+# What stays of the records about a person: ids, states, times, and references to records about others.
+PARTICIPANT_MEMBERS = (
+    "id",
+    "status",
+    "approval_required",
+    "created_at",
+    "is_pace_plan",
+    "postal_statement",
+    "participant_receives_statements",
+    "exit_reason_category",
+    "exit_reason_subcategory",
+    "account_manager",
+)
+TEAM_MEMBER_MEMBERS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
+
+_NAME_MEMBERS = ("first_name", "middle_name", "last_name", "preferred_name")
+_IDENTIFIER_MEMBERS = (
+    "participant_number",
+    "email",
+    "phone_number",
+    "date_of_birth",
+    "address_line_1",
+    "address_line_2",
+    "secondary_email",
+    "secondary_phone_number",
+)
+_MIN_LENGTH = 2  # a single letter would be found in every text
+
+
+class PersonTexts:
+    """The names and identifiers of one person, or of several, with their earlier values."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.identifiers: set[str] = set()
+        self._full_names: set[tuple[str, str]] = set()
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add the texts of a participant, of a team member, or of the earlier values of one."""
+        self.names |= _texts(record, _NAME_MEMBERS)
+        self.identifiers |= _texts(record, _IDENTIFIER_MEMBERS)
+        first_names = _texts(record, ("first_name", "preferred_name"))
+        self._full_names |= {(first, last) for first in first_names for last in _texts(record, ("last_name",))}
+
+    @property
+    def pattern(self) -> str | None:
+        """Matches a text that contains one of the names or identifiers as words, for PostgreSQL and Python.
+
+        None if there are none. Compare without regard to case.
+        """
+        # The longest first: a name can begin with another one.
+        texts = sorted(self.names | self.identifiers, key=lambda each: (-len(each), each))
+        return "|".join(map(_word, texts)) or None
+
+    @property
+    def folded(self) -> list[str]:
+        """The texts in lower case with only their letters and digits, as the names of columns are remembered."""
+        texts = {"".join(filter(str.isalnum, each.casefold())) for each in self.names | self.identifiers}
+        return sorted(texts - {""})
+
+    def file_pattern(self, participant_id: UUID) -> re.Pattern[str]:
+        """Matches a file with the id or one of the identifiers, or with first and last name beside each other."""
+        words = [_word(each) for each in (str(participant_id), *sorted(self.identifiers))]
+        full_names = [rf"{_word(first)}\W+(?:\w+\W+)?{_word(last)}" for first, last in sorted(self._full_names)]
+        full_names += [rf"{_word(last)}\W+{_word(first)}" for first, last in sorted(self._full_names)]
+        return re.compile("|".join(words + full_names), re.IGNORECASE)
+
+
+def _texts(record: Mapping[str, Any], members: Iterable[str]) -> set[str]:
+    values = [record.get(name) for name in members]
+    return {each.strip() for each in values if isinstance(each, str) and len(each.strip()) >= _MIN_LENGTH}
+
+
+def _word(text: str) -> str:
+    return rf"(?<!\w){re.escape(text)}(?!\w)"
+
+
+def matches(pattern: str | None, text: str) -> bool:
+    """Whether a text contains one of the texts of `PersonTexts.pattern`."""
+    return pattern is not None and re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def erase_members(value: Any, participant_id: UUID) -> Any:
+    """A copy of a response in which the participant and its team members consist only of what stays."""
+    if isinstance(value, list):
+        return [erase_members(each, participant_id) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    record = cast("JsonObject", value)
+    if record.get("id") == str(participant_id):
+        return _keep(record, PARTICIPANT_MEMBERS)
+    if record.get("participant_id") == str(participant_id) and "user_id" in record:
+        return _keep(record, TEAM_MEMBER_MEMBERS)
+    return {name: erase_members(each, participant_id) for name, each in record.items()}
+
+
+def _keep(record: JsonObject, members: Iterable[str]) -> JsonObject:
+    return {name: value if name in members else None for name, value in record.items()}
+
+
+MAX_MENTIONS = 200
+
+
+class LegalHoldError(Exception):
+    """A legal hold keeps a participant's data."""
+
+    def __init__(self, held: LegalHold) -> None:
+        self.hold = held
+        super().__init__(
+            f"A legal hold keeps the data of participant {held.participant_id}: {held.reason}"
+            f" ({held.created_by}, {held.created_at:%Y-%m-%d})"
+        )
+
+
+class _RollbackError(Exception):
+    """Rolls back the savepoint of a preview."""
+
+    def __init__(self, report: ErasureReport) -> None:
+        self.report = report
+        super().__init__()
+
+
+async def hold(ctx: WriteContext, participant_id: UUID, reason: str) -> LegalHold:
+    """Place a legal hold, also on a deleted participant. Raises NotFound, or LegalHoldError if there is one already."""
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
+        raise NotFound
+    placed = LegalHold(participant_id, reason, datetime.now(UTC), ctx.actor.name or "")
+    if not await store.insert_hold(ctx.tx, ctx.plan_manager_id, placed):
+        await _require_no_hold(ctx, participant_id)
+    await record_event(ctx, "participant.hold_placed", None, ParticipantReference(participant_id))
+    return placed
+
+
+async def release_hold(ctx: WriteContext, participant_id: UUID) -> LegalHold:
+    """End a legal hold; raises NotFound if there is none."""
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    released = await store.delete_hold(ctx.tx, ctx.plan_manager_id, participant_id)
+    if released is None:
+        raise NotFound
+    await record_event(ctx, "participant.hold_released", None, ParticipantReference(participant_id))
+    return released
+
+
+async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool) -> ErasureReport:
+    """Delete a participant, its team and users who are on no other team, and de-identify what else is held about them.
+
+    A participant that was deleted earlier is erased from the events. `search_events`: look for mentions in the events
+    of others, too, which reads all events of the plan manager. Raises NotFound or LegalHoldError.
+    """
+    await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    await participant_store.lock_given_ids(ctx.tx, ctx.plan_manager_id)
+    await _require_no_hold(ctx, participant_id)
+    if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
+        raise NotFound
+    counts = await _delete_records(ctx, participant_id)
+    in_bin = await _delete_from_bin(ctx, participant_id)
+    counts["bin"] = len(in_bin)
+    # The deletion has just recorded the last state of each record.
+    events = await store.list_events(ctx.tx, ctx.plan_manager_id, participant_id)
+    team = [record for event in events if event.resource_kind == "team_member" for record in _records(event)]
+    team += [member for each in in_bin for member in each.team]
+    counts["users"], kept_user_ids = await _delete_users(ctx, team)
+    participant = [record for event in events if event.resource_kind == "participant" for record in _records(event)]
+    texts = _collect_texts([*participant, *(each.record for each in in_bin)], team, kept_user_ids)
+    counts |= await _erase_texts(ctx, participant_id, texts.pattern)
+    counts["events"] = await _erase_events(ctx, events, texts)
+    counts["responses"] = await _erase_responses(ctx, participant_id, texts)
+    counts["attempt_details"] = await store.erase_attempt_details(
+        ctx.tx, ctx.plan_manager_id, [each.id for each in events], texts.pattern
+    )
+    counts |= await _erase_imports(ctx, participant_id, texts)
+    mentions = await _list_mentions(ctx, participant_id, texts, search_events=search_events)
+    await _require_nothing_left(ctx, participant_id)
+    report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS)
+    if not report.is_empty:
+        await record_event(ctx, "participant.erased", None, ParticipantReference(participant_id))
+    return report
+
+
+async def preview_erasure(ctx: WriteContext, participant_id: UUID, *, search_events: bool) -> ErasureReport:
+    """The report of an erasure that is rolled back. Raises NotFound or LegalHoldError."""
+    try:
+        async with ctx.tx.savepoint():
+            await _erase_and_roll_back(ctx, participant_id, search_events=search_events)
+    except _RollbackError as rollback:
+        ctx.tx.changed_feeds.discard(ctx.plan_manager_id)
+        return rollback.report
+
+
+async def _erase_and_roll_back(ctx: WriteContext, participant_id: UUID, *, search_events: bool) -> NoReturn:
+    raise _RollbackError(await erase(ctx, participant_id, search_events=search_events))
+
+
+async def is_known(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    """Whether there is a participant, or was one that is in the bin or whose events are kept."""
+    if await participant_exists(db, plan_manager_id, participant_id):
+        return True
+    if await bin_store.find(db, plan_manager_id, "participant", participant_id):
+        return True
+    return await store.has_events(db, plan_manager_id, participant_id)
+
+
+async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
+    held = await store.get_hold(ctx.tx, ctx.plan_manager_id, participant_id)
+    if held:
+        raise LegalHoldError(held)
+
+
+async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:
+    if not await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id):
+        return {"participants": 0, "team_members": 0}
+    members = await participant_service.delete(ctx, participant_id)
+    return {"participants": 1, "team_members": members}
+
+
+async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:
+    """Delete the participant's entries from the bin, and return their content."""
+    entries = await bin_store.find(ctx.tx, ctx.plan_manager_id, "participant", participant_id)
+    if entries:
+        await bin_store.delete_many(ctx.tx, ctx.plan_manager_id, [each.id for each in entries])
+    return [msgspec.json.decode(each.snapshot, type=Snapshot) for each in entries]
+
+
+async def _require_nothing_left(ctx: WriteContext, participant_id: UUID) -> None:
+    """Raise DomainError if the participant is there again, so that the erasure is rolled back."""
+    if await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id) or await bin_store.find(
+        ctx.tx, ctx.plan_manager_id, "participant", participant_id
+    ):
+        raise DomainError(
+            "precondition_failed", "The participant was restored or created again in the meantime. Nothing was erased."
+        )
+
+
+async def _delete_users(ctx: WriteContext, team: Iterable[JsonObject]) -> tuple[int, set[UUID]]:
+    """Delete the users of all members that the team ever had, except those that are needed elsewhere.
+
+    Returns the number of deleted users, and the ids of the others.
+    """
+    ids = sorted({UUID(each["user_id"]) for each in team if each.get("user_id")})
+    before = await store.list_users(ctx.tx, ctx.plan_manager_id, ids)
+    await store.delete_unused_users(ctx.tx, ctx.plan_manager_id, before)
+    kept = await store.list_users(ctx.tx, ctx.plan_manager_id, before)
+    return len(before) - len(kept), set(kept)
+
+
+def _records(event: PersonEvent) -> list[JsonObject]:
+    """The resource in an event, and its earlier values with the resource's ids."""
+    data = msgspec.json.decode(event.data, type=JsonObject) if event.data else JsonObject()
+    previous = msgspec.json.decode(event.previous, type=JsonObject) if event.previous else JsonObject()
+    return [data, data | previous]
+
+
+def _collect_texts(
+    participant: Iterable[JsonObject], team: Iterable[JsonObject], kept_user_ids: set[UUID]
+) -> PersonTexts:
+    """The texts of the participant, and of the team members who are not on another team."""
+    kept = {str(each) for each in kept_user_ids}
+    texts = PersonTexts()
+    for record in [*participant, *(each for each in team if each.get("user_id") not in kept)]:
+        texts.add(record)
+    return texts
+
+
+async def _erase_texts(ctx: WriteContext, participant_id: UUID, pattern: str | None) -> dict[str, int]:
+    views = await saved_views.delete_about(ctx, participant_id, pattern)
+    if pattern is None:
+        return {"invoice_texts": 0, "access_records": 0, "saved_views": views}
+    return {
+        "invoice_texts": await store.erase_invoice_texts(ctx.tx, ctx.plan_manager_id, participant_id, pattern),
+        "access_records": await store.erase_queries(ctx.tx, ctx.plan_manager_id, pattern),
+        "saved_views": views,
+    }
+
+
+async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts: PersonTexts) -> int:
+    count = 0
+    kept_members = {"participant": PARTICIPANT_MEMBERS, "team_member": TEAM_MEMBER_MEMBERS, "invoice": None}
+    for kind, members in kept_members.items():
+        ids = [each.id for each in events if each.resource_kind == kind]
+        # An invoice stays, except for texts about the person.
+        pattern = texts.pattern if members is None else None
+        if ids and (members or pattern):
+            count += await store.erase_events(ctx.tx, ctx.plan_manager_id, ids, members, pattern)
+    return count
+
+
+async def _erase_responses(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> int:
+    """De-identify stored responses; a record that still has one of the texts is deleted, and so loses its key."""
+    count = 0
+    for record in await store.list_responses(ctx.tx, ctx.plan_manager_id, participant_id):
+        body = _erased_body(record.body, participant_id)
+        if matches(texts.pattern, f"{record.idempotency_key} {(body or b'').decode()}"):
+            await store.delete_response(ctx.tx, ctx.plan_manager_id, record)
+        elif body != record.body:
+            await store.update_response(ctx.tx, ctx.plan_manager_id, msgspec.structs.replace(record, body=body))
+        else:
+            continue
+        count += 1
+    return count
+
+
+def _erased_body(body: bytes | None, participant_id: UUID) -> bytes | None:
+    try:
+        value = msgspec.json.decode(body or b"")
+    except msgspec.DecodeError:  # empty, or encrypted because it has a secret
+        return body
+    erased = erase_members(value, participant_id)
+    return body if erased == value else msgspec.json.encode(erased)
+
+
+async def _erase_imports(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> dict[str, int]:
+    pattern = texts.file_pattern(participant_id)
+    files = await store.list_files(ctx.tx, ctx.plan_manager_id)
+    found = [each.id for each in files if pattern.search(each.content.decode(errors="replace"))]
+    if found:
+        await store.delete_files(ctx.tx, ctx.plan_manager_id, found)
+    rows = await store.erase_import_rows(ctx.tx, ctx.plan_manager_id, participant_id, pattern.pattern, found)
+    names = 0
+    if texts.pattern:
+        names = await store.erase_import_texts(ctx.tx, ctx.plan_manager_id, texts.pattern, texts.folded)
+    return {"import_files": len(found), "import_rows": rows, "import_texts": names}
+
+
+async def _list_mentions(
+    ctx: WriteContext, participant_id: UUID, texts: PersonTexts, *, search_events: bool
+) -> list[Mention]:
+    """At most one more than MAX_MENTIONS."""
+    if texts.pattern is None:
+        return []
+    mentions = await store.list_mentions(ctx.tx, ctx.plan_manager_id, texts.pattern, MAX_MENTIONS + 1)
+    if search_events and len(mentions) <= MAX_MENTIONS:
+        mentions += await store.list_event_mentions(
+            ctx.tx, ctx.plan_manager_id, participant_id, texts.pattern, MAX_MENTIONS + 1 - len(mentions)
+        )
+    return mentions

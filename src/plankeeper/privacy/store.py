@@ -1,0 +1,410 @@
+"""SQL of erasures: what is held about one participant, and its removal."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
+from plankeeper.events.activity_store import IS_OF_PARTICIPANT
+from plankeeper.privacy.schemas import (
+    FileContent,
+    HeldParticipant,
+    ImportRowReference,
+    ImportTexts,
+    LegalHold,
+    Mention,
+    PersonEvent,
+    ResponseRecord,
+)
+
+LIST_EVENTS: LiteralString = f"""
+    select id, resource_kind, data, previous
+    from events
+    where plan_manager_id = $1 and {IS_OF_PARTICIPANT}
+    order by id
+"""
+
+
+async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[PersonEvent]:
+    """The events of a participant, of its team members and of its invoices, also if it was deleted."""
+    return await db.rows(PersonEvent, LIST_EVENTS, plan_manager_id, str(participant_id))
+
+
+HAS_EVENTS: LiteralString = f"select exists (select from events where plan_manager_id = $1 and {IS_OF_PARTICIPANT})"
+
+
+async def has_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    return await db.one(bool, HAS_EVENTS, plan_manager_id, str(participant_id))
+
+
+IS_ERASED: LiteralString = f"""
+    select not exists (select from participants where plan_manager_id = $1 and id = $2::text::uuid)
+        and exists (
+            select from events where plan_manager_id = $1 and {IS_OF_PARTICIPANT} and type = 'participant.erased'
+        )
+"""
+
+
+async def is_erased(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    """Whether an erasure deleted the participant."""
+    return await db.one(bool, IS_ERASED, plan_manager_id, str(participant_id))
+
+
+DELETE_UNUSED_USERS = f"""
+    delete from users
+    where plan_manager_id = $1 and {HAS_ID}
+        and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
+        and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
+        and not exists (
+            select from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+            where entry.plan_manager_id = $1 and member ->> 'user_id' = users.id::text
+        )
+"""
+
+
+async def delete_unused_users(tx: Transaction, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> None:
+    """Delete the users who are neither on a team, also one in the bin, nor account managers."""
+    await tx.execute(DELETE_UNUSED_USERS, plan_manager_id, user_ids)
+
+
+LIST_USERS = f"select id from users where plan_manager_id = $1 and {HAS_ID} order by id"
+
+
+async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of the users that exist."""
+    return await db.rows(UUID, LIST_USERS, plan_manager_id, user_ids)
+
+
+# A function of the owner: the serving role can't update events.
+ERASE_EVENTS = "select erase_events($1, $2, $3, $4)"
+
+
+async def erase_events(
+    tx: Transaction,
+    plan_manager_id: UUID,
+    event_ids: Sequence[UUID],
+    kept_members: Sequence[str] | None,
+    pattern: str | None,
+) -> int:
+    """Set fields of the resources in events to null, and texts that match a pattern to `[erased]`.
+
+    `kept_members` stay; None keeps all that don't match the pattern. Returns the number of events that changed.
+    """
+    return await tx.one(int, ERASE_EVENTS, plan_manager_id, event_ids, kept_members, pattern)
+
+
+LIST_RESPONSES = """
+    select original_key_id, path, idempotency_key, body
+    from idempotency_records
+    where plan_manager_id = $1 and (strpos(path, $2) > 0 or position(convert_to($2, 'UTF8') in body) > 0)
+    order by created_at
+"""
+
+
+async def list_responses(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[ResponseRecord]:
+    """The stored responses with the participant's id in their path or their body."""
+    return await db.rows(ResponseRecord, LIST_RESPONSES, plan_manager_id, str(participant_id))
+
+
+IS_RESPONSE: LiteralString = "plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4"
+UPDATE_RESPONSE: LiteralString = f"update idempotency_records set body = $5 where {IS_RESPONSE}"
+DELETE_RESPONSE: LiteralString = f"delete from idempotency_records where {IS_RESPONSE}"
+
+
+async def update_response(tx: Transaction, plan_manager_id: UUID, record: ResponseRecord) -> None:
+    """Replace the body of a stored response."""
+    key = (record.original_key_id, record.path, record.idempotency_key)
+    await tx.execute(UPDATE_RESPONSE, plan_manager_id, *key, record.body)
+
+
+async def delete_response(tx: Transaction, plan_manager_id: UUID, record: ResponseRecord) -> None:
+    await tx.execute(DELETE_RESPONSE, plan_manager_id, record.original_key_id, record.path, record.idempotency_key)
+
+
+# Responses of receivers can repeat what was sent to them.
+ERASE_ATTEMPT_DETAILS = """
+    with found as (
+        select id from webhook_deliveries
+        where plan_manager_id = $1 and attempt_details <> '[]'
+            and (event_id = any ($2::uuid[]) or attempt_details::text ~* $3)
+        order by id
+        for no key update
+    ), erased as (
+        update webhook_deliveries delivery set attempt_details = '[]'
+        from found
+        where delivery.plan_manager_id = $1 and delivery.id = found.id
+        returning delivery.id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_attempt_details(
+    tx: Transaction, plan_manager_id: UUID, event_ids: Sequence[UUID], pattern: str | None
+) -> int:
+    """Delete what the attempts to send events sent and received, and responses that match a pattern; return how many.
+
+    It reads all deliveries of the plan manager.
+    """
+    return await tx.one(int, ERASE_ATTEMPT_DETAILS, plan_manager_id, event_ids, pattern)
+
+
+IS_OF_THEIR_INVOICE: LiteralString = "in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
+ERASE_INVOICE_TEXTS = """
+    with erased as (
+        update invoices set
+            invoice_number = case when invoice_number ~* $3 then '[erased]' else invoice_number end,
+            s3_key = case when s3_key ~* $3 then '[erased]' else s3_key end,
+            email_message_id = case when email_message_id ~* $3 then '[erased]' else email_message_id end,
+            updated_at = statement_timestamp()
+        where plan_manager_id = $1 and participant_id = $2
+            and (invoice_number ~* $3 or s3_key ~* $3 or email_message_id ~* $3)
+        returning id
+    )
+    select count(*) from erased
+"""
+ERASE_LINE_TEXTS: LiteralString = f"""
+    with erased as (
+        update invoice_lines set
+            description = case when description ~* $3 then '[erased]' else description end,
+            service_item_number = case when service_item_number ~* $3 then '[erased]' else service_item_number end,
+            claim_batch_ref = case when claim_batch_ref ~* $3 then '[erased]' else claim_batch_ref end,
+            claim_number = case when claim_number ~* $3 then '[erased]' else claim_number end,
+            payment_ref = case when payment_ref ~* $3 then '[erased]' else payment_ref end
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and (
+            description ~* $3 or service_item_number ~* $3 or claim_batch_ref ~* $3 or claim_number ~* $3
+            or payment_ref ~* $3
+        )
+        returning id
+    )
+    select count(*) from erased
+"""
+ERASE_REASONS: LiteralString = f"""
+    with erased as (
+        update invoice_ignored_warnings set reason = '[erased]'
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and reason ~* $3
+        returning invoice_id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, pattern: str) -> int:
+    """Replace the texts of a participant's invoices that match a pattern, and return the number of changed rows."""
+    changed = await tx.one(int, ERASE_INVOICE_TEXTS, plan_manager_id, participant_id, pattern)
+    changed += await tx.one(int, ERASE_LINE_TEXTS, plan_manager_id, participant_id, pattern)
+    return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
+
+
+# Parameters whose values are words of the program, such as `status=Active`.
+CHOICE_PARAMETERS: LiteralString = (
+    "action|active|actor|approval_status|claim_status|deleted|list|sort|state|status|view|views|warning"
+)
+# The parameters' names and these values aren't about a person who is called like one. What else there is could be.
+ERASE_QUERIES: LiteralString = f"""
+    with erased as (
+        update access_records set query = '[erased]'
+        where plan_manager_id = $1 and query ~* $2
+            and regexp_replace(
+                query, '(^|&)(?:(?:{CHOICE_PARAMETERS})=[\\w,.-]*(?=&|$)|[a-z_]+=)', '\\1', 'g'
+            ) ~* $2
+        returning id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_queries(tx: Transaction, plan_manager_id: UUID, pattern: str) -> int:
+    """Replace the queries of access records whose texts match a pattern, and return their number."""
+    return await tx.one(int, ERASE_QUERIES, plan_manager_id, pattern)
+
+
+LIST_MENTIONS = """
+    select "table", record_id, "column", text
+    from (
+        select 'participants' as "table", id::text as record_id, 'reason_for_leaving' as "column",
+            reason_for_leaving as text
+        from participants where plan_manager_id = $1
+        union all
+        select 'team_members', participant_id || '/' || id, 'note', note from team_members where plan_manager_id = $1
+        union all
+        select 'invoice_lines', invoice_id::text, 'description', description
+        from invoice_lines where plan_manager_id = $1
+        union all
+        select 'invoice_ignored_warnings', invoice_id::text, 'reason', reason
+        from invoice_ignored_warnings where plan_manager_id = $1
+        union all
+        select 'webhook_endpoints', id::text, 'description', description
+        from webhook_endpoints where plan_manager_id = $1
+        union all
+        select 'note_types', id::text, 'note_type', note_type from note_types where plan_manager_id = $1
+        union all
+        select 'saved_views', id::text, 'name', name from saved_views where plan_manager_id = $1
+        union all
+        select 'bin', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
+        from bin where plan_manager_id = $1
+        union all
+        select 'bin', entry.id::text, 'note', member ->> 'note'
+        from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+        where entry.plan_manager_id = $1
+    ) texts
+    where text ~* $2
+    limit $3
+"""
+
+
+async def list_mentions(db: Executor, plan_manager_id: UUID, pattern: str, limit: int) -> list[Mention]:
+    """Free texts that match the pattern, after the texts about the person have been erased."""
+    return await db.rows(Mention, LIST_MENTIONS, plan_manager_id, pattern, limit)
+
+
+LIST_EVENT_MENTIONS: LiteralString = f"""
+    select 'events' as "table", id::text as record_id, key as "column", value as text
+    from events
+    cross join lateral (
+        select key, value from json_each_text(data) union select key, value from json_each_text(previous)
+    ) each_member
+    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice')
+        and key in ('note', 'reason_for_leaving') and value ~* $3
+        and not coalesce({IS_OF_PARTICIPANT}, false)
+    limit $4
+"""
+
+
+async def list_event_mentions(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, pattern: str, limit: int
+) -> list[Mention]:
+    """Notes in events of other participants that match the pattern. It reads all events of the plan manager."""
+    return await db.rows(Mention, LIST_EVENT_MENTIONS, plan_manager_id, str(participant_id), pattern, limit)
+
+
+HOLD_COLUMNS: LiteralString = "participant_id, reason, created_at, created_by"
+
+GET_HOLD = f"select {HOLD_COLUMNS} from legal_holds where plan_manager_id = $1 and participant_id = $2"
+
+
+async def get_hold(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> LegalHold | None:
+    return await db.one_or_none(LegalHold, GET_HOLD, plan_manager_id, participant_id)
+
+
+LIST_HOLDS: LiteralString = f"""
+    select {HOLD_COLUMNS}, nullif(concat_ws(' ', coalesce(preferred_name, first_name), last_name), '') as name
+    from legal_holds hold
+    left join lateral (
+        select first_name, preferred_name, last_name from participants
+        where plan_manager_id = $1 and id = hold.participant_id
+    ) participant on true
+    where plan_manager_id = $1
+    order by created_at desc, participant_id
+    limit $2
+"""
+
+
+async def list_newest_holds(db: Executor, plan_manager_id: UUID, limit: int) -> list[HeldParticipant]:
+    return await db.rows(HeldParticipant, LIST_HOLDS, plan_manager_id, limit)
+
+
+INSERT_HOLD: LiteralString = f"""
+    insert into legal_holds (plan_manager_id, {HOLD_COLUMNS}) values ($1, $2, $3, $4, $5)
+    on conflict do nothing
+    returning true
+"""
+
+
+async def insert_hold(tx: Transaction, plan_manager_id: UUID, hold: LegalHold) -> bool:
+    """False if there is one already."""
+    values: tuple[UUID, str, datetime, str] = (hold.participant_id, hold.reason, hold.created_at, hold.created_by)
+    return await tx.one_or_none(bool, INSERT_HOLD, plan_manager_id, *values) is True
+
+
+DELETE_HOLD: LiteralString = f"""
+    delete from legal_holds where plan_manager_id = $1 and participant_id = $2 returning {HOLD_COLUMNS}
+"""
+
+
+async def delete_hold(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> LegalHold | None:
+    """Delete a hold and return it; None if there is none."""
+    return await tx.one_or_none(LegalHold, DELETE_HOLD, plan_manager_id, participant_id)
+
+
+LIST_FILES = """
+    select id, name, created_at, created_by, content from import_files
+    where plan_manager_id = $1
+    order by id
+"""
+DELETE_FILES = f"delete from import_files where plan_manager_id = $1 and {HAS_ID}"
+
+
+async def list_files(db: Executor, plan_manager_id: UUID) -> list[FileContent]:
+    """The uploaded files: what they contain is only guessed."""
+    return await db.rows(FileContent, LIST_FILES, plan_manager_id)
+
+
+async def delete_files(tx: Transaction, plan_manager_id: UUID, file_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_FILES, plan_manager_id, file_ids)
+
+
+# A row of an import is about a person by its record, or by the texts that a check or a left out row keeps. The rows are
+# listed before they are deleted, because on Citus a deletion can't convert arrays and JSON to text.
+IS_ROW_OF_PERSON: LiteralString = """
+        plan_manager_id = $1 and (
+            record_id = $2 or starts_with(record_id, $2 || '/')
+            or concat_ws(' ', array_to_string(cells, ' '), before, after, problems) ~* $3
+        )"""
+LIST_UNFINISHED_IMPORTS: LiteralString = f"""
+    select id from imports
+    where plan_manager_id = $1 and state in ('uploaded', 'checked') and (
+        id = any ($4::uuid[]) or id in (select import_id from import_rows where {IS_ROW_OF_PERSON})
+    )
+"""
+DELETE_IMPORTS = f"delete from imports where plan_manager_id = $1 and {HAS_ID}"
+LIST_LEFT_OUT_ROWS: LiteralString = f"""
+    select import_id, line_number from import_rows
+    where outcome in ('rejected', 'unconfirmed') and {IS_ROW_OF_PERSON}
+"""
+DELETE_ROWS = """
+    delete from import_rows
+    where plan_manager_id = $1
+        and (import_id, line_number) in (select * from unnest($2::uuid[], $3::integer[]) as found (import_id, number))
+"""
+
+
+async def erase_import_rows(
+    tx: Transaction, plan_manager_id: UUID, participant_id: UUID, row_pattern: str, file_ids: Sequence[UUID]
+) -> int:
+    """Delete the unfinished imports of a person or of deleted files, and the rows about the person that were left out.
+
+    Where a check shows the person, the whole import is deleted: the file can be uploaded again. Returns the number of
+    deleted imports and rows.
+    """
+    person = (str(participant_id), row_pattern)
+    imports = await tx.rows(UUID, LIST_UNFINISHED_IMPORTS, plan_manager_id, *person, file_ids)
+    await tx.execute(DELETE_IMPORTS, plan_manager_id, imports)
+    rows = await tx.rows(ImportRowReference, LIST_LEFT_OUT_ROWS, plan_manager_id, *person)
+    ids, numbers = [each.import_id for each in rows], [each.line_number for each in rows]
+    await tx.execute(DELETE_ROWS, plan_manager_id, ids, numbers)
+    return len(imports) + len(rows)
+
+
+LIST_IMPORT_TEXTS = """
+    select id, file_name ~* $2 as in_name, coalesce(array_to_string(columns, ' ') ~* $2, false) as in_columns
+    from imports
+    where plan_manager_id = $1 and (file_name ~* $2 or array_to_string(columns, ' ') ~* $2)
+"""
+ERASE_FILE_NAMES = f"update imports set file_name = '[erased]' where plan_manager_id = $1 and {HAS_ID}"
+ERASE_COLUMNS = f"""
+    update imports set columns = null, mapping = null where plan_manager_id = $1 and {HAS_ID}
+"""
+DELETE_MAPPINGS = """
+    delete from import_mappings where plan_manager_id = $1 and column_name = any ($2::text[]) returning column_name
+"""
+
+
+async def erase_import_texts(tx: Transaction, plan_manager_id: UUID, pattern: str, column_names: Sequence[str]) -> int:
+    """Erase the names of files and columns that match a pattern, and forget the folded names of columns."""
+    imports = await tx.rows(ImportTexts, LIST_IMPORT_TEXTS, plan_manager_id, pattern)
+    await tx.execute(ERASE_FILE_NAMES, plan_manager_id, [each.id for each in imports if each.in_name])
+    await tx.execute(ERASE_COLUMNS, plan_manager_id, [each.id for each in imports if each.in_columns])
+    return len(imports) + len(await tx.rows(str, DELETE_MAPPINGS, plan_manager_id, column_names))

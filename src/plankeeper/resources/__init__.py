@@ -1,0 +1,1 @@
+"""The office's records, one package for each resource."""

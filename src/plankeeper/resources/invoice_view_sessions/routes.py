@@ -1,0 +1,24 @@
+"""Invoice view sessions: list and get."""
+
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.ids import UuidOr404
+from plankeeper.core.lists import Page, build_page
+from plankeeper.http.routing import READ, Router
+from plankeeper.resources.invoice_view_sessions import store
+from plankeeper.resources.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery
+
+router = Router("invoice_view_sessions")
+
+
+@router.get("/invoice-view-sessions", scope=READ, extension=True)
+async def list_(ctx: ReadContext, query: InvoiceViewSessionListQuery) -> Page[InvoiceViewSession]:
+    """List invoice view sessions. Sessions that are still open are included."""
+    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
+    return build_page(query, rows, total)
+
+
+@router.get("/invoice-view-sessions/{session_id}", scope=READ, etag=True)
+async def get(ctx: ReadContext, session_id: UuidOr404) -> InvoiceViewSession:
+    """Get an invoice view session. Its durations grow until it ends."""
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, session_id))

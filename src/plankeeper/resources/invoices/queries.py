@@ -1,0 +1,284 @@
+"""The list of invoices in SQL: pages and totals for any set of filters."""
+
+from datetime import date
+from decimal import Decimal
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.database.client import Executor
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
+from plankeeper.database.row_ids import in_array
+from plankeeper.database.sorting import Sort
+from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
+from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines, sum_counts
+from plankeeper.resources.search.store import INVOICE_TEXT
+
+IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
+NUMBER = Filter(("invoice_number",), "invoice_number = {}", is_narrow=True)
+# A pattern of the search: see plankeeper.resources.search.terms.
+_NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, no place of a parameter
+NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True, is_narrow=True)
+PARTICIPANT = Filter(("participant_id",), "participant_id = {}", is_narrow=True)
+PROVIDER = Filter(("provider_id",), "pm_provider_id = {}", is_narrow=True)
+UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at")
+DATES = Filter(
+    ("invoice_date_from", "invoice_date_to"),
+    "invoice_date >= {} and invoice_date <= {}",
+    materialize=True,
+    order="invoice_date",
+)
+DATE_FROM = Filter(("invoice_date_from",), "invoice_date >= {}", materialize=True, order="invoice_date")
+DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True, order="invoice_date")
+TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True, order="total")
+TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True, order="total")
+TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True, order="total")
+RECEIVED = Filter(
+    ("received_from", "received_before"), "created_at >= {} and created_at < {}", materialize=True, order="created_at"
+)
+RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True, order="created_at")
+RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True, order="created_at")
+# The index of invoices with errors holds those with a warning that nobody has ignored.
+WARNING = Filter(
+    ("warning",),
+    "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
+    materialize=True,
+    is_narrow=True,
+)
+SEVERAL_WARNINGS = Filter(
+    (several("warning"),),
+    """errors and error_codes && {0}::text[] and exists (
+        select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
+    )""",
+    materialize=True,
+    is_narrow=True,
+)
+HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
+WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
+CLAIM_STATUS = enum_filters("claim_status", "claim_status")
+APPROVAL_STATUS = enum_filters("approval_status", "approval_status")
+# Of the participants of an account manager.
+ACCOUNT_MANAGER = Filter(
+    ("account_manager",),
+    "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})",
+    materialize=True,
+)
+# The index of open invoices is in the order of their receipt. It has the totals, but no column for what is deleted.
+_IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
+UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True, order="created_at", amount="total")
+IN_PROGRESS = Filter(
+    ("in_progress",),
+    _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean",
+    materialize=True,
+    order="created_at",
+    amount="total",
+)
+ON_HOLD_WITHOUT_WARNING = Filter(
+    ("on_hold_without_warning",), "claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"
+)
+DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
+NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
+RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
+WARNINGS = (WARNING, SEVERAL_WARNINGS, HAS_WARNINGS)
+
+LIST = FilteredList(
+    "invoices",
+    (
+        IDS,
+        NUMBER,
+        NUMBER_PATTERN,
+        PARTICIPANT,
+        PROVIDER,
+        WITHOUT_PARTICIPANT,
+        UPDATED_SINCE,
+        DELETED,
+        # Before the ranges: far fewer invoices are open than were ever received.
+        UNPAID,
+        IN_PROGRESS,
+        *RANGES,
+        *WARNINGS,
+        ON_HOLD_WITHOUT_WARNING,
+        CLAIM_STATUS[0],
+        APPROVAL_STATUS[0],
+        CLAIM_STATUS[1],
+        APPROVAL_STATUS[1],
+        ACCOUNT_MANAGER,
+        NOT_DELETED,
+    ),
+    sorts={
+        "updated_at": Sort("updated_at", "timestamptz"),
+        "created_at": Sort("created_at", "timestamptz"),
+        "invoice_date": Sort("invoice_date", "date", is_nullable=True),
+        "total": Sort("total", "numeric", is_nullable=True),
+        "invoice_number": Sort("invoice_number", "text", is_nullable=True),
+        "claim_status": Sort("claim_status", "text"),
+        "approval_status": Sort("approval_status", "text"),
+        "provider": Sort("pm_provider_id", "uuid", is_nullable=True),
+        "participant": Sort("participant_id", "uuid", is_nullable=True),
+    },
+    amount="case when not is_deleted then total end",
+)
+SUMMED_FIELDS = {each for name in ("claim_status", "approval_status") for each in (name, several(name))}
+PLAIN_PAGE = f"""
+    select {WITHOUT_LINES}
+    from invoices
+    where plan_manager_id = $1 and id > $2
+    order by id
+    limit $3 offset $4
+"""
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    query, filters = _split_deleted(query)
+    if query.include is not UNSET:
+        return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)
+    if query.is_plain and not filters:
+        rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
+
+
+def _split_deleted(query: InvoiceListQuery) -> tuple[InvoiceListQuery, dict[str, object]]:
+    """`is_deleted=false` as the filter that has a condition of its own: nearly all invoices match it."""
+    if query.is_deleted is not False:
+        return query, {}
+    return replace(query, is_deleted=UNSET), {"not_deleted": True}
+
+
+async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    """A page of the invoices with warnings that nobody has ignored, without deleted ones."""
+    filters = {"has_warnings": True, "not_deleted": True}
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
+
+
+async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    """The number of matching invoices. Totals by statuses are stored; others are counted on an index."""
+    query, filters = _split_deleted(query)
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters)):
+        statuses = unset_to_none(query.claim_status), unset_to_none(query.approval_status)
+        return await sum_counts(db, plan_manager_id, *statuses)
+    return await LIST.count(db, plan_manager_id, query, **filters)
+
+
+OF_PARTICIPANT: LiteralString = "from invoices where plan_manager_id = $1 and participant_id = $2"
+OF_PROVIDER: LiteralString = "from invoices where plan_manager_id = $1 and pm_provider_id = $2"
+
+
+class ParticipantNumbers(Struct):
+    """What the header of a participant's pages shows. `plan_total` is in dollars."""
+
+    invoices: int
+    open_warnings: int
+    plan_invoices: int
+    plan_total: Decimal
+    team_members: int
+
+
+# Without a plan's start or end, every invoice before or after counts; without both, none does.
+GET_PARTICIPANT_NUMBERS = """
+    select count(*) as invoices,
+        count(*) filter (where errors) as open_warnings,
+        count(*) filter (where is_in_plan) as plan_invoices,
+        coalesce(sum(total) filter (where is_in_plan), 0) as plan_total,
+        (select count(*) from team_members where plan_manager_id = $1 and participant_id = $2) as team_members
+    from (
+        select errors, total, coalesce($3::date, $4) is not null
+            and invoice_date between coalesce($3, '-infinity') and coalesce($4::date, 'infinity') as is_in_plan
+        from invoices where plan_manager_id = $1 and participant_id = $2 and not is_deleted
+    ) invoice
+"""
+
+
+async def get_participant_numbers(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, plan_start: date | None, plan_end: date | None
+) -> ParticipantNumbers:
+    return await db.one(
+        ParticipantNumbers, GET_PARTICIPANT_NUMBERS, plan_manager_id, participant_id, plan_start, plan_end
+    )
+
+
+class StatusSum(Struct):
+    """The invoices with one claim status that are dated in one month; `month` is its first day."""
+
+    month: date
+    claim_status: ClaimStatus
+    count: int
+    total: Decimal
+
+
+SUM_COLUMNS: LiteralString = """
+    date_trunc('month', invoice_date::timestamp)::date as month, claim_status, count(*) as count,
+    coalesce(sum(total), 0) as total
+"""
+BY_MONTH: LiteralString = "and not is_deleted and invoice_date between $3 and $4 group by 1, 2 order by 1, 2"
+SUMS_BY_MONTH_FOR_PARTICIPANT = f"select {SUM_COLUMNS} {OF_PARTICIPANT} {BY_MONTH}"
+SUMS_BY_MONTH_FOR_PROVIDER = f"select {SUM_COLUMNS} {OF_PROVIDER} {BY_MONTH}"
+
+
+async def sums_by_month_for_participant(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, first: date, last: date
+) -> list[StatusSum]:
+    """The sums of a participant's invoices that are dated within two days, by month and claim status."""
+    return await db.rows(StatusSum, SUMS_BY_MONTH_FOR_PARTICIPANT, plan_manager_id, participant_id, first, last)
+
+
+async def sums_by_month_for_provider(
+    db: Executor, plan_manager_id: UUID, provider_id: UUID, first: date, last: date
+) -> list[StatusSum]:
+    """The same for a provider."""
+    return await db.rows(StatusSum, SUMS_BY_MONTH_FOR_PROVIDER, plan_manager_id, provider_id, first, last)
+
+
+class ProviderSum(Struct):
+    """The invoices of one provider; `name` is null if the provider has none or doesn't exist."""
+
+    id: UUID
+    name: str | None
+    count: int
+    total: Decimal
+
+
+TOP_PROVIDERS = """
+    select top.id, nullif(btrim(provider.entity_name), '') as name, top.count, top.total
+    from (
+        select pm_provider_id as id, count(*) as count, coalesce(sum(total), 0) as total
+        from invoices
+        where plan_manager_id = $1 and participant_id = $2 and not is_deleted and pm_provider_id is not null
+            and invoice_date between $3 and $4
+        group by pm_provider_id
+        order by total desc, id
+        limit $5
+    ) top
+    left join providers provider on provider.plan_manager_id = $1 and provider.id = top.id
+    order by top.total desc, top.id
+"""
+
+
+async def top_providers(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, first: date, last: date, limit: int
+) -> list[ProviderSum]:
+    """The providers with the highest sums of a participant's invoices that are dated within two days."""
+    return await db.rows(ProviderSum, TOP_PROVIDERS, plan_manager_id, participant_id, first, last, limit)
+
+
+NEWEST_FIRST: LiteralString = "order by created_at desc, id desc limit $3"
+# The same invoices as the header counts: not the deleted ones.
+WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, created_at desc, id desc limit $3"
+LATEST_FOR_PARTICIPANT = f"select {WITHOUT_LINES} {OF_PARTICIPANT} {WARNINGS_FIRST}"
+LATEST_FOR_PROVIDER = f"select {WITHOUT_LINES} {OF_PROVIDER} {NEWEST_FIRST}"
+
+
+async def latest_for_participant(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, limit: int
+) -> list[Invoice]:
+    """The participant's invoices with open warnings, then the others, each newest first."""
+    return await db.rows(Invoice, LATEST_FOR_PARTICIPANT, plan_manager_id, participant_id, limit)
+
+
+async def latest_for_provider(db: Executor, plan_manager_id: UUID, provider_id: UUID, limit: int) -> list[Invoice]:
+    """The provider's invoices that were received last, newest first."""
+    return await db.rows(Invoice, LATEST_FOR_PROVIDER, plan_manager_id, provider_id, limit)

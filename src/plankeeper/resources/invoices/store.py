@@ -1,0 +1,245 @@
+"""Invoices and their lines in SQL."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from plankeeper.core.json import to_json
+from plankeeper.database.appended_counts import compose_compaction
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.combined_writes import Write
+from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow
+
+AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
+SOURCE_COLUMNS: LiteralString = """
+    participant_id, claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id
+"""
+FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
+COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}"
+RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the results of the checks
+LINE_COLUMNS: LiteralString = """
+    invoice_id, id, position, description, service_item_number, quantity, unit_price, total_price, claim_status,
+    claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
+"""
+
+# The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
+RECORD_COLUMNS: LiteralString = f"""
+    id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
+    error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
+    {FLAG_COLUMNS}, is_duplicate
+"""
+FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
+WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items"
+LINE_ITEMS: LiteralString = """
+    coalesce((
+        select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
+            'description', line.description, 'service_item_number', line.service_item_number,
+            'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
+            'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
+            'claim_number', line.claim_number, 'payment_ref', line.payment_ref,
+            'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
+        from invoice_lines line
+        where line.plan_manager_id = $1 and line.invoice_id = invoices.id
+    ), '[]') as line_items
+"""
+
+
+async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Invoice | None:
+    return await db.load(get_many, plan_manager_id, invoice_id)
+
+
+GET_MANY = f"""
+    select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
+"""
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+    """The invoices with these ids and their lines, in order of id; unknown ids are ignored."""
+    return await db.rows(Invoice, GET_MANY, plan_manager_id, invoice_ids)
+
+
+GET_MANY_WITHOUT_LINES = f"""
+    select {WITHOUT_LINES} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
+"""
+
+
+async def get_many_without_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+    """The invoices with these ids, in order of id; unknown ids are ignored."""
+    return await db.rows(Invoice, GET_MANY_WITHOUT_LINES, plan_manager_id, invoice_ids)
+
+
+EXISTS = "select exists (select from invoices where plan_manager_id = $1 and id = $2)"
+
+
+async def exists(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> bool:
+    return await db.one(bool, EXISTS, plan_manager_id, invoice_id)
+
+
+FIND_BY_PROVIDER_AND_NUMBER = f"""
+    select {WITHOUT_LINES}
+    from invoices
+    where plan_manager_id = $1 and invoice_number = $3 and pm_provider_id in (
+        select id from providers where plan_manager_id = $1 and lower(email) = lower($2)
+    )
+    order by id
+"""
+
+
+async def find_by_provider_and_number(
+    db: Executor, plan_manager_id: UUID, provider_email: str, invoice_number: str
+) -> list[Invoice]:
+    """All invoices with this number from providers with this email, compared case-insensitively."""
+    return await db.rows(Invoice, FIND_BY_PROVIDER_AND_NUMBER, plan_manager_id, provider_email, invoice_number)
+
+
+SELECT_FOR_UPDATE = f"""
+    select id, {COLUMNS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id for update
+"""
+
+
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
+    """The invoices with these ids, without lines, locked until the transaction ends; unknown ids are ignored."""
+    return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
+
+
+INSERT = f"""
+    insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS})
+    select $1, id, {COLUMNS}, {RESULT_COLUMNS}
+    from json_populate_recordset(null::invoices, $2)
+    on conflict (plan_manager_id, id) do update set -- another import has inserted it since
+        -- the sub-select only turns the columns of `excluded` into a list
+        ({COLUMNS}, {RESULT_COLUMNS}) = (select {COLUMNS}, {RESULT_COLUMNS} from (select excluded.*) written)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert invoices. `records` is a JSON list of objects with the fields of InvoiceRow and CheckResult."""
+    await tx.execute(INSERT, plan_manager_id, records)
+
+
+UPDATE_MANY = f"""
+    update invoices invoice set ({COLUMNS}) = (select {COLUMNS} from (select new.*) written)
+    from {records_of("invoices")} new
+    where invoice.plan_manager_id = $1 and invoice.id = new.id
+"""
+
+
+async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Replace invoices that the caller has locked. `records` is a JSON list of InvoiceRow. See `touch`."""
+    await tx.execute(UPDATE_MANY, plan_manager_id, records)
+
+
+TOUCH = f"""
+    update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and {HAS_ID}
+    returning updated_at
+"""
+
+
+async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoice]) -> None:
+    """Mark invoices as changed, in themselves or in their lines, and set their `updated_at`."""
+    times = await tx.rows(datetime, TOUCH, plan_manager_id, [each.id for each in invoices])
+    for invoice, time in zip(invoices, times, strict=True):
+        invoice.updated_at = time
+
+
+DELETE_LINES = "delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2)"
+
+
+async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_LINES, plan_manager_id, invoice_ids)
+
+
+INSERT_LINES = f"""
+    insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
+    select $1, {LINE_COLUMNS}
+    from json_populate_recordset(null::invoice_lines, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
+"""
+
+
+async def insert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert lines. `records` is a JSON list of InvoiceLineRow."""
+    await tx.execute(INSERT_LINES, plan_manager_id, records)
+
+
+EXPORT = f"select {RECORD_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 order by id"
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceRecord]]:
+    return tx.stream(InvoiceRecord, EXPORT, plan_manager_id)
+
+
+SUM_COUNTS = """
+    select coalesce(sum(amount), 0)::bigint
+    from invoice_counts
+    where plan_manager_id = $1
+        and ($2::text[] is null or claim_status = any ($2))
+        and ($3::text[] is null or approval_status = any ($3))
+"""
+
+
+async def sum_counts(db: Executor, plan_manager_id: UUID, claim_status: object, approval_status: object) -> int:
+    """The stored total of invoices with one of some claim and approval statuses; null stands for all."""
+    return await db.one(int, SUM_COUNTS, plan_manager_id, claim_status, approval_status)
+
+
+ADD_COUNTS = Write(
+    """
+    invoice_differences as (
+        select claim_status, approval_status, amount from json_populate_recordset(null::invoice_counts, $2)
+    )
+    """,
+    """
+    insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
+    select $1, claim_status, approval_status, amount from invoice_differences
+    """,
+    parameters=2,
+)
+
+
+async def add_counts(
+    tx: Transaction, plan_manager_id: UUID, before: Sequence[InvoiceRow], after: Sequence[InvoiceRow]
+) -> None:
+    """Add the difference of written invoices to the totals; `before` are those that existed, which are locked."""
+    differences = Counter((each.claim_status, each.approval_status) for each in after)
+    differences.subtract((each.claim_status, each.approval_status) for each in before)
+    rows: list[dict[str, Any]] = [
+        {"claim_status": claim_status, "approval_status": approval_status, "amount": amount}
+        for (claim_status, approval_status), amount in differences.items()
+        if amount
+    ]
+    if rows:
+        await tx.defer(ADD_COUNTS, plan_manager_id, to_json(rows))
+
+
+COMPACT_COUNTS = compose_compaction("invoice_counts", "claim_status", "approval_status")
+
+
+async def compact_counts(db: Executor, max_groups: int = 100) -> int:
+    """Sum up totals that consist of many rows, and return the number of rows removed."""
+    return await db.one(int, COMPACT_COUNTS, max_groups)
+
+
+CORRECT_COUNTS = """
+    insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
+    select $1, claim_status, approval_status, sum(amount)
+    from (
+        select claim_status, approval_status, 1 as amount from invoices where plan_manager_id = $1
+        union all
+        select claim_status, approval_status, -amount from invoice_counts where plan_manager_id = $1
+    ) counted
+    group by claim_status, approval_status
+    having sum(amount) <> 0
+    returning amount
+"""
+
+
+async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
+    """Count the invoices and correct the totals. Returns whether they were wrong.
+
+    Rows and totals are read at the same moment, and a transaction commits both, so writers needn't wait.
+    """
+    return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))

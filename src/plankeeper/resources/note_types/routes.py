@@ -1,0 +1,48 @@
+"""Note types: list, create, get, update, delete."""
+
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.lists import Page, build_page
+from plankeeper.http.routing import READ, WRITE, Router
+from plankeeper.resources.note_types import service, store
+from plankeeper.resources.note_types.schemas import (
+    NoteType,
+    NoteTypeCreate,
+    NoteTypeListQuery,
+    NoteTypeUpdate,
+)
+
+router = Router("note_types", lock=service.select_for_update)
+
+
+@router.get("/note-types", scope=READ, extension=True)
+async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
+    """List note types. The cursors of this list are integers."""
+    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
+    return build_page(query, rows, total)
+
+
+@router.post("/note-types", scope=WRITE, creates=True, status=201)
+async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
+    """Create a note type. Only `note_type` is required."""
+    return await service.create(ctx, new)
+
+
+@router.get("/note-types/{note_type_id}", scope=READ, etag=True)
+async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
+    """Get a note type. Its id is an integer."""
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))
+
+
+@router.put("/note-types/{note_type_id}", scope=WRITE, extension=True)
+async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
+    """Update a note type. Omitted fields keep their values; null clears a colour."""
+    return await service.update(ctx, note_type_id, change)
+
+
+@router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True)
+async def delete(ctx: WriteContext, note_type_id: int) -> EmptyResponse:
+    """Delete a note type. This is permanent."""
+    await service.delete(ctx, note_type_id)
+    return EmptyResponse()

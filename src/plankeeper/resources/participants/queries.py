@@ -1,0 +1,203 @@
+"""The list of participants in SQL: pages and totals for any set of filters."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from plankeeper.core.errors import invalid_parameter
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.database.client import Executor
+from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter, several
+from plankeeper.database.row_ids import in_array
+from plankeeper.database.sorting import Sort
+from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
+from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
+from plankeeper.resources.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
+
+# The last name, then the first: no character sorts before the separator. Only the console sorts by it.
+FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"
+STATE = enum_filters("state", "state", "upper({})")
+STATUS = enum_filters("status", "status")
+LIST = FilteredList(
+    "participants",
+    (
+        *PARTICIPANT_FILTERS,
+        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        number_filter("participant_number", "9"),
+        Filter(("external_id",), "external_id = {}", is_narrow=True),
+        Filter(("email",), "lower(email) = lower({})", is_narrow=True),
+        Filter(
+            ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"
+        ),
+        Filter(("without_account_manager",), "account_manager_id is null and {}::boolean"),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
+        Filter(
+            ("plan_end_date_from", "plan_end_date_to"),
+            "plan_end_date >= {} and plan_end_date <= {}",
+            materialize=True,
+            order="plan_end_date",
+        ),
+        Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True, order="plan_end_date"),
+        Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True, order="plan_end_date"),
+        Filter(("status", "state"), "status = {} and state = upper({})"),
+        STATE[0],
+        STATUS[0],
+        STATE[1],
+        STATUS[1],
+    ),
+    sorts={
+        "updated_at": Sort("updated_at", "timestamptz"),
+        "last_name": Sort("lower(last_name)", "text", is_nullable=True, is_text=True),
+        "name": Sort(FULL_NAME, "text", is_nullable=True, is_text=True),
+        "participant_number": Sort("participant_number", "text", is_nullable=True, is_text=True),
+        "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
+        "status": Sort("status", "text"),
+        "state": Sort("state", "text", is_nullable=True),
+        "account_manager": Sort("account_manager_id", "uuid", is_nullable=True),
+    },
+)
+SUMMED_FIELDS = {each for name in ("status", "state") for each in (name, several(name))}
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
+    if query.is_plain:
+        rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    query, filters = _split_unassigned(query)
+    filters |= await search_values(db, "participant", query.q)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)
+
+
+def _split_unassigned(query: ParticipantListQuery) -> tuple[ParticipantListQuery, dict[str, object]]:
+    """`account_manager=none` as the filter that has a condition of its own; raises ValidationError for more values."""
+    if query.account_manager is UNSET or NO_ACCOUNT_MANAGER not in query.account_manager:
+        return query, {}
+    if len(query.account_manager) > 1:
+        message = f"must be either {NO_ACCOUNT_MANAGER} or ids"
+        raise invalid_parameter("account_manager", message, "inconsistent")
+    return replace(query, account_manager=UNSET), {"without_account_manager": True}
+
+
+# The limit applies before the names are looked up.
+PLAIN_PAGE = f"""
+    select {FULL_COLUMNS}
+    from (
+        select * from participants where plan_manager_id = $1 and id > $2 order by id limit $3 offset $4
+    ) participant
+    {ACCOUNT_MANAGER_NAME}
+    order by id
+"""
+
+
+async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+    """The number of matching participants. Totals by status and state are stored; others are counted on an index.
+
+    Of a search, at most one more than MAX_TOTAL are counted.
+    """
+    query, filters = _split_unassigned(query)
+    search = await search_values(db, "participant", query.q)
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters | search)):
+        return await sum_counts(db, plan_manager_id, _join(query.status), _join(query.state))
+    if search:
+        return await count_matches(db, plan_manager_id, LIST, query, filters | search)
+    return await LIST.count(db, plan_manager_id, query, **filters)
+
+
+def _join(values: Sequence[str] | UnsetType) -> str | None:
+    return None if isinstance(values, UnsetType) else ",".join(values)
+
+
+class ParticipantTotal(Struct):
+    """The number of participants with a status and a state, or one of several, between commas; null stands for all."""
+
+    status: str | None
+    state: str | None
+    amount: int
+
+    @property
+    def id(self) -> tuple[str | None, str | None]:
+        """By which concurrent requests for totals find theirs."""
+        return self.status, self.state
+
+
+SUM_MANY = """
+    select status, state, (
+        select coalesce(sum(amount), 0)::bigint
+        from participant_counts
+        where plan_manager_id = $1
+            and (total.status is null or status = any (string_to_array(total.status, ',')))
+            and (total.state is null or state = any (string_to_array(upper(total.state), ',')))
+    ) as amount
+    from unnest($2::text[], $3::text[]) as total (status, state)
+"""
+
+
+async def sum_many(
+    db: Executor, plan_manager_id: UUID, filters: Sequence[tuple[object, object]]
+) -> list[ParticipantTotal]:
+    """The stored totals of participants with these statuses and states."""
+    statuses, states = ([each[column] for each in filters] for column in (0, 1))
+    return await db.rows(ParticipantTotal, SUM_MANY, plan_manager_id, statuses, states)
+
+
+async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
+    """The stored total of participants with a status and a state, or one of several, between commas; null for all."""
+    total = await db.load(sum_many, plan_manager_id, (status, state))
+    return total.amount if total else 0
+
+
+class PlanEndSummary(Struct):
+    """Active participants: whose plan ends from today to a last day, whose plan has ended, who have no manager."""
+
+    ending: int
+    ended: int
+    without_account_manager: int
+
+
+class PeriodCount(Struct):
+    """The active participants whose plans end in a period; periods count from 1."""
+
+    period: int
+    count: int
+
+
+SUMMARIZE_PLAN_ENDS = """
+    select ends.ending, ends.ended, case when $2::uuid is null then (
+            select count(*) from participants
+            where plan_manager_id = $1 and account_manager_id is null and status = 'Active'
+        ) else 0 end as without_account_manager
+    from (
+        select count(*) filter (where plan_end_date >= $3) as ending,
+            count(*) filter (where plan_end_date < $3) as ended
+        from participants
+        where plan_manager_id = $1 and ($2::uuid is null or account_manager_id = $2) and status = 'Active'
+            and plan_end_date <= $4
+    ) ends
+"""
+
+
+async def summarize_plan_ends(
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None, today: date, last: date
+) -> PlanEndSummary:
+    """Of everyone, or of an account manager."""
+    return await db.one(PlanEndSummary, SUMMARIZE_PLAN_ENDS, plan_manager_id, account_manager_id, today, last)
+
+
+COUNT_PLAN_ENDS = """
+    select width_bucket(plan_end_date, $3::date[]) as period, count(*)
+    from participants
+    where plan_manager_id = $1 and ($2::uuid is null or account_manager_id = $2) and status = 'Active'
+        and plan_end_date >= ($3)[1] and plan_end_date < ($3)[array_upper($3, 1)]
+    group by 1
+"""
+
+
+async def count_plan_ends(
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None, limits: Sequence[date]
+) -> list[PeriodCount]:
+    """The active participants whose plans end from each limit to the day before the next."""
+    return await db.rows(PeriodCount, COUNT_PLAN_ENDS, plan_manager_id, account_manager_id, limits)

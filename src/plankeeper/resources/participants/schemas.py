@@ -1,0 +1,369 @@
+"""Schemas of participants: responses, request bodies, queries."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from plankeeper.core.bulk import ITEMS, MATCH, ItemId
+from plankeeper.core.fields import (
+    EXTENSION,
+    UUID_PATTERN,
+    AwareDatetime,
+    CreatedAt,
+    Email,
+    EmailText,
+    ExternalId,
+    ExternalIdText,
+    LongText,
+    NewId,
+    Query,
+    SearchText,
+    StateCode,
+    StateFilter,
+    StateText,
+    Text20,
+    Text50,
+    Text254,
+    Text255,
+    Text500,
+    UpdatedAt,
+    UuidText,
+    component,
+)
+from plankeeper.core.lists import (
+    MAX_ENUM_VALUES,
+    SORT,
+    ExternalIdFilter,
+    ResourceListQuery,
+)
+
+Status = Annotated[
+    Literal["Active", "Inactive", "Lead"],
+    component("ParticipantStatus", "`Lead` before the plan manager manages the funding, `Inactive` afterwards."),
+]
+
+
+class ExitReasonRef(Struct):
+    """A reason for leaving."""
+
+    id: Annotated[UUID, Meta(description="The exit reason's UUID.")]
+    name: Annotated[str, Meta(description="The name to display.")]
+
+
+class AccountManagerRef(Struct):
+    """The account manager of a participant; both fields are null if there is none."""
+
+    id: Annotated[UUID | None, Meta(description="The account manager's UUID, or null.")]
+    name: Annotated[str | None, Meta(description="First and last name, or null.")]
+
+
+class Participant(Struct):
+    """A person whose funding the plan manager manages."""
+
+    id: Annotated[UUID, Meta(description="The participant's UUID.")]
+    first_name: Annotated[str | None, Meta(description="Given name, or null.")]
+    middle_name: Annotated[str | None, Meta(description="One or more middle names, or null.")]
+    last_name: Annotated[str | None, Meta(description="Family name, or null.")]
+    preferred_name: Annotated[
+        str | None, Meta(description="The name that the participant wants to be called by, or null.")
+    ]
+    participant_number: Annotated[
+        str | None, Meta(description="The NDIS number: 9 digits, but any text is accepted. Null if it isn't known.")
+    ]
+    email: Annotated[EmailText | None, Meta(description="A valid email address, or null.")]
+    phone_number: Annotated[str | None, Meta(description="Any text, or null.")]
+    date_of_birth: Annotated[date | None, Meta(description="Date, or null.")]
+    gender: Annotated[str | None, Meta(description="Any text, or null.")]
+    pronouns: Annotated[str | None, Meta(description="Any text, such as `she/her`, or null.")]
+    state: Annotated[
+        StateText | None,
+        Meta(
+            description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in either case,"
+            " stored in upper case."
+        ),
+    ]
+    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")]
+    address_line_1: Annotated[str | None, Meta(description="Street address, or null.")]
+    address_line_2: Annotated[str | None, Meta(description="Second line of the address, or null.")]
+    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")]
+    service_region_id: Annotated[str | None, Meta(description="Any text, such as `remote` or `very_remote`, or null.")]
+    status: Annotated[Status, Meta(description="`Active` (the default), `Inactive` or `Lead`.")]
+    approval_required: Annotated[bool, Meta(description="Whether this participant's invoices require approval.")]
+    onboard_date: Annotated[
+        date | None, Meta(description="The date on which the participant joined the plan manager, or null.")
+    ]
+    created_at: CreatedAt
+    date_ceased: Annotated[
+        date | None, Meta(description="The date on which the participant left the plan manager, or null.")
+    ]
+    reason_for_leaving: Annotated[str | None, Meta(description="Free text, or null.")]
+    is_pace_plan: Annotated[bool, Meta(description="Whether the current plan is a PACE plan.")]
+    plan_start_date: Annotated[date | None, Meta(description="The first day of the current plan, or null.")]
+    plan_end_date: Annotated[date | None, Meta(description="The last day of the current plan, or null.")]
+    postal_statement: Annotated[bool, Meta(description="Whether statements are sent by post.")]
+    participant_receives_statements: Annotated[
+        bool, Meta(description="Whether statements are emailed to the participant.")
+    ]
+    external_id: ExternalId
+    exit_reason_category: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of the reason for leaving. Absent if it isn't set."),
+    ]
+    exit_reason_subcategory: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of a reason within the category. Absent if it isn't set."),
+    ]
+    account_manager: Annotated[
+        AccountManagerRef,
+        Meta(
+            description="`id` and `name` of the account manager who looks after the participant; both are null if"
+            " there is none."
+        ),
+    ]
+    updated_at: UpdatedAt
+
+
+class ParticipantUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new participant, or the changes of one. Omitted fields keep their values; null clears a value."""
+
+    first_name: Text255 | None | UnsetType = UNSET
+    last_name: Text255 | None | UnsetType = UNSET
+    participant_number: Text50 | None | UnsetType = UNSET
+    email: Email | None | UnsetType = UNSET
+    state: StateCode | None | UnsetType = UNSET
+    middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    phone_number: Annotated[Text50 | None | UnsetType, EXTENSION] = UNSET
+    date_of_birth: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    gender: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    pronouns: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
+    address_line_1: Annotated[Text500 | None | UnsetType, EXTENSION] = UNSET
+    address_line_2: Annotated[Text500 | None | UnsetType, EXTENSION] = UNSET
+    city: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    service_region_id: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    status: Annotated[Status | UnsetType, EXTENSION] = UNSET
+    approval_required: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    onboard_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    date_ceased: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    reason_for_leaving: Annotated[LongText | None | UnsetType, EXTENSION] = UNSET
+    exit_reason_category_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of one of the plan manager's exit reasons, or null."),
+    ] = UNSET
+    exit_reason_subcategory_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an exit reason within the category, or null."),
+    ] = UNSET
+    account_manager_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an account manager of `GET /account-managers`, or null."),
+    ] = UNSET
+    is_pace_plan: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    plan_start_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    postal_statement: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
+
+
+class ParticipantBulkItem(ParticipantUpdate):
+    """A participant to create or, with an id, to update."""
+
+    id: ItemId = UNSET
+
+
+class ParticipantBulk(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The participants to create and to update."""
+
+    items: Annotated[list[ParticipantBulkItem], ITEMS]
+
+
+ParticipantMatch = Annotated[
+    Literal["external_id", "participant_number"],
+    component("ParticipantMatch", "The fields by which participants can be found."),
+]
+
+
+class ParticipantBulkQuery(Query, frozen=True):
+    """How the items find their participants."""
+
+    match: Annotated[ParticipantMatch | UnsetType, EXTENSION, MATCH] = UNSET
+
+
+class ParticipantImport(ParticipantUpdate):
+    """A record of an import."""
+
+    id: NewId | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
+
+
+ParticipantSort = Annotated[
+    Literal["id", "-id", "updated_at", "-updated_at", "last_name", "-last_name", "plan_end_date", "-plan_end_date"],
+    component("ParticipantSort", "The order of the list of participants; `-` reverses it."),
+]
+
+
+NO_ACCOUNT_MANAGER = "none"
+_AccountManagerFilter = Annotated[
+    str,
+    Meta(
+        pattern=f"^({NO_ACCOUNT_MANAGER}|{UUID_PATTERN})$",
+        extra={"message": f"must be a UUID with hyphens, or {NO_ACCOUNT_MANAGER}"},
+    ),
+]
+
+
+class ParticipantListQuery(ResourceListQuery, frozen=True):
+    """Filters of the list, combined with AND."""
+
+    sort: Annotated[ParticipantSort | UnsetType, EXTENSION, SORT] = UNSET
+    q: Annotated[
+        SearchText | UnsetType,
+        EXTENSION,
+        Meta(
+            description="Returns items with this text in a name, the participant number or the phone number, or at the"
+            " beginning of the email, ignoring accents, case and punctuation."
+        ),
+    ] = UNSET
+    status: Annotated[
+        Annotated[list[Status], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(
+            description="Returns items with one of these statuses, separated by commas: `Active`, `Inactive` or `Lead`."
+        ),
+    ] = UNSET
+    state: Annotated[
+        Annotated[list[StateFilter], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        Meta(
+            description="Returns items in one of these states, separated by commas: `nsw`, `qld`, `vic`, `sa`, `wa`,"
+            " `tas`, `act`, `nt`, in lower or upper case."
+        ),
+    ] = UNSET
+    account_manager: Annotated[
+        Annotated[list[_AccountManagerFilter], Meta(max_length=100)] | UnsetType,
+        Meta(
+            description="Returns items of any of these account managers: up to 100 ids, separated by commas; with"
+            " `none`, those without an account manager."
+        ),
+    ] = UNSET
+    participant_number: Annotated[
+        Text255 | UnsetType,
+        Meta(description="Returns items with this number; 9 digits match with and without spaces."),
+    ] = UNSET
+    email: Annotated[
+        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+    ] = UNSET
+    external_id: ExternalIdFilter = UNSET
+    plan_end_date_from: Annotated[
+        date | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items whose current plan ends on this date or later."),
+    ] = UNSET
+    plan_end_date_to: Annotated[
+        date | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items whose current plan ends on this date or earlier."),
+    ] = UNSET
+
+
+class ParticipantRow(Struct):
+    """A stored participant, with references as ids. Import and export use the same shape."""
+
+    id: UUID
+    first_name: str | None = None
+    middle_name: str | None = None
+    last_name: str | None = None
+    preferred_name: str | None = None
+    participant_number: str | None = None
+    email: str | None = None
+    phone_number: str | None = None
+    date_of_birth: date | None = None
+    gender: str | None = None
+    pronouns: str | None = None
+    state: str | None = None
+    postcode: str | None = None
+    address_line_1: str | None = None
+    address_line_2: str | None = None
+    city: str | None = None
+    service_region_id: str | None = None
+    status: Status = "Active"
+    approval_required: bool = False
+    onboard_date: date | None = None
+    created_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
+    date_ceased: date | None = None
+    reason_for_leaving: str | None = None
+    exit_reason_category_id: UUID | None = None
+    exit_reason_subcategory_id: UUID | None = None
+    account_manager_id: UUID | None = None
+    is_pace_plan: bool = False
+    plan_start_date: date | None = None
+    plan_end_date: date | None = None
+    postal_statement: bool = False
+    participant_receives_statements: bool = False
+    external_id: str | None = None
+
+
+class ParticipantVersion(ParticipantRow):
+    """A row with the time of its last change."""
+
+    updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class UnlockedParticipant(ParticipantVersion):
+    """A row as read without a lock, with the names of its references.
+
+    `xmin` is the number of the transaction that wrote the row.
+    """
+
+    exit_reason_category_name: str | None = None
+    exit_reason_subcategory_name: str | None = None
+    account_manager_name: str | None = None
+    xmin: int = 0
+
+    @property
+    def reference_names(self) -> dict[str, str]:
+        """The names by id, for a participant that is as it was read."""
+        names = {
+            self.exit_reason_category_id: self.exit_reason_category_name,
+            self.exit_reason_subcategory_id: self.exit_reason_subcategory_name,
+            self.account_manager_id: self.account_manager_name,
+        }
+        return {str(id_): name for id_, name in names.items() if name is not None}
+
+
+def with_references(row: ParticipantVersion, names: Mapping[str, str]) -> Participant:
+    """A row as the API returns it; `names` maps the ids of its references to their names.
+
+    The name of an unknown reference is empty: the foreign key rejects the row.
+    """
+    values = {name: getattr(row, name) for name in ParticipantRow.__struct_fields__ if name not in _REFERENCES}
+    manager, category, subcategory = (getattr(row, name) for name in _REFERENCES)
+    return Participant(
+        **values,
+        account_manager=AccountManagerRef(manager, names.get(str(manager))),
+        exit_reason_category=ExitReasonRef(category, names.get(str(category), "")) if category else UNSET,
+        exit_reason_subcategory=ExitReasonRef(subcategory, names.get(str(subcategory), "")) if subcategory else UNSET,
+        updated_at=row.updated_at,
+    )
+
+
+_REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
+
+
+def reference_ids(*rows: ParticipantRow) -> list[UUID]:
+    """The ids of all references of the rows."""
+    ids: set[UUID | None] = {getattr(row, name) for row in rows for name in _REFERENCES}
+    return [each for each in ids if each]
+
+
+class NamedReference(Struct):
+    """An id and its name."""
+
+    id: UUID
+    name: str

@@ -1,0 +1,115 @@
+"""Operations on providers that the API and the console share."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from msgspec import UNSET
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.bulk import (
+    existing_ids,
+    find_id_errors,
+    find_matches,
+    in_item_order,
+    item_ids,
+    without_id,
+)
+from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.fields import apply_patch
+from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import MatchField, external_id_error
+from plankeeper.database.client import Executor
+from plankeeper.database.timestamps import next_updated_at
+from plankeeper.events.recorder import is_changed, record_event, record_events
+from plankeeper.resources.providers import store
+from plankeeper.resources.providers.schemas import (
+    Provider,
+    ProviderBulkItem,
+    ProviderBulkQuery,
+    ProviderUpdate,
+)
+
+MATCH_FIELDS = {
+    "external_id": MatchField("external_id", store.list_by_external_ids),
+    "abn": MatchField("abn", store.list_by_spaceless_abns, digits=11),
+}
+CONSTRAINT_ERRORS = {"providers_external_id_key": external_id_error("provider")}
+
+
+async def select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:
+    """Lock a provider until the transaction ends."""
+    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [provider_id])
+    return rows[0] if rows else None
+
+
+async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
+    now = datetime.now(UTC)
+    after = apply_patch(change, Provider(id=uuid7(), created_at=now, updated_at=now))
+    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
+    await record_event(ctx, "provider.created", None, after)
+    return after
+
+
+async def save_many(ctx: WriteContext, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]) -> list[Provider]:
+    """Create or update a provider for each item, in their order. Raises ValidationError with all errors."""
+    if query.match is not UNSET:  # so that two requests don't create a provider each for the same value
+        await store.lock_matches(ctx.tx, ctx.plan_manager_id)
+    items, errors = await _find_matches(ctx.tx, ctx.plan_manager_id, query, items)
+    found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
+    before = {each.id: each for each in found}
+    errors += find_id_errors(items, set(before), "provider")
+    if errors:
+        raise ValidationError(*in_item_order(errors))
+    now = datetime.now(UTC)
+    after = [
+        apply_patch(without_id(item), before.get(id_) or Provider(id=id_, created_at=now, updated_at=now))
+        for item, id_ in zip(items, item_ids(items), strict=True)
+    ]
+    changed = [each for each in after if is_changed(before.get(each.id), each)]
+    for each in changed:
+        each.updated_at = next_updated_at(each.updated_at) if each.id in before else now
+    if changed:
+        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(changed))
+    changes = [(before.get(each.id), each) for each in changed]
+    await record_events(ctx, [("provider.updated" if old else "provider.created", old, new) for old, new in changes])
+    return after
+
+
+async def find_errors(
+    ctx: ReadContext, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
+) -> list[FieldError]:
+    """The errors of items without a match, of unknown ids, and of ids that occur twice."""
+    items, errors = await _find_matches(ctx.db, ctx.plan_manager_id, query, items)
+    found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
+    return [*errors, *find_id_errors(items, {each.id for each in found}, "provider")]
+
+
+async def _find_matches(
+    db: Executor, plan_manager_id: UUID, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
+) -> tuple[Sequence[ProviderBulkItem], list[FieldError]]:
+    return await find_matches(db, plan_manager_id, items, MATCH_FIELDS, query.match, "provider")
+
+
+async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:
+    """Apply the fields that are set; raises NotFound."""
+    before = or_404(await select_for_update(ctx, provider_id))
+    after = apply_patch(change, before)
+    if is_changed(before, after):
+        after.updated_at = next_updated_at(before.updated_at)
+        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
+        await record_event(ctx, "provider.updated", before, after)
+    return after
+
+
+async def delete(ctx: WriteContext, provider_id: UUID) -> None:
+    """Delete a provider; raises NotFound. Its invoices are kept."""
+    before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
+    await record_event(ctx, "provider.deleted", before, None)
+
+
+async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
+    """Delete those of the providers that exist. Their invoices are kept."""
+    before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
+    await record_events(ctx, [("provider.deleted", each, None) for each in before])

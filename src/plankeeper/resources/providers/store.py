@@ -1,0 +1,187 @@
+"""Providers in SQL."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.core.record_matches import ValueHolder
+from plankeeper.database.appended_counts import compose_compaction
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.combined_writes import Write
+from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.resources.providers.schemas import Provider, ProviderRecord
+
+SUM_COUNTS = "select coalesce(sum(amount), 0)::bigint from provider_counts where plan_manager_id = $1"
+
+
+async def sum_counts(db: Executor, plan_manager_id: UUID) -> int:
+    """The stored total of providers."""
+    return await db.one(int, SUM_COUNTS, plan_manager_id)
+
+
+ADD_COUNTS = Write(
+    "provider_difference as (select $2::bigint as amount)",
+    "insert into provider_counts (plan_manager_id, amount) select $1, amount from provider_difference",
+    parameters=2,
+)
+
+
+async def add_counts(tx: Transaction, plan_manager_id: UUID, difference: int) -> None:
+    """Add a number of providers, negative for deleted ones, to the total."""
+    if difference:
+        await tx.defer(ADD_COUNTS, plan_manager_id, difference)
+
+
+COMPACT_COUNTS = compose_compaction("provider_counts")
+
+
+async def compact_counts(db: Executor, max_groups: int = 100) -> int:
+    """Sum up totals that consist of many rows, and return the number of rows removed."""
+    return await db.one(int, COMPACT_COUNTS, max_groups)
+
+
+CORRECT_COUNTS = """
+    insert into provider_counts (plan_manager_id, amount)
+    select $1, sum(amount)
+    from (
+        select count(*) as amount from providers where plan_manager_id = $1
+        union all
+        select -sum(amount) from provider_counts where plan_manager_id = $1
+    ) counted
+    having sum(amount) <> 0
+    returning amount
+"""
+
+
+async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
+    """Count the providers and correct the total. Returns whether it was wrong.
+
+    Rows and total are read at the same moment, and a transaction commits both, so writers needn't wait.
+    """
+    return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))
+
+
+COLUMNS: LiteralString = """
+    entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
+    external_id, created_at
+"""
+
+
+async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+    return await db.load(get_many, plan_manager_id, provider_id)
+
+
+GET_MANY = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id"
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+    """The providers with these ids, in order of id; unknown ids are ignored."""
+    return await db.rows(Provider, GET_MANY, plan_manager_id, provider_ids)
+
+
+IS_SAME_ABN: LiteralString = "replace(abn, ' ', '') = replace($2, ' ', '')"
+SAME_ABN = f"""
+    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4
+"""
+
+
+async def list_same_abn(db: Executor, plan_manager_id: UUID, provider: Provider, limit: int) -> list[Provider]:
+    """Other providers with the ABN of a provider, which must have one."""
+    return await db.rows(Provider, SAME_ABN, plan_manager_id, provider.abn, provider.id, limit)
+
+
+LIST_BY_EXTERNAL_IDS = """
+    select id, external_id as value
+    from providers
+    where plan_manager_id = $1 and external_id is not null and external_id = any ($2) -- the index has no nulls
+"""
+
+
+async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids: Sequence[str]) -> list[ValueHolder]:
+    return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
+
+
+LIST_BY_SPACELESS_ABNS = """
+    select id, abn as value from providers where plan_manager_id = $1 and replace(abn, ' ', '') = any ($2)
+"""
+
+
+async def list_by_spaceless_abns(db: Executor, plan_manager_id: UUID, abns: Sequence[str]) -> list[ValueHolder]:
+    """The providers whose ABN is one of these, apart from spaces."""
+    spaceless = [each.replace(" ", "") for each in abns]
+    return await db.rows(ValueHolder, LIST_BY_SPACELESS_ABNS, plan_manager_id, spaceless)
+
+
+LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('provider matches ' || $1::uuid::text, 0))"
+
+
+async def lock_matches(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Wait until no other transaction creates providers for values that no record has."""
+    await tx.execute(LOCK_MATCHES, plan_manager_id)
+
+
+SELECT_FOR_UPDATE = GET_MANY + " for update"
+
+
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+    """The providers with these ids, locked until the transaction ends; unknown ids are ignored."""
+    return await tx.rows(Provider, SELECT_FOR_UPDATE, plan_manager_id, provider_ids)
+
+
+UPSERT = f"""
+    insert into providers (plan_manager_id, id, {COLUMNS}, updated_at)
+    select $1, id, {COLUMNS}, {UPDATED_AT}
+    from json_populate_recordset(null::providers, $2)
+    on conflict (plan_manager_id, id) do update set
+        -- the sub-select only turns the columns of `excluded` into a list
+        ({COLUMNS}, updated_at) = (select {COLUMNS}, updated_at from (select excluded.*) written)
+    returning xmax = 0 as is_new -- an existing row was locked before it was replaced
+"""
+
+
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of ProviderRecord."""
+    is_new = await tx.rows(bool, UPSERT, plan_manager_id, records)
+    await add_counts(tx, plan_manager_id, sum(is_new))
+
+
+INSERT = f"""
+    insert into providers (plan_manager_id, id, {COLUMNS})
+    select $1, id, {COLUMNS}
+    from json_populate_recordset(null::providers, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert providers with new ids, and add them to the total. `records` is a JSON list of ProviderRecord."""
+    added = await tx.rows(UUID, INSERT, plan_manager_id, records)
+    await add_counts(tx, plan_manager_id, len(added))
+
+
+DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}, updated_at"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+    """Delete a provider and return its last state; null if it doesn't exist."""
+    deleted = await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
+    await add_counts(tx, plan_manager_id, -1 if deleted else 0)
+    return deleted
+
+
+DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}, updated_at"
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+    """Delete providers and return their last states."""
+    deleted = await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
+    await add_counts(tx, plan_manager_id, -len(deleted))
+    return deleted
+
+
+EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ProviderRecord]]:
+    return tx.stream(ProviderRecord, EXPORT, plan_manager_id)

@@ -1,0 +1,86 @@
+"""The bin in SQL."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID
+from plankeeper.resources.trash.schemas import BinEntry, BinKind, BinSummary
+
+ENTRY_COLUMNS: LiteralString = "id, kind, resource_id, name, deleted_at, deleted_by"
+COLUMNS: LiteralString = f"{ENTRY_COLUMNS}, snapshot::json as snapshot"
+SUMMARY_COLUMNS: LiteralString = f"""
+    {ENTRY_COLUMNS}, jsonb_array_length(snapshot -> 'team') as member_count
+"""
+
+LIST_NEWEST: LiteralString = f"""
+    select {SUMMARY_COLUMNS}
+    from bin
+    where plan_manager_id = $1 and ($2::uuid is null or id < $2)
+    order by id desc
+    limit $3
+"""
+
+
+async def list_newest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[BinSummary]:
+    """The latest deleted first; with `before`, only entries with lower ids."""
+    return await db.rows(BinSummary, LIST_NEWEST, plan_manager_id, before, limit)
+
+
+GET: LiteralString = f"select {COLUMNS} from bin where plan_manager_id = $1 and id = $2"
+
+
+async def get(db: Executor, plan_manager_id: UUID, entry_id: UUID) -> BinEntry | None:
+    return await db.one_or_none(BinEntry, GET, plan_manager_id, entry_id)
+
+
+FIND: LiteralString = f"""
+    select {COLUMNS}
+    from bin
+    where plan_manager_id = $1 and resource_id = $2 and kind = $3
+    order by id desc
+"""
+
+
+async def find(db: Executor, plan_manager_id: UUID, kind: BinKind, resource_id: UUID) -> list[BinEntry]:
+    """The entries of one record, the latest deleted first: it can be deleted again after an import of the same id."""
+    return await db.rows(BinEntry, FIND, plan_manager_id, resource_id, kind)
+
+
+INSERT: LiteralString = f"""
+    insert into bin (plan_manager_id, {ENTRY_COLUMNS}, snapshot) values ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, entry: BinEntry) -> None:
+    record = (entry.kind, entry.resource_id, entry.name)
+    snapshot = bytes(entry.snapshot).decode()
+    await tx.execute(INSERT, plan_manager_id, entry.id, *record, entry.deleted_at, entry.deleted_by, snapshot)
+
+
+DELETE: LiteralString = f"delete from bin where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, entry_id: UUID) -> BinEntry | None:
+    """Delete an entry and return it. Another transaction that deletes it waits, and then finds none."""
+    return await tx.one_or_none(BinEntry, DELETE, plan_manager_id, entry_id)
+
+
+DELETE_MANY = f"delete from bin where plan_manager_id = $1 and {HAS_ID}"
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, entry_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_MANY, plan_manager_id, entry_ids)
+
+
+PURGE = """
+    delete from bin where plan_manager_id = $1 and id in (
+        select id from bin where plan_manager_id = $1 and id < $2 order by id limit $3
+    )
+"""
+
+
+async def purge(db: Executor, plan_manager_id: UUID, before_id: UUID, limit: int) -> None:
+    """Delete the oldest entries with ids lower than `before_id`, up to a limit."""
+    await db.execute(PURGE, plan_manager_id, before_id, limit)

@@ -1,0 +1,162 @@
+"""Background tasks of workers: all sequence events, one runs the periodic tasks, one of each server measures."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from plankeeper.access.access_log import store as access_records
+from plankeeper.access.accounts import password_reset
+from plankeeper.access.accounts.session_retention import SessionRetention
+from plankeeper.access.api_keys import service
+from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.console import drafts as form_drafts
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
+from plankeeper.events.retention import AgeRetention, DuePlanManagers, EventRetention
+from plankeeper.events.sequencer import Sequencer
+from plankeeper.http.idempotency.store import purge as purge_idempotency_records
+from plankeeper.http.rate_limits.store import purge as purge_rate_limits
+from plankeeper.imports.file_store import purge as purge_import_files
+from plankeeper.imports.retention import ImportRetention
+from plankeeper.mail.sender import purge as purge_mails
+from plankeeper.resources.invoice_view_sessions import service as viewing
+from plankeeper.resources.invoices import store as invoice_counts
+from plankeeper.resources.participants.store import compact_counts
+from plankeeper.resources.providers import store as provider_counts
+from plankeeper.resources.trash import store as bin_store
+from plankeeper.server import monitoring
+from plankeeper.webhooks import attempt_count_store, delivery_queue
+from plankeeper.webhooks.fan_out import FanOut
+
+log = logging.getLogger("plankeeper")
+
+PERIODIC_TASK_INTERVAL = 1.0  # seconds
+ACCESS_RECORD_BATCH_SIZE, BIN_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
+
+TOTAL_CORRECTION_INTERVAL = 3600.0  # seconds. Counting the 1,000,000 invoices of a plan manager takes half a second
+
+PeriodicTask = Callable[[Database], Awaitable[object]]
+# Corrects the stored totals of a plan manager, and returns whether they were wrong.
+CorrectTotals = Callable[[Executor, UUID], Awaitable[bool]]
+
+
+def exit_with_parent() -> None:
+    """Stop this process when its supervisor dies, so that it does not keep the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)
+
+
+def report_lost_connections_once() -> None:
+    """Keep asyncio from reporting, as an error, a lost connection that another task has already reported."""
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Exception) and is_unavailable(error):
+            log.warning("a connection to the database was lost", exc_info=error)
+        else:
+            loop.default_exception_handler(context)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
+
+
+async def run_background_tasks(db: Database, settings: Settings) -> None:
+    """Sequence events, create deliveries, and run the periodic tasks or stand by to take over, until cancelled."""
+    fan_out = FanOut(db)
+    sequencer = Sequencer(db, fan_out.notify)
+
+    async def warn_of_expiry(_db: object) -> None:
+        await service.record_expiry_warnings(db, settings)
+
+    async def end_views(_db: object) -> None:
+        await viewing.end_stale(db, settings)
+
+    periodic_tasks = [
+        fan_out.find_behind,
+        compact_counts,
+        invoice_counts.compact_counts,
+        provider_counts.compact_counts,
+        TotalCorrection({"invoices": invoice_counts.correct_counts, "providers": provider_counts.correct_counts}),
+        purge_idempotency_records,
+        purge_rate_limits,
+        purge_mails,
+        password_reset.purge,
+        warn_of_expiry,
+        end_views,
+        *_purge_tasks(settings),
+    ]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sequencer.run())
+        group.create_task(fan_out.run())
+        group.create_task(monitoring.run(db))
+        group.create_task(run_periodic_tasks(db, sequencer, periodic_tasks))
+
+
+async def run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence[PeriodicTask]) -> None:
+    """Run the tasks every second while this process is the leader of all servers' processes, until cancelled."""
+    while True:
+        await asyncio.sleep(PERIODIC_TASK_INTERVAL)
+        for task in tasks:
+            if sequencer.is_leader:
+                await _run_periodic_task(db, task)
+
+
+async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
+    """One task must not stop the others: on Citus, those that ask all nodes fail while one of them is unavailable."""
+    try:
+        await task(db)
+    except Exception as error:
+        if not is_unavailable(error):
+            log.exception("a periodic task failed")
+
+
+class TotalCorrection:
+    """A periodic task: compares the stored totals of one plan manager a second with a count, and corrects them.
+
+    A server of an earlier release may have written the records without adding to the totals.
+    """
+
+    def __init__(self, corrections: Mapping[str, CorrectTotals]) -> None:
+        """`corrections`: by the name of what is counted."""
+        self._corrections = corrections
+        self._due = DuePlanManagers(TOTAL_CORRECTION_INTERVAL)
+
+    async def __call__(self, db: Database) -> None:
+        due = await self._due.refresh(db)
+        if not due:
+            return
+        plan_manager_id = due.pop()
+        for name, correct in self._corrections.items():
+            if await correct(db, plan_manager_id):
+                members = {"totals": name, "plan_manager_id": plan_manager_id}
+                log.warning("stored totals were wrong and are corrected", extra=members)
+
+
+def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
+    # A retention of 0 days deletes the requests that were logged before the log was disabled.
+    hours = settings.import_file_retention
+    purges: list[PeriodicTask] = [
+        RequestLogRetention(settings.request_log_retention or 0),
+        lambda db: purge_import_files(db, hours),
+        form_drafts.purge,
+        attempt_count_store.purge,
+        ImportRetention(hours, settings.rejected_row_retention, settings.import_record_retention),
+    ]
+    if settings.event_retention:
+        purges.append(EventRetention(settings.event_retention))
+    if settings.delivery_retention:
+        days = settings.delivery_retention
+        purges.append(lambda session: delivery_queue.purge(session, days))
+    if settings.access_record_retention:
+        purges.append(AgeRetention(settings.access_record_retention, access_records.purge, ACCESS_RECORD_BATCH_SIZE))
+    if settings.bin_retention:
+        purges.append(AgeRetention(settings.bin_retention, bin_store.purge, BIN_BATCH_SIZE))
+    if settings.session_retention:
+        purges.append(SessionRetention(settings.session_retention))
+    return purges

@@ -1,5 +1,0 @@
-"""OpenTelemetry: traces of requests, statements and webhooks, and errors as log records, exported by OTLP.
-
-Only `telemetry.setup` is imported while `PLANKEEPER_TELEMETRY` is off. The others need the extra
-`plankeeper[telemetry]`.
-"""

@@ -1,0 +1,293 @@
+"""The demonstration as `serve --demo` fills it in, and as the API shows it."""
+
+import json
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import click
+import pytest
+from msgspec import Struct
+
+from plankeeper.access.accounts import passwords, sessions
+from plankeeper.access.accounts.schemas import LoginResult
+from plankeeper.access.api_keys import service
+from plankeeper.access.plan_managers import store
+from plankeeper.cli.demo import CREDENTIALS_FILE, DemoCredentials, load_demo_data
+from plankeeper.cli.sample_data import plan_managers, records
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.json import to_json
+from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.invoices.warnings import WARNINGS
+from support.client import Client
+from support.cluster import SharedCluster
+from support.sample_data import new_sample_database
+from support.server import RunningServer, wait_until
+
+WATTLEBIRD, SALTBUSH = plan_managers()
+
+
+class RecordCounts(Struct):
+    """How much a plan manager has of what is written down."""
+
+    events: int
+    keys: int
+
+
+@pytest.fixture(scope="module")
+def server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server on a database of its own, with the sample data."""
+    running = RunningServer(new_sample_database(cluster)).start()
+    yield running
+    running.stop()
+
+
+class Refill(NamedTuple):
+    """What was there before the sample data was loaded again, and what is there afterwards."""
+
+    credentials: tuple[DemoCredentials, DemoCredentials]
+    counts: tuple[list[RecordCounts], list[RecordCounts]]
+    first_pages: list[Any]  # of the participants
+
+
+@pytest.fixture(scope="module")
+def refill(server: RunningServer) -> Refill:
+    """The sample data loaded again, beside a key and a plan manager that do not belong to it."""
+
+    async def create_others() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, WATTLEBIRD.id, server.settings, SYSTEM)
+            await service.create(ctx, "sample data", [WATTLEBIRD.id], ["read"], None)
+            await store.insert(tx, UUID(int=7), "My trial")
+
+    before = server.run(load_demo_data(server.db, server.settings))
+    pages: list[Any] = []
+    for each in plan_managers():
+        client = Client(server.url, before.key, each.id)
+        pages.append(client.get("/participants").json())
+        client.http.close()
+    server.run(create_others())
+    counts = record_counts(server)
+    after = server.run(load_demo_data(server.db, server.settings))
+    return Refill((before, after), (counts, record_counts(server)), pages)
+
+
+@pytest.fixture(scope="module")
+def clients(server: RunningServer, refill: Refill) -> Iterator[list[Client]]:
+    made = [Client(server.url, refill.credentials[1].key, each.id) for each in plan_managers()]
+    yield made
+    for each in made:
+        each.http.close()
+
+
+def record_counts(server: RunningServer) -> list[RecordCounts]:
+    statement = """
+        select count(*) filter (where resource_kind not in ('api_key', 'account')) as events,
+            count(*) filter (where resource_kind = 'api_key') as keys
+        from events where plan_manager_id = $1
+    """
+    return [server.run(server.db.one(RecordCounts, statement, each.id)) for each in plan_managers()]
+
+
+async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
+    async with server.db.transaction(snapshot=True) as tx:
+        batches = RESOURCES[resource].export(tx, id_)
+        return [json.loads(to_json(each)) async for batch in batches for each in batch]
+
+
+def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
+    """A whole list, walked by cursor."""
+    rows: list[dict[str, Any]] = []
+    after: str | None = "0"
+    while after:
+        page = client.get(path, limit=1000, after=after, **filters).json()
+        rows += page["data"]
+        after = page["pagination"]["next_cursor"]
+    return rows
+
+
+@pytest.fixture
+def other_server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server on a database without data."""
+    running = RunningServer(cluster.new_database()).start()
+    yield running
+    running.stop()
+
+
+def test_filling_again_changes_nothing_and_replaces_the_key(
+    server: RunningServer, refill: Refill, clients: list[Client]
+) -> None:
+    first, second = refill.credentials
+    assert (second.plan_manager_id, second.name) == (WATTLEBIRD.id, WATTLEBIRD.name)
+    assert second.key != first.key
+    before, after = refill.counts
+    assert after == [RecordCounts(each.events, each.keys + 2) for each in before]  # one revoked, one created
+    assert [client.get("/participants").json() for client in clients] == refill.first_pages
+    for each in plan_managers():
+        old = Client(server.url, first.key, each.id)
+        wait_until(lambda client=old: client.get("/participants").status_code == 401)
+        old.http.close()
+
+
+def test_kept_credentials_are_used_while_they_are_valid(cluster: SharedCluster, tmp_path: Path) -> None:
+    server = RunningServer(new_sample_database(cluster)).start()
+
+    def load() -> DemoCredentials:
+        return server.run(load_demo_data(server.db, server.settings, tmp_path))
+
+    first = load()
+    file = tmp_path / CREDENTIALS_FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert load() == first
+    server.run(
+        server.db.execute("update api_keys set expires_at = now() + interval '1 hour' where name = 'sample data'")
+    )
+    second = load()
+    assert (second.key != first.key, second.password == first.password) == (True, True)
+    changed = server.run(passwords.hash_password("another password"))
+    server.run(server.db.execute("update accounts set password_hash = $1", changed))
+    third = load()
+    assert (third.key == second.key, third.password != second.password) == (True, True)
+    file.write_text("{")
+    fourth = load()
+    assert (fourth.key != third.key, fourth.password != third.password) == (True, True)
+    assert load() == fourth
+    assert [each.name for each in tmp_path.iterdir()] == [CREDENTIALS_FILE]
+    server.stop()
+
+
+def test_filling_again_leaves_other_keys_alone(server: RunningServer, refill: Refill) -> None:
+    statement = "select count(*) from api_keys where revoked_at is null"
+    assert server.run(server.db.one(int, statement)) == 2  # the other key, and the last one for the sample data
+
+
+def test_a_plan_manager_beside_the_sample_data_is_no_obstacle(server: RunningServer, refill: Refill) -> None:
+    assert server.run(server.db.one(int, "select count(*) from plan_managers")) == 3
+    assert refill.credentials[1].plan_manager_id == WATTLEBIRD.id
+
+
+def test_sample_data_is_not_added_to_other_data(other_server: RunningServer) -> None:
+    server = other_server
+
+    async def create_plan_manager() -> None:
+        async with server.db.transaction() as tx:
+            await store.insert(tx, UUID(int=7), "Real Plans")
+
+    server.run(create_plan_manager())
+    with pytest.raises(click.ClickException, match=r"^The database contains plan managers, but not the sample data"):
+        server.run(load_demo_data(server.db, server.settings))
+    for table in ("plan_managers", "events", "api_keys", "accounts"):
+        count = server.run(server.db.one(int, f"select count(*) from {table}"))
+        assert count == (1 if table == "plan_managers" else 0)
+
+
+def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
+    for client in clients:
+        made = client.create("/note-types", {"note_type": "x"})
+        assert client.delete(f"/note-types/{made['id']}").json() == {}
+    statement = "select min(expires_at) from api_keys where name = 'sample data' and revoked_at is null"
+    expiry = server.run(server.db.one(datetime, statement))
+    assert timedelta(days=29, hours=23) < expiry - datetime.now(UTC) < timedelta(days=30)
+
+
+@pytest.mark.parametrize("plan_manager", plan_managers(), ids=["larger", "smaller"])
+def test_the_stored_data_equals_the_seeded_data(server: RunningServer, refill: Refill, plan_manager: Any) -> None:
+    for resource, rows in records(plan_manager.id, seed=1):
+        stored = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
+        expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
+        assert stored.keys() == expected.keys()
+        for place, row in expected.items():
+            found = stored[place]
+            assert {name: found[name] for name in row if name not in RECOMPUTED} == {
+                name: value for name, value in row.items() if name not in RECOMPUTED
+            }
+
+
+# What the checks find, lines (which name their invoice when they go out), and a set, whose order says nothing.
+RECOMPUTED = {"state_management", "line_items", "permissions"}
+
+
+def _sort_key(row: dict[str, Any]) -> tuple[Any, Any]:
+    return row.get("participant_id") if "permissions" in row else None, row["id"]
+
+
+def test_there_are_five_hundred_participants_with_account_managers(clients: list[Client]) -> None:
+    assert [client.get("/participants").json()["pagination"]["total"] for client in clients] == [400, 100]
+    for client, people in zip(clients, (400, 100), strict=True):
+        rows = list_all(client, "/participants")
+        assert Counter(row["status"] for row in rows) == {
+            "Active": people * 85 // 100, "Inactive": people // 10, "Lead": people // 20,
+        }  # fmt: skip
+        managers = {row["id"]: row["name"] for row in list_all(client, "/account-managers")}
+        for row in rows:
+            manager = row["account_manager"]
+            assert manager == {"id": None, "name": None} or managers[manager["id"]] == manager["name"]
+            assert ("exit_reason_category" in row) == (row["status"] == "Inactive")
+        assert {row["state"] for row in rows} == {"ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"}
+        some = rows[0]["account_manager"]["id"] or rows[1]["account_manager"]["id"] or rows[2]["account_manager"]["id"]
+        mine = list_all(client, "/participants", account_manager=some)
+        assert [row["id"] for row in mine] == [row["id"] for row in rows if row["account_manager"]["id"] == some]
+
+
+def test_hidden_account_managers_are_hidden(clients: list[Client]) -> None:
+    for client, who in zip(clients, plan_managers(), strict=True):
+        rows = next(list(rows) for resource, rows in records(who.id) if resource == "account-managers")
+        hidden = {row["id"] for row in rows if row["deleted"] or row["is_internal"] or "plankeeper" in row["email"]}
+        assert len(hidden) == 3
+        shown = list_all(client, "/account-managers")
+        assert {row["id"] for row in shown} == {row["id"] for row in rows} - hidden
+        assert Counter(row["active"] for row in shown) == {True: 4, False: 2}
+        for id_ in hidden:
+            assert client.get(f"/account-managers/{id_}").status_code == 404
+
+
+def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> None:
+    for client, count in zip(clients, (2000, 400), strict=True):
+        rows = list_all(client, "/invoices")
+        assert len(rows) == count
+        found = Counter(code for row in rows for code in row["state_management"]["errors"])
+        assert found.keys() == WARNINGS.keys()
+        assert min(found.values()) >= 4
+        for row in rows:
+            codes, ignored = (set(row["state_management"][name]) for name in ("errors", "ignored_errors"))
+            assert row["errors"] == bool(codes - ignored)
+            assert row["is_duplicate"] == ("possible_duplicate" in codes)
+        assert any(row["state_management"]["ignored_errors"] and not row["errors"] for row in rows)
+        twins = Counter((row["pm_provider_id"], row["invoice_number"]) for row in rows)
+        assert all(twins[row["pm_provider_id"], row["invoice_number"]] > 1 for row in rows if row["is_duplicate"])
+        lines = client.get(f"/invoices/{rows[0]['id']}").json()["line_items"]
+        assert {line["invoice"] for line in lines} == {rows[0]["id"]}
+
+
+def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) -> None:
+    client = clients[1]
+    members = [
+        member
+        for person in list_all(client, "/participants")
+        for member in client.get(f"/participants/{person['id']}/team-members").json()["data"]
+    ]
+    with_email = [member for member in members if member["email"]]
+    assert 0 < len(with_email) < len(members)
+    assert all(member["id"] == member["user_id"] for member in with_email)
+    without = [member for member in members if not member["email"]]
+    assert all(member["id"] == member["pm_profile_id"] for member in without)
+    assert {permission["name"] for member in without for permission in member["permissions"]} == {"no_access"}
+    assert list_all(client, "/note-types")[0]["id"] == 101
+    view_sessions = list_all(client, "/invoice-view-sessions")
+    assert (len(view_sessions), 0 < sum(row["session_ended"] is None for row in view_sessions) < 10) == (40, True)
+    invoices = {row["id"] for row in list_all(client, "/invoices")}
+    assert {row["invoice_id"] for row in view_sessions} <= invoices
+    assert len(list_all(client, "/providers")) == 20
+
+
+def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, refill: Refill) -> None:
+    made = refill.credentials[1]
+    entered = server.run(sessions.sign_in(server.db, server.settings, made.email, made.password, "", ""))
+    assert isinstance(entered, LoginResult)
+    session = server.run(sessions.verify_session(server.db, entered.token))
+    assert session is not None
+    assert session.roles == {each.id: "owner" for each in plan_managers()}

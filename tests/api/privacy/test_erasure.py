@@ -1,0 +1,270 @@
+"""Erasure: the texts about a person are found nowhere afterwards, everything else is as it was."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
+from plankeeper.privacy import service
+from plankeeper.privacy.schemas import ErasureReport
+from plankeeper.privacy.service import LegalHoldError
+from support.client import Client
+from support.factories import SeededPlanManager, seed_plan_manager
+from support.importing import import_records
+from support.server import RunningServer, wait_until
+from support.stored_rows import places_of, stable_rows
+
+PERSON = ("participant.", "member.")  # where the texts of the person and of its team member are
+
+
+def erase(world: SeededPlanManager, participant_id: str | None = None, *, preview: bool = False) -> ErasureReport:
+    work = service.preview_erasure if preview else service.erase
+
+    async def run() -> ErasureReport:
+        async with world.server.db.transaction() as tx:
+            ctx = WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
+            return await work(ctx, UUID(participant_id or world.ids["participant_id"]), search_events=True)
+
+    return world.server.run(run())
+
+
+def person_texts(world: SeededPlanManager) -> list[str]:
+    return [text for place, text in world.texts.items() if place.startswith(PERSON)]
+
+
+def feed(client: Client) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    page: dict[str, Any] = {"pagination": {"next_cursor": "0", "has_more": True}}
+    while page["pagination"]["has_more"]:
+        page = client.get("/events", limit=100, after=page["pagination"]["next_cursor"]).json()
+        events += page["data"]
+    return events
+
+
+def write_more(world: SeededPlanManager) -> list[str]:
+    """Changes a person's records, and returns all their texts: those of now and the earlier ones."""
+    api, participant = world.client, f"/participants/{world.ids['participant_id']}"
+    member = f"{participant}/team-members/{world.ids['team_member_id']}"
+    changes = {"first_name": "Ottilie", "last_name": "Ümläut-O’Neil", "phone_number": "(02) 5550 1234"}
+    api.put(participant, changes).raise_for_status()
+    api.put(member, {"first_name": "Wilhelmina", "note": "calls on Mondays"}).raise_for_status()
+    api.put(member, {"first_name": "Mina", "note": None}).raise_for_status()
+    left = {"first_name": "Ferdinanda", "email": "ferdinanda@example.com"}
+    made = api.post(f"{participant}/team-members", left, headers={"Idempotency-Key": "first"}).json()
+    api.delete(f"{participant}/team-members/{made['id']}").raise_for_status()
+    api.post(f"{participant}/team-members", {"first_name": "Nils"}, headers={"Idempotency-Key": "nils"})
+    texts = [*person_texts(world), *changes.values(), *left.values(), "Wilhelmina", "calls on Mondays", "Mina", "Nils"]
+    return [*texts, "member@example.com"]
+
+
+def test_no_text_about_the_person_is_left_in_any_table(world: SeededPlanManager) -> None:
+    texts = write_more(world)
+    assert places_of(world, *texts) >= {"participants", "team_members", "users", "events", "idempotency_records"}
+    report = erase(world)
+    assert places_of(world, *texts) == set()
+    assert report.counts.items() >= {"participants": 1, "team_members": 2, "users": 3, "responses": 2}.items()
+    assert report.counts["events"] > 7
+    assert world.client.get(f"/participants/{world.ids['participant_id']}").status_code == 404
+
+
+def test_responses_of_webhook_receivers_about_the_person_are_deleted(world: SeededPlanManager) -> None:
+    """Those of the person's events, and those that repeat a text; others stay."""
+    server, detail = world.server, '[{"attempt": 1, "request_headers": {}, "response_body": "%s"}]'
+    insert = """
+        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+            created_at, attempt_details)
+        values ($1, $2, $3, $4, 'participant.updated', 'succeeded', statement_timestamp(), $5::text::jsonb)
+    """
+    about, other, endpoint = UUID(world.ids["event_id"]), uuid7(), UUID(world.ids["endpoint_id"])
+    responses = {
+        uuid7(): (about, "ok"),
+        uuid7(): (other, world.texts["participant.first_name"]),
+        uuid7(): (other, "ok"),
+    }
+    for delivery_id, (event_id, body) in responses.items():
+        values = (world.plan_manager_id, delivery_id, endpoint, event_id, detail % body)
+        server.run(server.db.execute(insert, *values))
+    assert erase(world).counts["attempt_details"] == 2
+    kept = "select id from webhook_deliveries where plan_manager_id = $1 and attempt_details <> '[]'"
+    assert server.run(server.db.rows(UUID, kept, world.plan_manager_id)) == [list(responses)[-1]]
+
+
+def test_the_feed_keeps_its_events_and_their_order(world: SeededPlanManager) -> None:
+    write_more(world)
+    wait_until(lambda: len(feed(world.client)) == len(world.event_ids()))
+    before = feed(world.client)
+    erase(world)
+    wait_until(lambda: len(feed(world.client)) == len(world.event_ids()))
+    after = feed(world.client)
+    shape = ("id", "type", "created_at", "actor", "resource", "request_id")
+    assert [[each[name] for name in shape] for each in after[: len(before)]] == [
+        [each[name] for name in shape] for each in before
+    ]
+    assert [each["type"] for each in after[len(before) :]] == [
+        "team_member.deleted",
+        "team_member.deleted",
+        "participant.deleted",
+        "participant.erased",
+    ]
+
+
+def test_a_preview_changes_nothing_and_reports_the_same(world: SeededPlanManager) -> None:
+    before = stable_rows(world)
+    preview = erase(world, preview=True)
+    assert stable_rows(world) == before
+    assert erase(world) == preview
+    assert not preview.is_empty
+
+
+def test_a_participant_that_was_deleted_earlier_is_erased(world: SeededPlanManager) -> None:
+    world.client.delete(f"/participants/{world.ids['participant_id']}").raise_for_status()
+    texts = [*person_texts(world), "member@example.com"]
+    assert places_of(world, *texts) == {"events", "import_rows", "users"}
+    report = erase(world)
+    assert (report.counts["participants"], report.counts["team_members"], report.counts["users"]) == (0, 0, 1)
+    assert places_of(world, *texts) == set()
+
+
+def test_an_erased_participant_has_nothing_left_to_erase(world: SeededPlanManager) -> None:
+    erase(world)
+    count = len(world.event_ids())
+    assert erase(world).is_empty
+    assert len(world.event_ids()) == count
+
+
+def test_a_member_of_another_team_and_an_account_manager_stay(world: SeededPlanManager) -> None:
+    api = world.client
+    other = api.create("/participants", {"first_name": "Other"})["id"]
+    api.create(f"/participants/{other}/team-members", {"email": "member@example.com", "first_name": "Mina"})
+    manager = {"email": "manager@example.com", "first_name": "Works for both"}
+    api.create(f"/participants/{world.ids['participant_id']}/team-members", manager)
+    erase(world)
+    assert places_of(world, "member@example.com") == {"users", "events"}
+    [member] = api.get(f"/participants/{other}/team-members").json()["data"]
+    assert (member["email"], member["first_name"]) == ("member@example.com", "Mina")
+    assert places_of(world, "manager@example.com") >= {"users"}
+    assert places_of(world, "Works for both") == set()
+
+
+def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_listed(
+    world: SeededPlanManager,
+) -> None:
+    api, number = world.client, world.texts["participant.participant_number"]
+    first, last = world.texts["participant.first_name"], world.texts["participant.last_name"]
+    other = api.create("/participants", {"reason_for_leaving": f"moved in with {last.upper()}"})["id"]
+    member = api.create(f"/participants/{other}/team-members", {"first_name": "A", "note": f"aunt of {first}."})["id"]
+    api.put(f"/participants/{other}/team-members/{member}", {"note": "an aunt"})
+    lines = [{"description": f"Physiotherapy for {first}"}, {"description": "Transport"}]
+    invoice = {
+        "id": str(uuid7()),
+        "participant_id": world.ids["participant_id"],
+        "invoice_number": "A-1",
+        "s3_key": f"scans/{number}.pdf",
+        "line_items": lines,
+    }
+    foreign = invoice | {"id": str(uuid7()), "participant_id": other, "s3_key": None, "line_items": lines[:1]}
+    report = world.server.run(import_records(world.server, world.plan_manager_id, "invoices", [invoice, foreign]))
+    assert not report.errors
+    erased = erase(world)
+    assert erased.counts["invoice_texts"] == 2
+    stored = api.get(f"/invoices/{invoice['id']}").json()
+    assert [each["description"] for each in stored["line_items"]] == ["[erased]", "Transport"]
+    assert (stored["s3_key"], stored["invoice_number"]) == ("[erased]", "A-1")
+    assert [(each.table, each.record_id, each.column, each.text) for each in erased.mentions] == [
+        ("participants", other, "reason_for_leaving", f"moved in with {last.upper()}"),
+        ("invoice_lines", foreign["id"], "description", f"Physiotherapy for {first}"),
+        *[("events", each.record_id, each.column, each.text) for each in erased.mentions[2:]],
+    ]
+    assert {(each.column, each.text) for each in erased.mentions[2:]} == {
+        ("reason_for_leaving", f"moved in with {last.upper()}"),
+        ("note", f"aunt of {first}."),
+    }
+    assert places_of(world, first, last, number) == {"events", "invoice_lines", "participants"}
+
+
+INSERT_QUERY = """
+    insert into access_records (plan_manager_id, id, accessed_at, actor_kind, action, resource_kind, query)
+    values ($1, $2, now(), 'user', 'listed', 'participant', $3)
+"""
+
+
+def test_queries_without_a_text_about_the_person_stay(world: SeededPlanManager) -> None:
+    """Names that are parameters or their values don't make a query one about the person."""
+    participant = f"/participants/{world.ids['participant_id']}"
+    world.client.put(participant, {"first_name": "Page", "preferred_name": "Active", "last_name": "List"})
+    kept = [
+        "page=2",
+        "list=participants&status=Active",
+        "q=Ada&active=yes",
+        "status=Active,Lead&plan_end_from=2026-01-01",
+        "q=Pages",
+        "sort=active&q=Ada & Bo",
+    ]
+    erased = [
+        "q=page",
+        "status=Active&q=Ann Page",
+        "q=Smith & Page&list=participants",
+        "participant=Page, Ann&claim_status=new",
+        "email=page@example.com",
+        "list=q=Page&status=Active",
+        "status=Active Page",
+        "unknown=Active",
+    ]
+
+    async def write() -> None:
+        async with world.server.db.transaction() as tx:
+            for query in [*kept, *erased]:
+                await tx.execute(INSERT_QUERY, world.plan_manager_id, uuid7(), query)
+
+    async def read() -> list[str]:
+        sql = "select query from access_records where plan_manager_id = $1 and query = any ($2::text[])"
+        return await world.server.db.rows(str, sql, world.plan_manager_id, [*kept, *erased])
+
+    world.server.run(write())
+    erase(world)
+    assert sorted(world.server.run(read())) == sorted(kept)
+
+
+def test_another_plan_managers_copy_is_untouched(world: SeededPlanManager, server: RunningServer) -> None:
+    other = seed_plan_manager(server, lambda name: world.texts.get(name, name))
+    try:
+        before = stable_rows(other)
+        erase(world)
+        assert stable_rows(other) == before
+        assert places_of(other, *person_texts(world)) >= {"participants", "team_members", "events"}
+        with pytest.raises(NotFound):
+            erase(world, other.ids["participant_id"])
+    finally:
+        other.client.http.close()
+
+
+def test_a_legal_hold_prevents_an_erasure(world: SeededPlanManager) -> None:
+    participant_id = UUID(world.ids["participant_id"])
+
+    async def change(work: Any, *more: Any) -> Any:
+        async with world.server.db.transaction() as tx:
+            return await work(
+                WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM), participant_id, *more
+            )
+
+    world.server.run(change(service.hold, "Case 12/345"))
+    before = stable_rows(world)
+    for preview in (True, False):
+        with pytest.raises(LegalHoldError, match="Case 12/345"):
+            erase(world, preview=preview)
+    with pytest.raises(LegalHoldError):
+        world.server.run(change(service.hold, "another reason"))
+    assert stable_rows(world) == before
+    released = world.server.run(change(service.release_hold))
+    assert released.reason == "Case 12/345"
+    with pytest.raises(NotFound):
+        world.server.run(change(service.release_hold))
+    assert not erase(world).is_empty
+
+
+def test_an_unknown_participant_can_be_neither_held_nor_erased(world: SeededPlanManager) -> None:
+    with pytest.raises(NotFound):
+        erase(world, str(uuid7()))

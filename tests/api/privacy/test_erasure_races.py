@@ -1,0 +1,128 @@
+"""An erasure beside a transaction that deletes, restores or imports the same person: nothing of the person is left."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
+from plankeeper.database.client import Database
+from plankeeper.imports.reader import ImportRow
+from plankeeper.imports.registry import RESOURCES
+from plankeeper.privacy import service
+from plankeeper.resources.participants import service as participant_service
+from plankeeper.resources.participants.schemas import ParticipantImport
+from plankeeper.resources.trash import service as bin_service
+from support.factories import SeededPlanManager
+from support.stored_rows import places_of
+
+LOCK_MANAGER = "select from account_managers where plan_manager_id = $1 and id = $2 for update"
+WAITING = """
+    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+"""
+
+
+@asynccontextmanager
+async def context(world: SeededPlanManager) -> AsyncGenerator[WriteContext]:
+    async with world.server.db.transaction() as tx:
+        yield WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
+
+
+async def delete_to_bin(world: SeededPlanManager, id_: UUID) -> UUID:
+    async with context(world) as ctx:
+        return (await bin_service.delete_participant(ctx, id_)).id
+
+
+async def erase(world: SeededPlanManager, id_: UUID) -> None:
+    async with context(world) as ctx:
+        await service.erase(ctx, id_, search_events=False)
+
+
+async def restore(world: SeededPlanManager, _: UUID, entry_id: UUID) -> None:
+    async with context(world) as ctx:
+        await bin_service.restore(ctx, entry_id)
+
+
+async def create_again(world: SeededPlanManager, id_: UUID, _: UUID) -> None:
+    values = ParticipantImport(
+        id=str(id_),
+        first_name=world.texts["participant.first_name"],
+        account_manager_id=world.ids["account_manager_id"],
+    )
+    async with context(world) as ctx:
+        await RESOURCES["participants"].upsert(ctx, [ImportRow(1, values)])
+
+
+async def wait_for(db: Database, count: int) -> None:
+    while await db.one(int, WAITING) < count:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("write", [restore, create_again])
+def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
+    world: SeededPlanManager, write: Callable[..., Any]
+) -> None:
+    """The write waits for its account manager when the erasure begins."""
+    id_, db = UUID(world.ids["participant_id"]), world.server.db
+    manager = UUID(world.ids["account_manager_id"])
+    name = world.texts["participant.first_name"]
+    world.client.put(f"/participants/{id_}", {"account_manager_id": str(manager)}).raise_for_status()
+
+    async def interleave() -> list[BaseException | None]:
+        entry_id = await delete_to_bin(world, id_)
+        async with db.transaction() as tx:
+            await tx.execute(LOCK_MANAGER, world.plan_manager_id, manager)
+            writing = asyncio.create_task(write(world, id_, entry_id))
+            await wait_for(db, 1)
+            erasing = asyncio.create_task(erase(world, id_))
+            await wait_for(db, 2)
+        return await asyncio.gather(writing, erasing, return_exceptions=True)
+
+    assert world.server.run(interleave()) == [None, None]
+    assert places_of(world, name) == set()
+
+
+def test_a_person_is_deleted_or_erased_but_not_kept_in_the_bin(world: SeededPlanManager) -> None:
+    id_, db = UUID(world.ids["participant_id"]), world.server.db
+
+    async def interleave() -> list[BaseException | None]:
+        async with db.transaction() as tx:
+            await tx.execute(participant_lock(), world.plan_manager_id, id_)
+            deleting = asyncio.create_task(delete_to_bin(world, id_))
+            await wait_for(db, 1)
+            erasing = asyncio.create_task(erase(world, id_))
+            await wait_for(db, 2)
+        return await asyncio.gather(deleting, erasing, return_exceptions=True)
+
+    deleted, erased = world.server.run(interleave())
+    assert (isinstance(deleted, UUID), erased) == (True, None)
+    assert places_of(world, world.texts["participant.first_name"]) == set()
+
+
+def participant_lock() -> str:
+    return "select from participants where plan_manager_id = $1 and id = $2 for update"
+
+
+def test_a_permanent_delete_and_an_erasure_follow_each_other(world: SeededPlanManager) -> None:
+    id_, db = UUID(world.ids["participant_id"]), world.server.db
+
+    async def delete() -> None:
+        async with context(world) as ctx:
+            await participant_service.delete(ctx, id_)
+
+    async def interleave() -> list[BaseException | None]:
+        async with db.transaction() as tx:
+            await tx.execute(participant_lock(), world.plan_manager_id, id_)
+            erasing = asyncio.create_task(erase(world, id_))
+            await wait_for(db, 1)
+            deleting = asyncio.create_task(delete())
+            await wait_for(db, 2)
+        return await asyncio.gather(erasing, deleting, return_exceptions=True)
+
+    erased, deleted = world.server.run(interleave())
+    assert (erased, type(deleted)) == (None, NotFound)
+    assert places_of(world, world.texts["participant.first_name"]) == set()

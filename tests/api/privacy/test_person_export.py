@@ -1,0 +1,161 @@
+"""The export of one person has everything that any table has about the person."""
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from markupsafe import escape
+from msgspec import Raw
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import NotFound
+from plankeeper.core.json import to_json
+from plankeeper.privacy import person_export, service
+from plankeeper.privacy.person_export import PersonExport
+from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash.schemas import BinEntry
+from support.factories import SeededPlanManager
+from support.importing import import_records
+from support.server import wait_until
+from support.stored_rows import all_rows, places_of
+
+# Tables that refer to the person's records, and say nothing about the person that the others don't.
+LEFT_OUT = {
+    "event_order": "the order of events, which the export has in order",
+    "event_queue": "events that wait for their place in the order",
+}
+# Rows about others, too, of which the export has only the part about the person.
+SHARED_ROWS = {"api_request_batches", "import_files"}
+UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def export(world: SeededPlanManager, participant_id: str | None = None) -> PersonExport:
+    work = person_export.export_person(
+        world.server.db, world.plan_manager_id, UUID(participant_id or world.ids["participant_id"])
+    )
+    return world.server.run(work)
+
+
+@pytest.fixture
+def person(world: SeededPlanManager) -> SeededPlanManager:
+    """The plan manager, with a person of whom there is something in every table, and with another person."""
+    api, participant = world.client, f"/participants/{world.ids['participant_id']}"
+    api.put(participant, {"first_name": "Ottilie", "phone_number": "(02) 5550 1234"}).raise_for_status()
+    api.post(f"{participant}/team-members", {"first_name": "Nils"}, headers={"Idempotency-Key": "nils"})
+    left = api.create(f"{participant}/team-members", {"first_name": "Ferdinanda", "email": "ferdinanda@example.com"})
+    api.delete(f"{participant}/team-members/{left['id']}").raise_for_status()
+    api.create("/participants", {"first_name": "Somebody", "last_name": "Else"})
+
+    async def hold() -> None:
+        async with world.server.db.transaction() as tx:
+            ctx = WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
+            await service.hold(ctx, UUID(world.ids["participant_id"]), "Case 12/345")
+
+    world.server.run(hold())
+    statement = """
+        insert into invoice_ignored_warnings
+            (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
+        values ($1, $2, 'check_dates', 'agreed by phone', 'Robin Hale', now())
+    """
+    world.server.run(world.server.db.execute(statement, world.plan_manager_id, UUID(world.ids["invoice_id"])))
+    # As after an import of a participant whose earlier state is in the bin.
+    snapshot = {
+        "record": {"id": world.ids["participant_id"], "first_name": "Ottoline"},
+        "team": [{"user_id": left["user_id"], "first_name": "Ferdinanda"}],
+        "names": {},
+    }
+    entry = BinEntry(
+        id=uuid7(),
+        kind="participant",
+        resource_id=UUID(world.ids["participant_id"]),
+        name="Ottoline",
+        deleted_at=datetime.now(UTC),
+        deleted_by="Robin Hale",
+        snapshot=Raw(to_json(snapshot)),
+    )
+
+    async def put_in_bin() -> None:
+        async with world.server.db.transaction() as tx:
+            await bin_store.insert(tx, world.plan_manager_id, entry)
+
+    world.server.run(put_in_bin())
+    return world
+
+
+def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
+    # The request log is written a moment after a request.
+    wait_until(lambda: "api_request_batches" in places_of(person, person.ids["participant_id"]))
+    stored = all_rows(person)  # before the export: records of earlier reads can be written at any time
+    document = person_export.to_document(export(person)).lower()
+    own_ids = {person.ids[name] for name in ("participant_id", "invoice_id", "team_member_id")}
+    own_texts = [text for place, text in person.texts.items() if place.startswith(("participant.", "member."))]
+    own_texts += ["Ottilie", "Ottoline", "Ferdinanda", "member@example.com", "Nils"]
+    missing: dict[str, list[str]] = {}
+    checked = set[str]()
+    for table, rows in stored.items():
+        for row in rows:
+            if not any(each.lower() in row.lower() for each in (*own_ids, *own_texts)):
+                continue
+            checked.add(table)
+            ids = set(UUID_TEXT.findall(row)) if table not in SHARED_ROWS else own_ids
+            texts = [each for each in (*person.texts.values(), *own_texts) if each in row]
+            absent = [each for each in (*ids, *texts) if each.lower() not in document and each in row]
+            if absent and table not in LEFT_OUT:
+                missing.setdefault(table, []).append(f"{absent} of {row}")
+    assert missing == {}
+    assert checked >= {
+        "participants", "team_members", "invoices", "invoice_lines", "invoice_view_sessions", "events", "users",
+        "invoice_ignored_warnings", "idempotency_records", "import_files", "import_rows", "legal_holds",
+        "api_request_batches", "bin",
+    }  # fmt: skip
+
+
+def test_nothing_about_others_is_exported(person: SeededPlanManager) -> None:
+    document = person_export.to_document(export(person))
+    assert "Somebody" not in document
+    assert person.texts["provider.entity_name"] not in document
+    assert str(person.plan_manager_id) in document
+
+
+def test_a_deleted_participant_is_exported_from_its_events(person: SeededPlanManager) -> None:
+    person.client.delete(f"/participants/{person.ids['participant_id']}").raise_for_status()
+    found = export(person)
+    assert (found.participant, found.team_members) == (None, [])
+    document = person_export.to_document(found)
+    for text in ("Ottilie", "Ferdinanda", "member@example.com", person.texts["member.note"]):
+        assert text in document
+
+
+def test_the_page_has_every_text_of_the_document(person: SeededPlanManager) -> None:
+    found = export(person)
+    page = person_export.to_page(found)
+    sizes = person_export.section_sizes(found)
+    assert {name for name, size in sizes.items() if size} >= {"participant", "legal_hold", "team_members", "events"}
+    for text in _texts(json.loads(person_export.to_document(found))):
+        assert str(escape(text)) in page
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for each in cast("dict[str, Any]", value).values() for text in _texts(each)]
+    if isinstance(value, list):
+        return [text for each in cast("list[Any]", value) for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_texts_of_the_person_are_escaped_in_the_page(world: SeededPlanManager) -> None:
+    row = {"id": str(uuid7()), "first_name": "<script>alert(1)</script>"}
+    report = world.server.run(import_records(world.server, world.plan_manager_id, "participants", [row]))
+    assert not report.errors
+    page = person_export.to_page(export(world, row["id"]))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_an_unknown_participant_has_no_export(world: SeededPlanManager) -> None:
+    with pytest.raises(NotFound):
+        export(world, str(uuid7()))
