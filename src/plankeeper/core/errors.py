@@ -273,7 +273,7 @@ class Error(Struct):
     resource: Annotated[
         ErrorResource | UnsetType,
         EXTENSION,
-        Meta(description="With `not_found` and with conflicts: the resource that isn't there, or that conflicts."),
+        Meta(description="With `not_found`: what isn't there. With most conflicts: the resource in conflict."),
     ] = UNSET
     request_id: Annotated[
         str | UnsetType,

@@ -8,7 +8,7 @@ _RESPONSES = EXAMPLES["responses"]
 # Objects of other kinds have only an id.
 _OBJECTS: dict[str, dict[str, Any]] = {
     "exit_reason": _RESPONSES["ExitReason"],
-    "invoice": _RESPONSES["InvoicePage"]["data"][0],
+    "invoice": _RESPONSES["Invoice"],
     "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],
     "note_type": _RESPONSES["NoteTypePage"]["data"][0],
     "participant": _RESPONSES["ParticipantPage"]["data"][0],

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.encryption.cipher import secret_cipher
-from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import apply_patch
 from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, require_event_types
@@ -166,7 +166,7 @@ def _disclose(ctx: WriteContext, endpoint: WebhookEndpointRow, cause: str, **det
 
 def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:
     if not endpoint.active:
-        raise DomainError("webhook_endpoint_inactive")
+        raise DomainError("webhook_endpoint_inactive", resource=ErrorResource("webhook_endpoint", str(endpoint.id)))
     return endpoint
 
 

@@ -51,7 +51,7 @@ async def _priority_taken_error(db: Executor, plan_manager_id: UUID, violation: 
 
 async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
     """Name the member with the email. A member's id is the last one of the key's values."""
-    ids = _UUIDS.findall(violation.detail)
+    ids = [match[0] for match in _UUIDS.finditer(violation.detail)]
     return DomainError("team_member_exists", resource=ErrorResource("team_member", ids[-1]) if ids else None)
 
 

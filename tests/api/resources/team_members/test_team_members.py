@@ -110,10 +110,9 @@ def test_the_email_of_the_participant_is_rejected(api: Client, team_path: str, e
 
 def test_an_email_is_unique_on_a_team_ignoring_case(api: Client, team_path: str) -> None:
     made = api.create(team_path, {"email": "carer@example.com"})
-    assert error_of(api.post(team_path, {"email": "Carer@EXAMPLE.com", "first_name": "Bo"})) == (
-        409,
-        "team_member_exists",
-    )
+    rejected = api.post(team_path, {"email": "Carer@EXAMPLE.com", "first_name": "Bo"})
+    assert error_of(rejected) == (409, "team_member_exists")
+    assert rejected.json()["resource"] == {"kind": "team_member", "id": made["id"]}
     assert api.get(team_path).json()["data"] == [made]
 
 
