@@ -227,7 +227,7 @@ class Settings:
         "PLANKEEPER_EVENT_RETENTION",
         "2555d",
         parsers.parse_days,
-        "The retention period of events (the audit trail), such as `2555d`, or `off` to keep them forever.",
+        "The retention period of events (the audit log), such as `2555d`, or `off` to keep them forever.",
     )
     delivery_retention: int | None = setting(
         "PLANKEEPER_DELIVERY_RETENTION",

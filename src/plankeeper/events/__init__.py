@@ -1,1 +1,1 @@
-"""The audit trail and the feed: every write records its event in its own transaction."""
+"""The audit log and the feed: every write records its event in its own transaction."""
