@@ -1,1 +1,1 @@
-"""Who may use Plankeeper, and what they did: plan managers, accounts, API keys, single sign-on, and two logs."""
+"""Access to Plankeeper: plan managers, accounts, API keys, single sign-on, the access log and the request log."""

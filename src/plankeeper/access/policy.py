@@ -19,7 +19,7 @@ FREE_FAILURES = 2  # failures without a delay: of an account on a network, a kno
 MAX_DELAY = 900.0  # seconds; an account with this delay counts as locked
 ACCOUNT_FREE_FAILURES = 100  # failures without a delay: of an account on all networks and unknown devices together
 ACCOUNT_MAX_DELAY = 60.0  # seconds; a distributed attack slows down, and doesn't lock the account
-RESET_FREE_REQUESTS = 1  # of a link to reset a password; further ones are delayed, so that nobody is sent many mails
+RESET_FREE_REQUESTS = 1  # of a link to reset a password; further ones are delayed, to limit the mails to one person
 RESET_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 FREE_INVITATION_MAILS = 50  # of a plan manager, to all people together; further ones are delayed
 FREE_INVITATION_MAILS_PER_PERSON = 1  # of a plan manager, to one person; further ones are delayed
@@ -49,7 +49,7 @@ def login_delay(failures: int, free_failures: int = FREE_FAILURES, max_delay: fl
 
 
 def validate_name(name: str) -> str | None:
-    """What is wrong with the name of an account; None if it is valid."""
+    """The error message for the name of an account; None if it is valid."""
     if name.strip() and single_line(name, MAX_NAME_LENGTH) == name:
         return None
     return f"must be one line of 1 to {MAX_NAME_LENGTH} characters, and not only spaces"

@@ -1,1 +1,1 @@
-"""What all other code is written in: contexts, errors, field types, JSON, lists, settings and logs."""
+"""Shared by all other packages: contexts, errors, field types, JSON, lists, settings and logs."""

@@ -97,7 +97,7 @@ async def find_matches(
 async def _find_taken(
     db: Executor, plan_manager_id: UUID, items: Sequence[Any], external_id: MatchField, resource: str
 ) -> list[FieldError]:
-    """The errors of external ids that another resource or an earlier item has."""
+    """The errors of external ids that are in use by another resource or an earlier item."""
     sent = {index: str(each.external_id) for index, each in enumerate(items) if each.external_id}
     if not sent:
         return []
@@ -119,7 +119,7 @@ def without_id(item: S) -> S:
 
 
 def valid_parts(item_type: type[S], items: Sequence[Any], errors: Sequence[FieldError]) -> list[S]:
-    """The valid fields of each item, so that the errors that only the database shows can be found, too."""
+    """The valid fields of each item, so that errors that require the database can be found, too."""
     invalid: dict[str, set[str]] = {}
     for error in errors:
         place, _, name = error.field.partition(".")

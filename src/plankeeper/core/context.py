@@ -47,7 +47,7 @@ AccessAction = Literal["viewed", "listed", "exported"]
 
 
 class Disclosure(NamedTuple):
-    """A record that a write shows, or sends elsewhere, without an event that says so."""
+    """A record that a write shows or sends elsewhere without recording an event about it."""
 
     action: AccessAction
     kind: AccessedKind
@@ -66,7 +66,7 @@ class ReadContext:
 
 @dataclass(slots=True)
 class KeyContext:
-    """The context of a read about the API key itself, whatever plan managers it can act for."""
+    """The context of a read about the API key itself. It belongs to no plan manager."""
 
     db: Executor
     api_key_id: UUID

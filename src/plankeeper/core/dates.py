@@ -1,4 +1,4 @@
-"""Dates and times as people type them. The day always comes first, whatever the language of the browser."""
+"""Parse dates and times that people type. The day always comes first, whatever the language of the browser."""
 
 import re
 from datetime import date, time
@@ -31,7 +31,7 @@ _MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:[a-z]
 
 
 class DateError(ValueError):
-    """A text that is no date. The message continues the field's label, such as `31 Feb 2026 doesn’t exist`."""
+    """An invalid date. The message continues the field's label, such as `31 Feb 2026 doesn’t exist`."""
 
 
 def parse_date(text: str) -> date:

@@ -243,7 +243,7 @@ class FieldError(Struct, frozen=True):
 
 
 class FieldErrorSummary(NamedTuple):
-    """What the request log keeps of the errors of fields: their number, and the first ones without their messages."""
+    """The errors of fields in the request log: their number, and the first ones without their messages."""
 
     total: int
     errors: Sequence[tuple[str, str, str]]  # location, field, code
@@ -341,7 +341,7 @@ def invalid_parameter(name: str, message: str, code: FieldErrorCode) -> Validati
 
 
 class NotFound(DomainError):  # noqa: N818 - the name that the field uses
-    """The plan manager has no such resource. Without one, the resource is the one that the path names."""
+    """The plan manager has no such resource. By default, the resource is that of the path."""
 
     def __init__(self, resource: ErrorResource | None = None, detail: str | None = None) -> None:
         super().__init__("not_found", detail, resource=resource)
@@ -360,7 +360,7 @@ RejectionReason = ErrorCode | Literal["revoked_api_key"]
 
 
 class RejectedKeyError(DomainError):
-    """A known key that isn't valid any more. Only the console shows the reason."""
+    """A known key that is no longer valid. Only the console shows the reason."""
 
     def __init__(self, code: ErrorCode, key_id: UUID, reason: RejectionReason) -> None:
         super().__init__(code)

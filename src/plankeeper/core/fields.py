@@ -15,7 +15,7 @@ from msgspec.structs import fields
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
-# What is wrong with a parameter or a field, for programs.
+# The codes of errors of parameters and fields, for programs.
 FieldErrorCode = Literal[
     "required",
     "unknown",
@@ -55,7 +55,7 @@ UuidText = Annotated[
         extra_json_schema={"format": "uuid"},
     ),
 ]
-# The id of a new resource: any UUID except the nil UUID, which stands for no row.
+# The id of a new resource: any UUID except the nil UUID, which means "no row".
 NewId = Annotated[
     str,
     Meta(
@@ -88,7 +88,7 @@ CreatedAt = Annotated[AwareDatetime, Meta(description="When the record was creat
 STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
 STATE = component("StateCode", "The abbreviation of an Australian state or territory.", STATE_CODES)
 
-# In responses: only described, because these texts have been checked when they were written.
+# In responses: only described, because these texts were validated when they were written.
 StateText = Annotated[str, STATE]
 EmailText = Annotated[str, Meta(extra_json_schema={"format": "email"})]
 UrlText = Annotated[str, Meta(extra_json_schema={"format": "uri"})]

@@ -1,4 +1,4 @@
-"""Ids of resources: their form, and UUIDs of version 7 by time."""
+"""Ids of resources: their format, and bounds of version 7 UUIDs by time."""
 
 import re
 from datetime import datetime

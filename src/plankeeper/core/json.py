@@ -1,4 +1,4 @@
-"""JSON as the API writes it: exact numbers, and checked string types such as Email as plain strings."""
+"""The API's JSON: exact numbers, and validated string types such as Email as plain strings."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def to_json(value: object) -> str:
 S = TypeVar("S", bound=Struct)
 MAX_DEPTH = 32
 BODY = "body"  # the field of an error of the whole body
-# Of a body that isn't valid: looking at each value takes about a microsecond.
+# Of an invalid body: validating each value takes about a microsecond.
 MAX_VALUES = 25_000
 # Of any body. They are counted in its JSON text, before it is decoded.
 MAX_FIELDS = 100_000
@@ -39,7 +39,7 @@ MAX_SEARCHED = 2**18  # bytes
 
 
 class BodyParser(Generic[S]):
-    """Turns the bytes of a body into a struct: one typed decode, and only a body that fails it is looked at closely.
+    """Turns the bytes of a body into a struct: one typed decode. Only if it fails, each field is validated by itself.
 
     `read_only` are fields that the body, or an item of a bulk body, can have and that are ignored.
     """
@@ -89,13 +89,13 @@ class InvalidItemsError(ValidationError):
 
 
 def _require_few_values(body: bytes) -> None:
-    """Raise ValidationError for a text that decoding would take long for."""
+    """Raise ValidationError for a text with too many values, because decoding it would take too long."""
     if len(body) <= MAX_SEPARATORS or not _has_many_values(body):
         return
     # A quote before a colon ends a name or begins a text, unless it is within a text.
     if body.count(b'":') - body.count(rb"\":") > MAX_FIELDS:
         raise _too_many_values()
-    # What is within texts doesn't count. They stand between quotes that aren't escaped.
+    # Strings are skipped. They are between quotes that aren't escaped.
     body = body.replace(rb"\\", b"").replace(rb"\"", b"")
     if body.count(b'"') > 2 * MAX_SEPARATORS or _has_many_values(b'"'.join(body.split(b'"')[::2])):
         raise _too_many_values()
@@ -181,7 +181,7 @@ _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 def nesting_depth(document: Any) -> int:
     """The number of nested lists and objects of a document, 0 for a plain value.
 
-    Raises ValidationError if it has more than MAX_VALUES values, without looking at them.
+    Raises ValidationError if it has more than MAX_VALUES values, before it validates them.
     """
     depth = values = 0
     level: list[Any] = _containers([document])

@@ -134,13 +134,13 @@ class ListQuery(Query, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the pages are in order of id and contain every record, so that two ids bound what a page contains."""
+        """Whether the pages are in order of id and contain every record: two ids then define a page."""
         return getattr(self, "sort", UNSET) in (UNSET, "id") and not self.has_filters
 
     @property
     def has_filters(self) -> bool:
         """Whether any filter is set. A list without filters has its own statement: PostgreSQL plans a statement
-        once for all values, so an optional filter that is not set would still shape the plan.
+        once for all values, so an optional filter that is not set would still affect the plan.
         """
         return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NON_FILTERS)
 
@@ -206,7 +206,7 @@ class SortableQuery(ListQuery, frozen=True):
     def is_plain(self) -> bool:
         """Whether the list's own statement serves the page: without filters, in order of id.
 
-        It reads whole rows, also those before the offset, so it doesn't serve pages far down.
+        It reads whole rows, also those before the offset, so it doesn't serve pages with a large offset.
         """
         is_shallow = self.offset <= MAX_SHALLOW_OFFSET
         return is_shallow and not self.has_filters and self.order is None
@@ -217,7 +217,7 @@ class SortableQuery(ListQuery, frozen=True):
 
     @property
     def has_cursor_of_another_order(self) -> bool:
-        """Whether the cursor is an id although the list is sorted, or a sealed cursor although it isn't."""
+        """Whether the cursor is an id although the list is sorted, or an encrypted cursor although it isn't."""
         starts_list = self.after is UNSET or self.after == "0"
         return not starts_list and self.has_sealed_cursor != (self.order is not None)
 
@@ -247,7 +247,7 @@ class NumberedListQuery(SortableQuery, frozen=True):
 
 
 class SealedListQuery(ListQuery, frozen=True):
-    """A list whose rows no single id identifies: its cursor is opaque."""
+    """A list whose rows have no single id: its cursor is opaque."""
 
     after: _OpaqueCursor | UnsetType = UNSET
     updated_since: UpdatedSince = UNSET
@@ -309,7 +309,7 @@ def _encode(content: bytes) -> str:
 
 
 def _decode_text(text: str) -> bytes:
-    """Raises ValueError for a text that `_encode` doesn't return: the last character can have bits without a use."""
+    """Raises ValueError for a text that `_encode` doesn't return: the last character can have unused bits."""
     content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     if _encode(content) != text:
         raise ValueError(text)
@@ -317,7 +317,7 @@ def _decode_text(text: str) -> bytes:
 
 
 def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
-    """The row that a cursor stands for. Raises ValidationError if it belongs to another list, or was changed."""
+    """The row of an encrypted cursor. Raises ValidationError if it belongs to another list, or was changed."""
     try:
         content = _decode_text(cursor.removeprefix(CURSOR_PREFIX))
         return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
@@ -340,7 +340,7 @@ async def fetch_page(
 ) -> PageRows[R]:
     """One page of a list. `extra` are the values of filters that the query doesn't have.
 
-    Rows that are deleted while the page is read are left out. Raises ValidationError for a sealed cursor of another
+    Rows that are deleted while the page is read are left out. Raises ValidationError for an encrypted cursor of another
     list.
     """
     if query.order:

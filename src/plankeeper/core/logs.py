@@ -23,15 +23,15 @@ FLUSH_TIMEOUT = 1.0  # seconds
 log = logging.getLogger("plankeeper")
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
-# What every record has. Other attributes were passed as `extra` and become fields of the line.
+# The attributes of every record. Other attributes were passed as `extra` and become fields of the line.
 _OWN_ATTRIBUTES = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
 
 
 class JsonFormatter(logging.Formatter):
     """A record as JSON, with the fields in `extra`, such as `request_id`.
 
-    An exception is logged with its class and its SQLSTATE, from the level `error` on with its places in the code, and
-    always without its text.
+    An exception is logged with its class and its SQLSTATE, from the level `error` on with its locations in the
+    code, and always without its text.
     """
 
     def format(self, record: logging.LogRecord) -> str:

@@ -1,7 +1,7 @@
 """Metrics for Prometheus: counters and gauges of all processes of this server.
 
-A counter with a label is created for each value of the label, because Prometheus sees no increase in a series that
-begins with 1.
+A counter with a label is created for each value of the label, because Prometheus doesn't count an increase in a series
+whose first value is 1.
 """
 
 from typing import Literal, get_args

@@ -1,4 +1,4 @@
-"""Finds the records that requests and imports mean by the value of a field, such as their id in another system."""
+"""Matches items of requests and imports with records by the value of a field, such as their id in another system."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from plankeeper.database.errors import ConstraintViolation
 
 
 class ValueHolder(Struct):
-    """A record and its value of the field."""
+    """A record and its value in the field."""
 
     id: UUID
     value: str
@@ -38,7 +38,7 @@ class MatchField(NamedTuple):
 
 
 class MatchError(NamedTuple):
-    """Why a value finds no record, and can't be the value of a new one."""
+    """The reason why a value matches no record and can't be used for a new one."""
 
     message: str
     code: FieldErrorCode
@@ -48,7 +48,7 @@ class RecordMatcher:
     """Finds the records of one request or file. It remembers the values of the batches before."""
 
     def __init__(self, field: MatchField, noun: str) -> None:
-        """`noun` is what a record of the request is called, such as `item`."""
+        """`noun` is the word for a record of the request in messages, such as `item`."""
         self.field = field
         self._noun = noun
         self._seen = set[str]()

@@ -29,7 +29,7 @@ def is_draining() -> bool:
 
 
 class ServerFolder:
-    """Makes the folder, and makes it again if somebody removes it, until the server stops."""
+    """Creates the folder, and creates it again if it is removed, until the server stops."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="plankeeper-"))
@@ -46,7 +46,7 @@ class ServerFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def ensure(self) -> None:
-        """Make the folder again if it is gone. Each process then writes its metrics again, within a second."""
+        """Create the folder again if it was removed. Each process then writes its metrics again, within a second."""
         if self.path.exists():
             return
         try:
@@ -62,7 +62,7 @@ class ServerFolder:
         (self.path / _DRAINING).touch()
 
     def _lock(self) -> int:
-        """Lock the folder as long as this process runs: systemd-tmpfiles doesn't remove what is in a locked folder."""
+        """Lock the folder while this process runs: systemd-tmpfiles doesn't remove the contents of a locked folder."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         return descriptor

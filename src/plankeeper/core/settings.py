@@ -316,7 +316,7 @@ class Settings:
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> list[str]:
-        """A sentence without its full stop about each variable that looks like a setting and is none."""
+        """A sentence without its full stop about each variable with the prefix of settings that isn't a setting."""
         known = [each.metadata["name"] for each in fields(cls)]
         sentences: list[str] = []
         for name in sorted(os.environ if environment is None else environment):

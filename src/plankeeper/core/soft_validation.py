@@ -1,4 +1,4 @@
-"""Values that are accepted but probably wrong: what the rules of all records share. Each rule is a pure function."""
+"""Soft validation: what the rules of all records share. Rules warn of unusual values, and are pure functions."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ SHARED_POSTCODES = {
 
 
 class Implausible(NamedTuple):
-    """A value that is probably wrong. A message in lower case continues the field's label.
+    """A warning about an unusual value. A message in lower case continues the field's label.
 
     `record_id` is another record that the message is about.
     """

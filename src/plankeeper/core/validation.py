@@ -1,7 +1,7 @@
 """Convert decoded JSON and query parameters to structs, and find all errors by field.
 
-msgspec decides whether a value is valid. Only if it isn't, the rules below find each error: msgspec reports the first
-one, and only as a text.
+msgspec decides whether a value is valid. The rules below find each error of an invalid value: msgspec reports only
+the first one, and only as a text.
 """
 
 import re
@@ -24,7 +24,7 @@ from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, decode_custo
 
 S = TypeVar("S", bound=Struct)
 
-# What an invalid body may cost: a suggestion takes up to 200 µs.
+# Limits the cost of an invalid body: a suggestion takes up to 200 µs.
 MAX_SUGGESTIONS = 20
 MAX_UNKNOWN_FIELDS = 200
 SIMILARITY = 0.75  # of the name of an unknown field to the one that is suggested
@@ -47,7 +47,7 @@ _BASE_TYPES: tuple[type[Any], ...] = (bool, int, str, list, dict)
 # Fields that clients expect, and where they have to send them instead.
 _ELSEWHERE = {"plan_manager_id": "the header X-Plan-Manager-Id says it"}
 
-# What the request log keeps of the errors of a request.
+# Limits of the errors in the request log.
 MAX_LOGGED_ERRORS = 20
 MAX_LOGGED_FIELD_LENGTH = 100  # characters
 HIDDEN_NAME = "…"
@@ -60,7 +60,7 @@ def validate(
     """`values` as a `struct_type`, or all errors.
 
     An object with too many unknown fields has one error without a field. With `suggests`, the errors of a few unknown
-    fields name similar ones. Without `has_nul`, no text contains U+0000: to look for it in all values takes longest.
+    fields name similar ones. Without `has_nul`, no text contains U+0000: searching all values for it takes longest.
     """
     parsed = _convert(struct_type, values, has_nul=has_nul)
     if parsed is not None:
@@ -116,7 +116,7 @@ def _contains_nul(value: Any) -> bool:
 
 
 class _Rule(NamedTuple):
-    """What one choice of a type requires of a value."""
+    """The requirements of one choice of a type."""
 
     kind: type[Any]  # a key of `_TYPE_NAMES`, a struct or a custom type
     metas: tuple[Meta, ...] = ()
@@ -217,7 +217,7 @@ class _Search:
 
 
 def summarize(errors: Sequence[FieldError]) -> FieldErrorSummary:
-    """What the request log keeps of errors: no messages, and no names that a client has chosen."""
+    """The errors for the request log: without messages, and without names that a client has chosen."""
     kept = [(each.location, _logged_field(each), each.code) for each in errors[:MAX_LOGGED_ERRORS]]
     return FieldErrorSummary(len(errors), kept)
 

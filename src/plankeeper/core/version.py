@@ -20,7 +20,7 @@ def commit() -> str | None:
 
 
 def full_version() -> str:
-    """The version as people read it, such as `0.1.0 (e678640f733d)`."""
+    """The version for people, such as `0.1.0 (e678640f733d)`."""
     return f"{__version__} ({commit()})" if commit() else __version__
 
 

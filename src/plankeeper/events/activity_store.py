@@ -1,4 +1,4 @@
-"""The activity of the console in SQL: matching events in both directions, and how many there are.
+"""The activity of the console in SQL: matching events in both directions, and their number.
 
 Pages are in the order of the feed's positions. Days are ids: those of events are in order of time, and a day begins at
 the position of the first event with such an id or a later one.

@@ -1,4 +1,4 @@
-"""The queue of events as a server sees it from outside, whether or not a sequencer is running anywhere."""
+"""The length and the lag of the queue of events, measured independently of the sequencers."""
 
 import time
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class BacklogMonitor:
     """Remembers since when the first row of each plan manager's queue has been waiting.
 
     The lag counts from when this monitor first saw the row: the ids and times of a long import are those of its writes,
-    but its events can be sequenced only after its commit. A long queue that moves on has no lag.
+    but its events can be sequenced only after its commit. A long queue that makes progress has no lag.
     """
 
     def __init__(self) -> None:

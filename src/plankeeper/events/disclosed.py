@@ -1,4 +1,4 @@
-"""The participants and invoices whose data events contain, for the access log."""
+"""The participants and invoices in the data of events, for the access log."""
 
 from collections.abc import Iterable, Mapping
 from typing import cast

@@ -1,4 +1,4 @@
-"""All types of events, and patterns that select some of them."""
+"""All types of events, and the patterns that select them."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches

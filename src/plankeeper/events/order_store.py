@@ -61,7 +61,7 @@ async def insert_type(db: Executor, name: str) -> None:
     await db.execute(INSERT_TYPE, name)
 
 
-# A mark is never earlier than the mark before it, even if the clock was put back.
+# A mark is never earlier than the mark before it, even if the clock was set back.
 INSERT_MARK = """
     insert into event_marks (plan_manager_id, minute, position)
     select $1, date_trunc('minute', statement_timestamp()), coalesce(max(position), 0) + 1
@@ -132,7 +132,7 @@ QUEUE_STATES = """
 
 
 async def queue_states(db: Executor, nodes: Nodes, max_rows: int) -> list[QueueState]:
-    """The state of each plan manager's queue, read from the first `max_rows` rows of all of them."""
+    """The state of each plan manager's queue, from the first `max_rows` rows of all queues together."""
     return await nodes.collect(db, lambda ids: db.rows(QueueState, QUEUE_STATES, max_rows, ids))
 
 
@@ -203,7 +203,7 @@ DELETE_POSITIONS = """
     where plan_manager_id = $1 and event_id = any ($2::uuid[])
         and position < (select max(position) from event_order where plan_manager_id = $1)
 """
-# The mark of the minute in which the first position that is left was assigned stays.
+# The mark of the minute in which the first remaining position was assigned stays.
 DELETE_MARKS = """
     delete from event_marks
     where plan_manager_id = $1 and minute < (

@@ -19,7 +19,7 @@ class DuePlanManagers:
         self._listed_at: float | None = None
 
     async def refresh(self, db: Executor) -> list[UUID]:
-        """The list of those that are due, from which a task removes the ones that it visits."""
+        """The plan managers that are due. A task removes those that it has processed."""
         now = time.monotonic()
         if not self._due and (self._listed_at is None or now - self._listed_at >= self._interval):
             self._due, self._listed_at = await order_store.list_plan_managers(db), now
@@ -43,7 +43,7 @@ class EventRetention:
         before_id = uuid7_lower_bound(datetime.now(UTC) - self._retention)
         full_batches = 0
         while due and full_batches < MAX_BATCHES_PER_RUN:
-            plan_manager_id = due.pop()  # before an error of its node: the next run continues with the others
+            plan_manager_id = due.pop()  # first: after an error of its node, the next run continues with the others
             async with db.transaction() as tx:
                 deleted = await order_store.purge(tx, plan_manager_id, before_id, BATCH_SIZE)
             if deleted == BATCH_SIZE:

@@ -58,7 +58,7 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     if not rows and query.after not in (UNSET, "0"):
         await _require_cursor(ctx, query.start)
     page = build_page(query, cut_page([redact(each) for each in rows], query.limit), None)
-    if page.data and not query.is_reversed:  # also on the last page, so that a client never loses its place
+    if page.data and not query.is_reversed:  # also on the last page, so that a client keeps its position
         page.pagination.next_cursor = str(page.data[-1].id)
     return page
 
@@ -74,7 +74,7 @@ async def _start(ctx: ReadContext, query: EventListQuery) -> str:
 
 
 def _require_no_start(query: EventListQuery) -> None:
-    """Reject what says where the feed starts: from the newest event on, it starts at its end."""
+    """Reject parameters for the start of the feed: in reversed order, it starts with the newest event."""
     if query.after == "now":
         message = "must be 0 or the id of an event with `sort=-sequence`"
         raise invalid_parameter("after", message, "inconsistent")
@@ -84,7 +84,7 @@ def _require_no_start(query: EventListQuery) -> None:
 
 
 async def _require_cursor(ctx: ReadContext, after: str) -> None:
-    """An event that was never in the feed, or that retention has deleted, would be followed by nothing for ever."""
+    """Reject a cursor that isn't in the feed, because its page would always be empty."""
     if not await store.is_in_feed(ctx.db, ctx.plan_manager_id, after):
         raise DomainError("cursor_expired")
 

@@ -16,7 +16,7 @@ from plankeeper.core.fields import (
 )
 from plankeeper.core.lists import CreatedSince, CreatedUntil, UuidListQuery
 
-# Without a schema: the fields differ by the kind of the resource, and old events have those of their time.
+# Without a schema: the fields differ by the kind of the resource, and old events have the fields of their version.
 EventFields = Annotated[
     Raw,
     component("EventFields", "Fields of a resource by name, as in its schema."),
@@ -177,7 +177,7 @@ class EventFilter(Struct, frozen=True):
 
 
 class EventBatch(Struct):
-    """Rows of the queue that get positions in one transaction, and what a sequencer needs to know about them."""
+    """Rows of the queue that get positions in one transaction, with the values that a sequencer needs."""
 
     queue_ids: list[UUID]
     event_count: int
@@ -194,7 +194,7 @@ class QueueState(Struct):
 
 
 class SequencedEvent(Struct):
-    """An event of the feed, as far as the fan-out to webhook endpoints needs it."""
+    """An event of the feed, for the fan-out to webhook endpoints."""
 
     position: int
     id: UUID

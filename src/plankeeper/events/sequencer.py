@@ -19,7 +19,7 @@ log = logging.getLogger("plankeeper")
 
 MIN_REST = 0.05  # seconds between two rounds: the events of the meantime share one transaction
 MAX_REST = 0.5
-REST_PER_WORK = 5  # a sequencer that keeps up rests for so many times as long as a round took
+REST_PER_WORK = 5  # the pause after a round, as a multiple of its duration
 MIN_SWEEP_INTERVAL, MAX_SWEEP_INTERVAL = 0.5, 1.0  # seconds
 REST_PER_SWEEP = 20
 FAIR_BATCH_SIZE = 500  # events of a plan manager in one turn while others wait
@@ -38,7 +38,7 @@ CONNECTION_SETTINGS = {
 class Sequencer:
     """Assigns positions plan manager by plan manager, in fair turns.
 
-    It hears of the events that its own process commits, and looks for all others in the queue. `on_assigned` is called
+    Its own process notifies it of committed events. It looks for all others in the queue. `on_assigned` is called
     with a plan manager whose events got positions.
     """
 
@@ -54,12 +54,12 @@ class Sequencer:
         db.on_feeds_changed = self.notify
 
     def notify(self, plan_manager_ids: Collection[UUID]) -> None:
-        """Take note of plan managers with committed events."""
+        """Add plan managers with committed events."""
         self._waiting.update(dict.fromkeys(plan_manager_ids))
         self._notified.set()
 
     async def run(self) -> None:
-        """Sequence events until cancelled. Waits out failures of the database."""
+        """Sequence events until cancelled. Retries while the database is unavailable."""
         while True:
             try:
                 async with self._db.dedicated_connection(**CONNECTION_SETTINGS) as connection:
@@ -82,7 +82,7 @@ class Sequencer:
             self.notify(locked)
 
     async def run_round(self, connection: DedicatedConnection) -> set[UUID]:
-        """Give each plan manager with new events a turn, and one of those that have many.
+        """Give a turn to each plan manager with new events, and to one of those with many events.
 
         Returns the plan managers that another sequencer is serving.
         """
@@ -132,7 +132,7 @@ class Sequencer:
 
 
 def _concerns_some(connection: DedicatedConnection, error: Exception) -> bool:
-    """Whether an error concerns only the statement, so that the connection can serve other plan managers."""
+    """Whether an error concerns only the statement, so that the connection can be used for other plan managers."""
     return isinstance(error, asyncpg.PostgresError) and not connection.is_closed
 
 

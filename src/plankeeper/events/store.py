@@ -13,7 +13,7 @@ from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
-# An event has its parts in this order. `resource_id` is followed by what identifies a team member.
+# The order of an event's columns. `resource_id` is followed by the columns that identify a team member.
 BEFORE_PARTICIPANT: LiteralString = "id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id"
 AFTER_PARTICIPANT: LiteralString = "data, previous, request_id"
 STORED_COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, {AFTER_PARTICIPANT}"
@@ -38,8 +38,8 @@ EVENT_COLUMNS: LiteralString = """event.id as event_id, event.type as event_type
 WITH_POSITION: LiteralString = columns_of_table("placed.position")
 
 # Cursors are ids of events ($2), pages are in the order of positions. Nothing follows an event that isn't in the feed;
-# the nil UUID stands for the beginning. In the console, a cursor whose event has been purged stands for its nearest
-# neighbour.
+# the nil UUID is the beginning. In the console, the nearest neighbour replaces a cursor whose event has been
+# purged.
 IS_AFTER_CURSOR: LiteralString = """position > coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id = $2),
             case when $2 = '00000000-0000-0000-0000-000000000000'::uuid then 0 end)"""
@@ -48,7 +48,7 @@ IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id >= $2
                 order by event_id limit 1),
             9223372036854775807)"""
-# As in IS_AFTER_CURSOR, for pages from the newest event to the oldest one: the nil UUID stands for the end.
+# As in IS_AFTER_CURSOR, for pages from the newest event to the oldest one: the nil UUID is the end.
 PRECEDES_CURSOR: LiteralString = """position < coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id = $2),
             case when $2 = '00000000-0000-0000-0000-000000000000'::uuid then 9223372036854775807 end)"""

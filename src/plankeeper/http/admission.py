@@ -90,7 +90,7 @@ def require_scopes(principal: Principal, required: Sequence[Scope]) -> None:
 
 
 REJECTION_DELAY = 1.0  # seconds
-KNOWN_DEVICES_SHARE = 4  # known devices have a quarter of all sign-in attempts to themselves
+KNOWN_DEVICES_SHARE = 4  # a quarter of all sign-in attempts is reserved for known devices
 
 
 class Admission:
@@ -176,7 +176,7 @@ class Admission:
             else:
                 await self._hit_or_reject("guesses:unknown devices", total - reserved)
         except DomainError:
-            await asyncio.sleep(REJECTION_DELAY)  # an immediate rejection would invite the next attempt
+            await asyncio.sleep(REJECTION_DELAY)  # the next attempt would follow an immediate rejection at once
             raise
 
     async def _limit_device_or_network(self, counted: str, scope: ASGIScope, known_device: str | None) -> None:
@@ -188,7 +188,7 @@ class Admission:
         await self._hit_or_reject(f"address:{client_network(scope)}", self._settings.auth_failure_rate_limit)
 
     async def _hit_or_reject(self, subject: str, limit: int) -> None:
-        """Count a request; a limit of 0 is none."""
+        """Count a request. With a limit of 0, there is no limit."""
         if limit:
             status = await self._rate_limiter.hit(subject, limit)
             if status.exceeded:
@@ -196,7 +196,7 @@ class Admission:
 
 
 def hash_subject(secret: str) -> str:
-    """A secret as the subject of a rate limit, which is stored."""
+    """The hash of a secret, for the stored subject of a rate limit."""
     return sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

@@ -82,7 +82,7 @@ def is_public_host(host: str, public_url: str) -> bool:
 class PublicHostEndpoint:
     """Wraps an application for browsers: responds with 421 to requests for other hosts, such as an internal address.
 
-    Otherwise, a page of another site whose name leads here would have the same origin as ours.
+    Otherwise, a page of another site whose host name resolves to this server would have the same origin.
     """
 
     def __init__(self, app: ASGIApp, public_url: str, on_response: OnResponse) -> None:

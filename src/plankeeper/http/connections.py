@@ -56,7 +56,7 @@ class Peers:
         )
 
     def _warn_once(self, message: str) -> None:
-        """Log lines have no addresses, and clients can't fill the log."""
+        """Log a warning once, without addresses, so that clients can't fill the log."""
         if message not in self._warnings:
             self._warnings.add(message)
             log.warning(message)
@@ -122,7 +122,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._check_headers()
         super().on_headers_complete()
-        # uvicorn appends trailers to this list too. In the request's own list, they would evade what a proxy does with
+        # uvicorn appends trailers to this list too. In the request's own list, they would evade a proxy's rules for
         # the headers of a request.
         self.headers = []
         self._unparsed_bytes = 0

@@ -71,7 +71,7 @@ CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the respo
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A write as the client asks for it."""
+    """A write with the client's preconditions and idempotency key."""
 
     operation: Operation
     values: dict[str, Any]
@@ -88,7 +88,7 @@ class Endpoint:
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
-        # Compressed, the length of a body that repeats a client's text would tell something about a secret beside it.
+        # The compressed length of a body that repeats a client's text would reveal something about a secret in it.
         self._has_secret = any(each.has_secret for each in operations.values())
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))
 
@@ -158,7 +158,7 @@ class Endpoint:
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
     ) -> ValidationError:
-        """The errors of a bulk body together with those that only the database shows, such as unknown ids."""
+        """The errors of a bulk body together with those that require the database, such as unknown ids."""
         if operation.find_errors is None:
             return error
         with self._deps.admission:
@@ -203,7 +203,7 @@ class Endpoint:
     def _record_access(
         self, operation: Operation, state: RequestState, values: dict[str, Any], scope: Scope, result: Any
     ) -> None:
-        """Report what a read shows: one record, or those of a page, as ids or as the first and the last one."""
+        """Report the records in a response: one record, or those of a page, as ids or as the first and the last one."""
         if not (self._deps.on_access and operation.discloses and state.principal and state.plan_manager_id):
             return
         by, request_id = (state.plan_manager_id, state.principal.actor), state.request_id.decode()
@@ -274,7 +274,7 @@ class Endpoint:
 
 
 def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
-    """The handler's arguments that stand in the path and in the query."""
+    """The handler's arguments from the path and the query."""
     path_params = scope["path_params"]
     arguments: dict[str, Any] = {
         name: parse_path_id(name, kind, path_params[name]) for name, kind in operation.path_ids.items()
@@ -286,7 +286,7 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
 
 
 def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:
-    """The error for the resource that the last id of a path names."""
+    """The error for the resource that the last id of a path identifies."""
     name = list(operation.path_ids)[-1]
     kind = name.removesuffix("_id")
     resource = ErrorResource(kind, path_params[name][:MAX_ID_LENGTH])

@@ -100,7 +100,7 @@ def has_tag(header: bytes, tag: str) -> bool:
 
 
 def _tags_in(header: bytes) -> list[tuple[str, str, str]]:
-    """The tags of a header, without what distinguishes the coding: a resource is the same in all of them."""
+    """The tags of a header, without the suffix of the coding: a resource is the same in all codings."""
     return _TAG.findall(header.decode("latin-1").replace('-gzip"', '"'))
 
 

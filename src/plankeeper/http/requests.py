@@ -1,4 +1,4 @@
-"""A request as it arrives: its headers, its id, its body."""
+"""Reads a request: its headers, its id, its body."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from plankeeper.core.errors import DomainError, FieldErrorSummary, RejectionReas
 from plankeeper.http.parsing import MAX_BODY_BYTES
 from plankeeper.http.responses import HttpError, RawHeaders
 
-MAX_BUFFERED_BYTES = 64 * 1024**2  # of bodies that are arriving, in one worker
+MAX_BUFFERED_BYTES = 64 * 1024**2  # of incomplete bodies, in one worker
 MAX_BUFFERED_BYTES_PER_SENDER = 20 * 1024**2  # four bulk bodies
 _JSON_CONTENT_TYPE = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
@@ -27,7 +27,7 @@ class ClientDisconnectedError(Exception):
 
 @dataclass(slots=True)
 class RequestState:
-    """What the response, the access log and the metrics need to know about a request."""
+    """The data of a request for the response, the access log and the metrics."""
 
     headers: dict[bytes, bytes]
     request_id: bytes
@@ -69,7 +69,7 @@ def resolve_request_id(headers: Mapping[bytes, bytes]) -> bytes:
 
 
 class BodyBudget:
-    """Limits the memory of bodies that are arriving: of one worker, and of each sender.
+    """Limits the memory of incomplete bodies: of one worker, and of each sender.
 
     A body that arrives with its headers doesn't count. Others count as long as their Content-Length says, from the
     start, or without one as long as they are.

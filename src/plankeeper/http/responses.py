@@ -13,7 +13,7 @@ from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_
 
 log = logging.getLogger("plankeeper")
 
-RawHeaders = Sequence[tuple[bytes, bytes]]  # ASGI's form: lower-case names
+RawHeaders = Sequence[tuple[bytes, bytes]]  # as ASGI requires: lower-case names
 
 NOT_MODIFIED = 304
 

@@ -40,7 +40,7 @@ WRITE: Scopes = ("write",)
 READ_AND_WRITE: Scopes = ("read", "write")
 
 Handler = Callable[..., Awaitable[Any]]
-# What the application opens before its first request and closes after its last.
+# The resources that the application opens before its first request and closes after its last.
 Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
@@ -50,15 +50,15 @@ FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path: what its router declares, and what the signature of its handler says."""
+    """One method of one path, from the declaration of its router and the signature of its handler."""
 
     method: str
     path: str
     handler: Handler
     tag: str
-    required_scopes: Scopes  # none: any key may send it
+    required_scopes: Scopes  # empty: any key may send it
     status: int = 200
-    extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
+    extension: bool = False  # whether it is an extension of Plankeeper, and not part of the public contract
     errors: tuple[ErrorCode, ...] = ()  # the codes that don't follow from its other parts
     creates: bool = False  # whether it creates a resource under its path and returns it
     find_errors: FindErrors | None = None
@@ -144,7 +144,7 @@ class Router:
         `errors` are the codes that don't follow from its parts. `creates`: it creates a resource under its path, and
         returns it. `secret`: the response contains a secret. `optional_body`: a request without a body is one with an
         empty object. `find_errors` finds the errors of a bulk body's items that
-        only the database shows.
+        require the database.
         """
         return self._route(
             "POST",
@@ -232,9 +232,9 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
 
 
 class MethodFallback:
-    """An ASGI application for a literal path beside a path with a parameter, which gets some of the methods.
+    """An ASGI application for a literal path beside a path with a parameter, which handles some of the methods.
 
-    `/things/bulk` takes a POST. A GET of it is one of `/things/{thing_id}`, with an id that is none.
+    `/things/bulk` takes a POST. A GET of it goes to `/things/{thing_id}`, with an invalid id.
     """
 
     def __init__(

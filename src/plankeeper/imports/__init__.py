@@ -1,1 +1,1 @@
-"""Imports of the console: what was imported, by whom, with which result for each row."""
+"""Imports and exports: reading, matching, importing and undoing files, and the results of each row."""

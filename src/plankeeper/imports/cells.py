@@ -1,4 +1,4 @@
-"""Cells as people type them, as the text that an import file has: dates, yes and no, states, amounts, numbers."""
+"""Converts cells that people type to the format of an import file: dates, yes and no, states, amounts, numbers."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "
 
 
 class CellError(Exception):
-    """A cell that can't be read; the message says what is right."""
+    """An unreadable cell; the message describes valid values."""
 
 
 def clean(cell: str) -> str:
@@ -98,7 +98,7 @@ def _plain_amount(text: str) -> str:
 
 
 def _code_of(annotation: Any, text: str) -> str:
-    """The code that a text means, in any case and with spaces for underscores: `on hold` is `on_hold`."""
+    """The code for a text, in any case and with spaces for underscores: `on hold` is `on_hold`."""
     codes = _codes(annotation)
     if not codes or text.startswith("["):  # a list may be JSON
         return text
@@ -133,13 +133,13 @@ class References:
         self._names: dict[str, dict[str, list[tuple[str, str]]]] = {name: {} for name in _KINDS}
 
     def add(self, fields: Iterable[str], id_: str, label: str, texts: Iterable[str | None]) -> None:
-        """Add a record that each of the texts means. `label` describes it among several candidates."""
+        """Add a record that each of the texts identifies. `label` describes it among several candidates."""
         for field in fields:
             for text in {_fold_spaces(each) for each in texts if each and each.strip()} | {id_}:
                 self._names[field].setdefault(text, []).append((id_, label))
 
     def resolve(self, field: str, text: str) -> str:
-        """The id that a cell means; the text itself for other fields. Raises CellError."""
+        """The id of the record that a cell identifies; the text itself for other fields. Raises CellError."""
         if field not in self._names:
             return text
         found = self._names[field].get(_fold_spaces(text), [])

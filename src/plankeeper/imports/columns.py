@@ -1,4 +1,4 @@
-"""Guesses what a file contains, and the field of each of its columns, from the names that people use for columns."""
+"""Guesses the resource of a file, and the field of each of its columns, from common names of columns."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -102,7 +102,7 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "pm_provider_id": ("Provider ID",),
     },
 }
-# The most likely one first, for columns that several know.
+# The most likely one first, for columns of several resources.
 _LIKELY_RESOURCES = (
     "participants",
     "providers",
@@ -112,7 +112,7 @@ _LIKELY_RESOURCES = (
     "note-types",
     "exit-reasons",
 )  # fmt: skip - one line for each is too long
-_LEAST_SHARE = 0.5  # of the columns that must be known for a guess of the resource
+_LEAST_SHARE = 0.5  # the share of recognised columns that a guess of the resource requires
 
 
 def fold(name: str) -> str:
@@ -140,14 +140,14 @@ def guess_mapping(resource: str, columns: Sequence[str], remembered: Mapping[str
 
 
 def is_certain(columns: Sequence[str], mapping: Sequence[str], remembered: Mapping[str, str]) -> bool:
-    """Whether nobody has to look at the mapping: each column has a field, or was left out on purpose."""
+    """Whether the mapping needs no review: each column has a field, or was left out on purpose."""
     pairs = [(fold(column), field) for column, field in zip(columns, mapping, strict=True)]
     left_out = {fold(PROBLEM_COLUMN), *(name for name, field in remembered.items() if field == IGNORED)}
     return all(field or name in left_out for name, field in pairs) and bool(set(mapping) - {IGNORED, "id"})
 
 
 def guess_resource(columns: Sequence[str], remembered: Mapping[str, Mapping[str, str]]) -> str | None:
-    """The resource that knows most of the columns; None if no resource knows half of them.
+    """The resource with fields for most of the columns; None if no resource has fields for half of them.
 
     `remembered` has the earlier choices by resource and folded name.
     """

@@ -65,5 +65,5 @@ PURGE = """
 
 
 async def purge(db: Executor, hours: int) -> None:
-    """Delete files that nobody imported within some hours."""
+    """Delete files that weren't imported within some hours."""
     await db.execute(PURGE, hours)

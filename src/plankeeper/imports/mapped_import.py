@@ -32,7 +32,7 @@ from plankeeper.resources.providers import rules as provider_rules
 
 
 class ParticipantFacts(Struct):
-    """What the rules look at, from the record of an event."""
+    """The fields of a participant that the rules read, from the record of an event."""
 
     first_name: str | None = None
     last_name: str | None = None
@@ -49,7 +49,7 @@ class ParticipantFacts(Struct):
 
 
 class ProviderFacts(Struct):
-    """Likewise of a provider."""
+    """The fields of a provider that the rules read, from the record of an event."""
 
     entity_name: str | None = None
     abn: str | None = None
@@ -65,7 +65,7 @@ _FACTS = {
 
 
 def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
-    """The warnings about a record as its event shows it."""
+    """The warnings about the record in an event."""
     if resource == "participants":
         participant = msgspec.json.decode(record, type=ParticipantFacts)
         return [_warning(each, participant) for each in participant_rules.find_implausible(participant, today)]
@@ -84,7 +84,7 @@ def find_warnings_in_cells(resource: str, cells: Mapping[str, str], today: date)
 
 def _warning(implausible: Implausible, record: Struct) -> Problem:
     value = getattr(record, implausible.field)
-    # A message in upper case stands alone.
+    # A message in upper case is a complete sentence.
     field = "" if implausible.message[:1].isupper() else implausible.field
     text = format_date(value) if isinstance(value, date) else str(value or "")
     return Problem(field, text if field else "", implausible.message, is_warning=True)
@@ -97,7 +97,7 @@ _ALL_ERRORS = 10 * BATCH_SIZE  # no error of a batch is left out
 
 @dataclass(slots=True)
 class RowResult:
-    """What an import does, or did, with a row. `event` is null if the row writes nothing."""
+    """The result of importing or checking a row. `event` is null if the row writes nothing."""
 
     line_number: int
     cells: list[str]
@@ -118,7 +118,7 @@ class RowResult:
 async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOptions) -> AsyncIterator[list[RowResult]]:
     """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
-    `ctx.import_id` must be set: the events of the import show what each row did.
+    `ctx.import_id` must be set: the results of rows are derived from its events.
     """
     resource, last_event = RESOURCES[options.resource], _NIL
     references = await load_references(ctx.tx, ctx.plan_manager_id)
@@ -273,7 +273,7 @@ def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
 def _add_warnings(
     resource: str, results: Sequence[RowResult], readable: Mapping[int, Mapping[str, str]], today: date
 ) -> None:
-    """Also of rows that are left out, so that somebody who corrects one sees all its problems at once."""
+    """Add warnings, also to skipped rows, so that all problems of a row can be corrected at once."""
     for result in results:
         if result.event and result.event.data:
             result.problems += find_warnings(resource, result.event.data, today)

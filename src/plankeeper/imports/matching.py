@@ -22,7 +22,7 @@ _GROUPS = {9: (3, 3, 3), 11: (2, 3, 3, 3)}  # digits of an NDIS number and of an
 
 
 class Numbered(NamedTuple):
-    """A resource whose records have a number: the field, what people call it, and who has a number on record."""
+    """A resource whose records have a number: the field, its name in messages, and the query of its holders."""
 
     field: str
     label: str
@@ -40,7 +40,7 @@ NUMBERED = {
 class MatchResult:
     """The rows to write, the errors and warnings by line, and the ids of the records of skipped lines.
 
-    An unconfirmed line has the id of the record with its number, and what is unlikely about it.
+    An unconfirmed line has the id of the record with its number, and the difference between the two.
     """
 
     rows: list[ImportRow[Any]] = field(default_factory=list[ImportRow[Any]])
@@ -83,7 +83,7 @@ class Matcher:
         return result
 
     def _add_number(self, line_number: int, text: str, result: MatchResult) -> None:
-        """Remember the number of a rejected row. What it repeats is a warning beside the row's errors."""
+        """Remember the number of a rejected row. A repeated number is a warning beside the row's errors."""
         number = plain_number(clean(text)) if text.strip() else ""
         if not number or not self._numbered:
             return
@@ -114,7 +114,7 @@ class Matcher:
     async def _list_holders(
         self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]
     ) -> defaultdict[str, list[NumberHolder]]:
-        """The records of each number in the rows. On record, a number may be grouped with spaces."""
+        """The records of each number in the rows. Stored numbers may contain spaces."""
         numbers = {number for row in rows if (number := self._number(row))}
         holders = defaultdict[str, list[NumberHolder]](list)
         if numbers and self._numbered:
@@ -151,7 +151,7 @@ class Matcher:
             self._match_record(row, others[0], numbered, result)
 
     def _match_record(self, row: ImportRow[Any], holder: NumberHolder, numbered: Numbered, result: MatchResult) -> None:
-        """Give the row the id of its record; a row about somebody else only if it is included."""
+        """Give the row the id of its record; a row about another person only if it is included."""
         if _is_somebody_else(row.values, holder):
             born = f" (born {format_date(holder.date_of_birth)})" if holder.date_of_birth else ""
             problem = Problem("", "", f"This {numbered.label} is {holder.name}’s{born}.", is_warning=True)

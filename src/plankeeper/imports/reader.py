@@ -150,7 +150,7 @@ def _text_lines(lines: Iterable[bytes], delimiter: bytes) -> Iterator[str]:
 
 
 def require_few_columns(names: Sequence[str]) -> None:
-    """Raises UnreadableFileError for a header with too many columns, before their names are looked at."""
+    """Raises UnreadableFileError for a header with too many columns, before their names are read."""
     if len(names) > MAX_COLUMNS:
         raise UnreadableFileError(f"line 1: has {len(names):,} columns; up to {MAX_COLUMNS} are possible")
 

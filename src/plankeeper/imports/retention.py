@@ -9,7 +9,7 @@ CHECK_INTERVAL = 60.0  # seconds
 
 
 class ImportRetention:
-    """A periodic task: deletes once a minute what has expired. A retention of None keeps it forever."""
+    """A periodic task: deletes expired data once a minute. A retention of None keeps it forever."""
 
     def __init__(self, file_hours: int, rejected_row_days: int | None, record_days: int | None) -> None:
         self._file_hours, self._rejected_row_days, self._record_days = file_hours, rejected_row_days, record_days

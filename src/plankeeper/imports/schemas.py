@@ -8,9 +8,9 @@ from uuid import UUID
 from msgspec import Meta, Raw, Struct
 
 ImportState = Literal["uploaded", "checked", "imported", "undone"]
-# What happens to rows without an id whose number is on record.
+# The treatment of rows without an id whose number belongs to an existing record.
 ExistingRecords = Literal["update", "skip", "create"]
-# A row is unconfirmed if its number is that of a record with another name and date of birth, and nobody included it.
+# A row is unconfirmed if its number is that of a record with another name and date of birth, and it isn't included.
 Outcome = Literal["created", "changed", "unchanged", "skipped", "rejected", "unconfirmed"]
 
 

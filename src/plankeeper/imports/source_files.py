@@ -204,5 +204,5 @@ class _RowParser:
 
 
 def _field_of(location: str) -> str:
-    """The field of a place such as `line_items[0].quantity`."""
+    """The field of a path such as `line_items[0].quantity`."""
     return location.partition("[")[0].partition(".")[0]

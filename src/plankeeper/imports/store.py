@@ -268,7 +268,7 @@ async def list_providers_by_abn(db: Executor, plan_manager_id: UUID, numbers: Se
     return await db.rows(NumberHolder, LIST_PROVIDERS_BY_ABN, plan_manager_id, numbers)
 
 
-# The records that refer to a created record, by kind. They prevent that it is deleted again.
+# The records that refer to a created record, by kind. They prevent its deletion.
 OF_PARTICIPANTS: LiteralString = "where plan_manager_id = $1 and participant_id = any ($2::text[]::uuid[])"
 LIST_TEAM_OF_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from team_members {OF_PARTICIPANTS}"
 LIST_INVOICED_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from invoices {OF_PARTICIPANTS}"
@@ -312,7 +312,7 @@ PURGE_IMPORTED = """
 
 
 async def purge_uploaded(db: Executor, hours: int) -> None:
-    """Delete the imports that nobody confirmed within some hours, with their rows."""
+    """Delete the imports that weren't confirmed within some hours, with their rows."""
     await db.execute(PURGE_UPLOADED, hours)
 
 

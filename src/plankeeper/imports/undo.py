@@ -29,7 +29,7 @@ _REFERENCES = {
     "exit_reason_subcategory": "exit_reason_subcategory_id",
 }
 
-# What the checks of invoices compute. It changes with other invoices, too.
+# Computed by the checks of invoices. It changes with other invoices, too.
 _COMPUTED = ("errors", "is_duplicate", "state_management")
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
@@ -43,7 +43,7 @@ class Reference(Struct):
 
 
 class UndoBlocker(NamedTuple):
-    """A record that prevents an undo, and why; with the last change by somebody else, if that is the reason."""
+    """A record that prevents an undo, with the reason, and the last change if another actor's change is the reason."""
 
     line_number: int
     record_id: str
@@ -140,7 +140,7 @@ async def _find_in_batch(
 
 
 def _blocker_reason(own: Event | None, current: Struct | None, last: Event | None) -> BlockerReason | None:
-    """Why a record prevents the undo; `last` is its last event that the import didn't record."""
+    """The reason why a record prevents the undo; `last` is its last event that the import didn't record."""
     if current is None:
         return "deleted"
     if own is None or own.data is None:
@@ -211,7 +211,7 @@ async def _restore(ctx: WriteContext, record: Import, rows: Sequence[ImportedRow
 def _invalid_rows(
     error: InvalidRowsError, rows: Mapping[int, ImportedRow], events: Mapping[UUID, Event]
 ) -> UndoBlockers:
-    """Records whose previous values aren't accepted any more, such as an account manager without an email."""
+    """The errors of records whose previous values are no longer valid, such as an account manager without an email."""
     found = [rows[each] for each in sorted({each.line_number for each in error.errors})]
     blockers = [
         UndoBlocker(

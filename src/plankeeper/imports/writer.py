@@ -1,4 +1,4 @@
-"""Writes records as a file that `reader` reads back as the same records."""
+"""Writes records as a file, from which `reader` reads the same records."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Messages as the mail server gets them, and what the texts of all mails have in common: plain text in English."""
+"""Messages for the mail server, and the common parts of all mails: plain text in English."""
 
 from datetime import datetime
 from email.errors import MessageError
@@ -15,14 +15,14 @@ from plankeeper.core.formatting import single_line
 from plankeeper.core.setting_parsers import parse_mail_from
 from plankeeper.core.settings import Settings
 
-MAX_NAME_LENGTH = 100  # names are chosen by people, who could write a message of their own into them
+MAX_NAME_LENGTH = 100  # names are chosen by people, who could use them to send a text of their own
 MAX_LINE_LENGTH = 998  # octets without the line break, according to RFC 5322
 # Lines are not wrapped, so that links stay whole.
 _POLICY = SMTP.clone(max_line_length=MAX_LINE_LENGTH)
 
 
 class Text(NamedTuple):
-    """What a mail says."""
+    """The text of a mail."""
 
     subject: str
     body: str
@@ -47,7 +47,7 @@ def format_time(value: datetime, zone: ZoneInfo) -> str:
 
 
 def console_url(settings: Settings) -> str:
-    """Where links in mails lead to."""
+    """The URL at which links in mails begin."""
     return f"{settings.require_public_url('PLANKEEPER_SMTP_URL')}/console"
 
 

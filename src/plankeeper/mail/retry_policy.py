@@ -1,4 +1,4 @@
-"""When a mail is tried again, and for how long."""
+"""The delays between attempts to send a mail, and their end."""
 
 from datetime import timedelta
 

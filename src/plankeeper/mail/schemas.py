@@ -11,15 +11,15 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail.messages import AddressedText
 
-# Writes a mail when it is sent, with what it is about and the time. None if its recipient or its subject no longer
-# exists. What is stored about a mail has no link: the link's token is created when the mail is written.
+# Writes a mail when it is sent, from its stored subject and the time. None if its recipient or its subject no longer
+# exists. A stored mail has no link: the link's token is created when the mail is written.
 MailWriter = Callable[[Executor, Settings, Any, datetime], Awaitable[AddressedText | None]]
-# The writer of each kind of mail, by the struct of what it is about, which has a tag.
+# The writer of each kind of mail, by the struct of its subject, which has a tag.
 MailWriters = Mapping[type[Struct], MailWriter]
 
 
 class OwnerMail(Protocol):
-    """What a mail to each owner of a plan manager is about."""
+    """The subject of a mail to each owner of a plan manager."""
 
     plan_manager_id: UUID
     account_id: UUID | None  # the owner, in the mail of each

@@ -1,4 +1,4 @@
-"""Sends the mails that are waiting. Every API worker does so, and each mail is claimed by one of them."""
+"""Sends queued mails. Every API worker does so, and each mail is claimed by one of them."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ class MailSender:
         self._decoder: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(Union[tuple(writers)])  # noqa: UP007 - computed
 
     async def run(self) -> None:
-        """Send mails until cancelled. Waits out failures of the database and of the mail server."""
+        """Send mails until cancelled. Retries while the database or the mail server is unavailable."""
         while True:
             sending = asyncio.create_task(self.send_next())
             is_more_due = False
@@ -63,7 +63,7 @@ class MailSender:
                 await asyncio.sleep(POLL_INTERVAL)
 
     async def send_next(self) -> bool:
-        """Try to send the mail whose turn it is. False if none is due."""
+        """Try to send the next due mail. False if none is due."""
         mail = await store.claim_due(self._db, self._clock())
         if mail is None:
             return False

@@ -1,4 +1,4 @@
-"""SQL for outgoing mails. They are inserted in the transaction of what they are about, and deleted once sent."""
+"""SQL for outgoing mails. They are inserted in the transaction of the change they report, and deleted once sent."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

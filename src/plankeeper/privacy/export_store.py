@@ -1,4 +1,4 @@
-"""SQL for the export of what is held about one participant: rows of all tables as JSON."""
+"""SQL for the export of the data about one participant: rows of all tables as JSON."""
 
 from collections.abc import Sequence
 from typing import LiteralString
@@ -105,7 +105,7 @@ async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, sess
 
 
 async def list_access_records(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Raw]:
-    """Who read the participant and its invoices, and the pages of lists that showed them."""
+    """The access records of the participant and its invoices, and those of pages of lists that showed them."""
     return _contents(await db.rows(StoredRow, LIST_ACCESS_RECORDS, plan_manager_id, ids))
 
 

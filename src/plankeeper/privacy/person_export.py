@@ -1,4 +1,4 @@
-"""Everything that is held about one person, as a JSON document and as a page to read."""
+"""The export of all data about one person, as a JSON document and as an HTML page."""
 
 import base64
 import re
@@ -52,7 +52,7 @@ class RequestExport(Struct):
 
 
 class PersonExport(Struct):
-    """Everything about one participant. Rows are as they are stored, without the plan manager's id."""
+    """All data about one participant. Rows are as stored, without the plan manager's id."""
 
     plan_manager_id: UUID
     participant_id: UUID
@@ -76,7 +76,7 @@ class PersonExport(Struct):
 
 
 async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUID) -> PersonExport:
-    """Read everything in one snapshot. Raises NotFound if nothing is left of a participant."""
+    """Read all data in one snapshot. Raises NotFound if there is no data about the participant."""
     async with db.transaction(snapshot=True) as tx:
         values = (tx, plan_manager_id, participant_id)
         participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
@@ -195,7 +195,7 @@ def to_document(export: PersonExport) -> str:
 
 
 def to_page(export: PersonExport) -> str:
-    """The export as an HTML page that needs nothing else, for people to read and to print."""
+    """The export as a self-contained HTML page to read and to print."""
     environment = Environment(
         loader=PackageLoader("plankeeper.privacy"),
         autoescape=True,

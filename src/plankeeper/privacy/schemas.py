@@ -106,7 +106,7 @@ COUNT_LABELS = {
 class ErasureReport(Struct):
     """The result of an erasure, or of its preview: the number of records of each kind of `COUNT_LABELS`.
 
-    `mentions` are texts in other records, which somebody has to read and decide about.
+    `mentions` are texts in other records, which people have to review.
     """
 
     counts: Mapping[str, int]

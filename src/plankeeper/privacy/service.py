@@ -28,7 +28,7 @@ from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.trash import store as bin_store
 from plankeeper.resources.trash.schemas import Snapshot
 
-# What stays of the records about a person: ids, states, times, and references to records about others.
+# The fields that an erasure keeps: ids, states, times, and references to records about others.
 PARTICIPANT_MEMBERS = (
     "id",
     "status",
@@ -54,7 +54,7 @@ _IDENTIFIER_MEMBERS = (
     "secondary_email",
     "secondary_phone_number",
 )
-_MIN_LENGTH = 2  # a single letter would be found in every text
+_MIN_LENGTH = 2  # a single letter would match every text
 
 
 class PersonTexts:
@@ -111,7 +111,7 @@ def matches(pattern: str | None, text: str) -> bool:
 
 
 def erase_members(value: Any, participant_id: UUID) -> Any:
-    """A copy of a response in which the participant and its team members consist only of what stays."""
+    """A copy of a response in which the participant and its team members have only the kept fields."""
     if isinstance(value, list):
         return [erase_members(each, participant_id) for each in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -173,7 +173,7 @@ async def release_hold(ctx: WriteContext, participant_id: UUID) -> LegalHold:
 
 
 async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool) -> ErasureReport:
-    """Delete a participant, its team and users who are on no other team, and de-identify what else is held about them.
+    """Delete a participant, its team and users who are on no other team, and de-identify all other data about them.
 
     A participant that was deleted earlier is erased from the events. `search_events`: look for mentions in the events
     of others, too, which reads all events of the plan manager. Raises NotFound or LegalHoldError.
@@ -253,7 +253,7 @@ async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snap
 
 
 async def _require_nothing_left(ctx: WriteContext, participant_id: UUID) -> None:
-    """Raise DomainError if the participant is there again, so that the erasure is rolled back."""
+    """Raise DomainError if the participant exists again, so that the erasure is rolled back."""
     if await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id) or await bin_store.find(
         ctx.tx, ctx.plan_manager_id, "participant", participant_id
     ):

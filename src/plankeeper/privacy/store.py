@@ -1,4 +1,4 @@
-"""SQL of erasures: what is held about one participant, and its removal."""
+"""SQL of erasures: the data about one participant, and its removal."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -123,7 +123,7 @@ async def delete_response(tx: Transaction, plan_manager_id: UUID, record: Respon
     await tx.execute(DELETE_RESPONSE, plan_manager_id, record.original_key_id, record.path, record.idempotency_key)
 
 
-# Responses of receivers can repeat what was sent to them.
+# Responses of receivers can repeat the messages that they received.
 ERASE_ATTEMPT_DETAILS = """
     with found as (
         select id from webhook_deliveries
@@ -144,7 +144,7 @@ ERASE_ATTEMPT_DETAILS = """
 async def erase_attempt_details(
     tx: Transaction, plan_manager_id: UUID, event_ids: Sequence[UUID], pattern: str | None
 ) -> int:
-    """Delete what the attempts to send events sent and received, and responses that match a pattern; return how many.
+    """Delete the details of attempts to send events, and responses that match a pattern; return their number.
 
     It reads all deliveries of the plan manager.
     """
@@ -202,7 +202,7 @@ async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participan
 CHOICE_PARAMETERS: LiteralString = (
     "action|active|actor|approval_status|claim_status|deleted|list|sort|state|status|view|views|warning"
 )
-# The parameters' names and these values aren't about a person who is called like one. What else there is could be.
+# The parameters' names and these values are never names of people. Other values could be.
 ERASE_QUERIES: LiteralString = f"""
     with erased as (
         update access_records set query = '[erased]'
@@ -338,7 +338,7 @@ DELETE_FILES = f"delete from import_files where plan_manager_id = $1 and {HAS_ID
 
 
 async def list_files(db: Executor, plan_manager_id: UUID) -> list[FileContent]:
-    """The uploaded files: what they contain is only guessed."""
+    """The uploaded files. The type of their contents is only guessed."""
     return await db.rows(FileContent, LIST_FILES, plan_manager_id)
 
 

@@ -1,4 +1,4 @@
-"""Records that others belong to: whether they exist, and locks that keep them from being deleted.
+"""Parent records: whether they exist, and locks that prevent their deletion.
 
 A part of a participant uses these functions instead of the participant's package, which imports its parts.
 """

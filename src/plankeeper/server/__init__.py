@@ -1,1 +1,1 @@
-"""The processes of a server, and what they consist of."""
+"""The processes of a server and their parts: application, background tasks, supervisor, metrics, telemetry."""

@@ -47,7 +47,7 @@ CorrectTotals = Callable[[Executor, UUID], Awaitable[bool]]
 
 
 def exit_with_parent() -> None:
-    """Stop this process when its supervisor dies, so that it does not keep the port."""
+    """Stop this process when its supervisor dies, so that the port is released."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)
@@ -108,7 +108,7 @@ async def run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence
 
 
 async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
-    """One task must not stop the others: on Citus, those that ask all nodes fail while one of them is unavailable."""
+    """Log errors, so that other tasks continue: on Citus, queries of all nodes fail while one is unavailable."""
     try:
         await task(db)
     except Exception as error:

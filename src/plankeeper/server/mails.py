@@ -1,4 +1,4 @@
-"""Who writes which mail."""
+"""The writers of all mails, by kind."""
 
 from plankeeper.access.accounts import mails as account_mails
 from plankeeper.access.api_keys import mails as key_mails

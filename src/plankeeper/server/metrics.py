@@ -71,12 +71,12 @@ class ProcessMetrics:
 
 
 def _restore_file(metric: Any) -> None:
-    """Write the file of a metric again if somebody removed it: only this process still has its contents."""
+    """Write the file of a metric again if it was removed: only this process still has its contents."""
     file = getattr(metric._value, "_file", None)  # noqa: SLF001 - the library has no function for this
     if file is None or os.path.exists(file._fname):  # noqa: PTH110, SLF001 - once a second
         return
     complete = Path(f"{file._fname}.new")  # noqa: SLF001 - as above
-    with suppress(FileNotFoundError):  # the supervisor hasn't made the folder again yet
+    with suppress(FileNotFoundError):  # the supervisor hasn't created the folder again yet
         complete.write_bytes(file._m[:])  # noqa: SLF001 - as above
         complete.rename(file._fname)  # noqa: SLF001 - as above
         file.close()
@@ -127,7 +127,7 @@ class ServerCollector(Collector):
         while self._folder.is_dir():
             try:
                 return list(_multiprocess.MultiProcessCollector(None, self._folder).collect())
-            except FileNotFoundError:  # a process was replaced, or somebody removed the folder
+            except FileNotFoundError:  # a process was replaced, or the folder was removed
                 continue
         return []
 

@@ -1,4 +1,4 @@
-"""Measures the database for the metrics. Of the workers of a server, one does this, whatever the sequencer does."""
+"""Measures the database for the metrics. One worker of each server does this, independently of the sequencer."""
 
 import asyncio
 import fcntl
@@ -70,7 +70,7 @@ async def measure(db: Database) -> None:
         backlog = await delivery_queue.get_backlog(db)
         keys = await key_store.list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
     except PoolExhaustedError:
-        return  # this worker is busy, which says nothing about the database
+        return  # this worker is busy; the database may be available
     except Exception as error:
         metrics.DATABASE_UP.set(0)
         if not is_unavailable(error):

@@ -63,7 +63,7 @@ class Supervisor(Multiprocess):
     """uvicorn's supervisor, which replaces dead workers, extended to the webhook process and the embedded PostgreSQL.
 
     `on_ready` is called once, when the first worker accepts requests. `drain_delay`: after SIGTERM, the server serves
-    for so many seconds, while `/readyz` says that it stops. A second signal stops it at once.
+    for so many seconds, while `/readyz` returns 503. A second signal stops it at once.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Supervisor(Multiprocess):
         self._metrics.update()
 
     def terminate_all(self) -> None:
-        # Otherwise, the system would accept connections until this process ends, and nobody would serve them.
+        # Otherwise, the system would accept connections until this process ends, without a worker to serve them.
         for sock in self.sockets:
             sock.close()
         self._webhook_process.terminate()

@@ -17,7 +17,7 @@ _OBJECTS = {
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }
-# Some of the messages of these kinds have objects of which only the id is left: after an erasure, for example.
+# Some messages of these kinds have objects with only an id: after an erasure, for example.
 _WITHOUT_FIELDS = {"participant", "provider"}
 _ONLY_AN_ID: Schema = {
     "type": "object",

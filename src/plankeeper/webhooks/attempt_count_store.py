@@ -43,5 +43,5 @@ PURGE = "delete from webhook_attempt_hours where hour < statement_timestamp() - 
 
 
 async def purge(db: Executor) -> None:
-    """Delete the counts of all plan managers that no page shows any more."""
+    """Delete the counts of all plan managers that are too old to be shown on a page."""
     await db.execute(PURGE)

@@ -33,7 +33,7 @@ THREADS = 64
 # Read by the C library. A look-up occupies its thread for about this long per name server, whatever we do.
 RESOLVER_OPTIONS = "timeout:2 attempts:2"
 
-# The plan manager for whose endpoint names are looked up.
+# The plan manager of the endpoint whose host name is looked up.
 lookup_plan_manager: ContextVar[UUID | None] = ContextVar("lookup_plan_manager", default=None)
 
 
@@ -223,13 +223,13 @@ class WebhookClient:
 
 
 def is_public(address: str) -> bool:
-    """Whether everybody can reach an address, and not only this server: then its responses can be shown to people."""
+    """Whether an address is public. The responses of other addresses aren't shown to people."""
     parsed = parse_ip(address)
     return parsed is not None and not is_blocked(parsed, ())
 
 
 async def _read_body(response: httpcore.Response) -> bytes:
-    """The first bytes of the body, and close the connection. What fails after the headers doesn't fail the attempt."""
+    """Read the first bytes of the body, and close the connection. An error after the headers fails no attempt."""
     body = b""
     with suppress(*_EXPECTED_ERRORS):
         try:

@@ -29,7 +29,7 @@ LOCK_ENDPOINTS = """
 
 
 async def lock_endpoints(tx: Transaction, plan_manager_id: UUID, max_due: int) -> list[FanOutEndpoint]:
-    """Lock the active endpoints of a plan manager that nobody else has locked. Counts up to `max_due` deliveries."""
+    """Lock the active endpoints of a plan manager that aren't locked yet. Counts up to `max_due` deliveries."""
     return await tx.rows(FanOutEndpoint, LOCK_ENDPOINTS, plan_manager_id, max_due)
 
 
@@ -58,7 +58,7 @@ ADVANCE_ENDPOINTS = """
 
 
 async def advance_endpoints(tx: Transaction, plan_manager_id: UUID, positions: Mapping[UUID, int]) -> None:
-    """Record up to which position the endpoints have read the feed."""
+    """Record the positions up to which the endpoints have read the feed."""
     await tx.execute(ADVANCE_ENDPOINTS, plan_manager_id, list(positions), list(positions.values()))
 
 
@@ -266,7 +266,7 @@ async def update_endpoint_health(
     disable_after: timedelta,
     clock_offset: timedelta,
 ) -> list[UUID]:
-    """Record since when endpoints fail. Return the endpoints without a successful attempt for `disable_after`.
+    """Record the start of endpoints' failures. Return the endpoints without a successful attempt for `disable_after`.
 
     One statement locks all endpoints in the same order as the sequencer: otherwise the two could deadlock.
     """

@@ -18,7 +18,7 @@ COLUMNS: LiteralString = """
 
 
 class DeliveryFilter(NamedTuple):
-    """What deliveries are selected by; null selects all. Times are from the first until before the second.
+    """The conditions on deliveries; null selects all. Times are from the first until before the second.
 
     `after` and `before` are ids. `attempted_since` and `attempted_before` are set together: they select deliveries
     with an attempt at that time.
@@ -144,7 +144,7 @@ GET_DETAILS: LiteralString = f"""
 async def get_details(
     db: Executor, plan_manager_id: UUID, endpoint_id: UUID, delivery_id: UUID
 ) -> DeliveryDetails | None:
-    """A delivery of an endpoint with what its attempts sent and received, and its event."""
+    """A delivery of an endpoint with the requests and responses of its attempts, and its event."""
     return await db.one_or_none(DeliveryDetails, GET_DETAILS, plan_manager_id, endpoint_id, delivery_id)
 
 

@@ -144,8 +144,8 @@ async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> W
     return await tx.one_or_none(WebhookEndpoint, DELETE, plan_manager_id, endpoint_id)
 
 
-# The ids of UUIDv7 say when events were created, but for the clock of the server that created them. Positions are
-# searched from an hour before. Around the time itself, the event is asked.
+# Ids of UUIDv7 contain the times of events, by the clock of the server that created them. Positions are searched from
+# an hour before. Around the time itself, the time of the event is compared.
 FIND_REPLAY_START = """
     select coalesce(min(position) - 1, 0) as position, count(*) as events
     from event_order placed

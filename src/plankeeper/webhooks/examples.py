@@ -16,7 +16,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "team_member": _RESPONSES["TeamMemberPage"]["data"][0],
     "webhook_endpoint": _RESPONSES["WebhookEndpointPage"]["data"][0],
 }
-# After these, only the id of a resource is left.
+# After these, a message contains only the id of the resource.
 _ONLY_ID_VERBS = {"erased", "purged", "hold_placed", "hold_released"}
 
 PLAN_MANAGER_ID: str = _RESPONSES["CurrentApiKey"]["plan_managers"][0]["id"]

@@ -29,7 +29,7 @@ MIN_DELAY, MAX_DELAY = 0.05, 1.0  # seconds until a plan manager is tried again 
 class FanOut:
     """Creates deliveries plan manager by plan manager. Any number of processes share the work.
 
-    It hears of the positions that its own process assigns. A periodic task looks for all others.
+    Its own process notifies it of the positions that it assigns. A periodic task looks for all others.
     """
 
     def __init__(self, db: Database) -> None:
@@ -40,18 +40,18 @@ class FanOut:
         self._notified = asyncio.Event()
 
     def notify(self, plan_manager_id: UUID) -> None:
-        """Take note of a plan manager with new events."""
+        """Add a plan manager with new events."""
         self._due_at[plan_manager_id] = 0.0
         self._notified.set()
 
     async def find_behind(self, db: Executor) -> None:
-        """Take note of all plan managers that have events for their endpoints: whoever noticed them may have died."""
+        """Add all plan managers that have events for their endpoints: the process that was notified may have died."""
         for each in await endpoint_store.plan_managers_behind(db, self._nodes):
             self._due_at.setdefault(each, 0.0)
         self._notified.set()
 
     async def run(self) -> None:
-        """Create deliveries until cancelled. Waits out failures of the database."""
+        """Create deliveries until cancelled. Retries while the database is unavailable."""
         while True:
             self._notified.clear()
             now = time.monotonic()
@@ -74,7 +74,7 @@ class FanOut:
             self._due_at.setdefault(plan_manager_id, time.monotonic() + MAX_DELAY)
 
     def _plan_next(self, plan_manager_id: UUID, progress: "Progress") -> None:
-        """Try again at once after progress, and else ever later, until the endpoints have read the whole feed."""
+        """Try again at once after progress, otherwise with growing delays, until the endpoints have read the feed."""
         delay = self._delays.pop(plan_manager_id, MIN_DELAY)
         if progress.is_complete:
             return
@@ -85,7 +85,7 @@ class FanOut:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a fan-out did: whether an endpoint advanced, and whether all have read the whole feed."""
+    """The result of a fan-out: whether an endpoint advanced, and whether all have read the whole feed."""
 
     has_moved: bool
     is_complete: bool

@@ -62,7 +62,7 @@ def build_headers(message_id: str, timestamp: int, body: bytes, secrets: list[st
 def build_body(
     event: Event, plan_manager_id: UUID, payload_format: PayloadFormat, sent_type: str | None = None
 ) -> bytes:
-    """The body of a message; in the format `full` with the resource after the write and what has changed.
+    """The body of a message; in the format `full` with the resource after the write and the changed fields.
 
     `sent_type` is that of a test with the example of another type.
     """

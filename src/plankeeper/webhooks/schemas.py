@@ -240,7 +240,7 @@ class WebhookDelivery(Struct):
 
 
 class DeliveryDetails(WebhookDelivery):
-    """A delivery with what its attempts sent and received, and its event, if that is still kept."""
+    """A delivery with the requests and responses of its attempts, and its event, if that is still stored."""
 
     attempt_details: list[AttemptDetail]
     event: Event | UnsetType
@@ -299,7 +299,7 @@ class DeliveryJob(Struct):
     plan_manager_id: UUID
     id: UUID
     attempt_count: int  # attempts before this one
-    sent_type: str  # that of the event or, in a test, that of the example
+    sent_type: str  # of the event or, in a test, of the example
     event: Event  # in the format `thin` without its data
     webhook_endpoint_id: UUID
     url: str

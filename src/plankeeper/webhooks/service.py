@@ -85,7 +85,7 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
     if not is_changed(old, new):
         return without_secrets(old)
     if new.active and not old.active:
-        # Only a replay sends the events of the pause.
+        # Events during the pause are only sent by a replay.
         position = await latest_position(ctx.tx, ctx.plan_manager_id)
         new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, last_position=position)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, new)
@@ -158,7 +158,7 @@ async def retry_delivery(ctx: WriteContext, webhook_delivery_id: UUID) -> Webhoo
 
 
 def _disclose(ctx: WriteContext, endpoint: WebhookEndpointRow, cause: str, **details: str) -> None:
-    """Messages with the payload `full` contain personal data: the access log says who has them sent."""
+    """Messages with the payload `full` contain personal data: the access log records who requested them."""
     if endpoint.payload == "full":
         query = urlencode({"cause": cause, **details})
         ctx.disclosed.append(Disclosure("exported", "webhook_endpoint", endpoint.id, query))

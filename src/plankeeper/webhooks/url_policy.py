@@ -1,4 +1,4 @@
-"""Which URLs an endpoint may have: public addresses only, so that a webhook cannot reach an internal service."""
+"""The allowed URLs of endpoints: public addresses only, so that a webhook cannot reach an internal service."""
 
 import re
 from collections.abc import Sequence

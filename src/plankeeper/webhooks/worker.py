@@ -119,7 +119,7 @@ class Worker:
     async def run(self) -> None:
         """Work until `stopping` is set, then finish the attempts in flight for up to DRAIN_TIMEOUT seconds.
 
-        The worker waits out failures of the database.
+        Retries while the database is unavailable.
         """
         flush_task = asyncio.create_task(self._flush_periodically())
         count_task = asyncio.create_task(self._counts.watch())
@@ -253,7 +253,7 @@ class Worker:
             return result
 
     def _leave_to_other_workers(self, endpoint_id: UUID, error: SecretKeyMissingError) -> None:
-        """Claim no deliveries of an endpoint for a while: another worker may have the key."""
+        """Claim no deliveries of an endpoint for some time: another worker may have the key."""
         now = time.monotonic()
         self._missing_key_at[endpoint_id] = now
         if now - self._missing_key_logged_at >= MISSING_KEY_INTERVAL:

@@ -1,1 +1,1 @@
-"""The record of who viewed, listed or exported which participant or invoice, and when."""
+"""The access log: who viewed, listed or exported which participant or invoice, and when."""

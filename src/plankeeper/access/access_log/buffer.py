@@ -26,13 +26,13 @@ log = logging.getLogger("plankeeper")
 MAX_PENDING = 100_000  # the oldest are dropped beyond it, with a log line: memory is bounded while the database is down
 MAX_REMEMBERED = 100_000  # single reads of keys within an hour, which are recorded once
 MAX_QUERY_LENGTH = 500  # characters
-BATCH_SIZE = 1000  # records of one statement: composing it holds up other requests for about 5 ms
+BATCH_SIZE = 1000  # records of one statement: composing it delays other requests by about 5 ms
 MAX_BATCH_IDS = 5000  # of the records that they list
 HOUR = 3600
 
 
 class _Pending(NamedTuple):
-    """A read that is not recorded yet."""
+    """A read whose record is not written yet."""
 
     access: Access
     accessed_at: float  # seconds since 1970

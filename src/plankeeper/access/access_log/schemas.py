@@ -31,7 +31,7 @@ class AccessRecordRow(Struct, omit_defaults=True):
 
 
 class AccessRecord(Struct):
-    """Who read what."""
+    """A read of records, with its actor."""
 
     id: UUID
     accessed_at: AwareDatetime
@@ -47,7 +47,7 @@ class AccessRecord(Struct):
 
 
 class AccessRecordFilter(NamedTuple):
-    """What access records are selected by; null selects all.
+    """The conditions on access records; null selects all.
 
     `record_ids` are those of participants, invoices or webhook endpoints; `after` and `before` those of access records.
     """

@@ -10,7 +10,7 @@ from plankeeper.events.recorder import record_event
 
 
 class Export(Struct):
-    """What was exported: the kind of the records, the query that selected them, and their number."""
+    """An export: the kind of the records, the query that selected them, and their number."""
 
     id: UUID
     what: str

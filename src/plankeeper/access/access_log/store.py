@@ -43,7 +43,7 @@ MATCHING: LiteralString = """
         and ($7::text is null or action = $7)
         and ($8::text is null or lower(actor_name) = lower($8))"""
 ALL: LiteralString = f"{MATCHING} and $2::uuid[] is null"
-# As an array, because the planner would join a subquery by a walk through the whole log.
+# As an array, because the planner would join a subquery by scanning the whole log.
 ABOUT: LiteralString = f"""{MATCHING}
         and id = any (array({IDS_ABOUT}
         ))"""

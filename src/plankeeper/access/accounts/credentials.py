@@ -33,7 +33,7 @@ class LoginError(Exception):
 
 
 class Counter(NamedTuple):
-    """What failures are counted by. In the subject, a line break ends the email, which contains none."""
+    """The subject by which failures are counted. It begins with the email, which a line break ends."""
 
     subject: str
     free_failures: int = FREE_FAILURES
@@ -113,7 +113,7 @@ async def undo_attempt(tx: Transaction, attempt: Attempt, now: datetime) -> None
 
 
 async def clear_attempt(tx: Transaction, attempt: Attempt) -> None:
-    """Forget the failures of what an attempt was counted by, after a complete sign-in."""
+    """Forget the failures of an attempt's counters, after a complete sign-in."""
     for counter, _ in attempt.counted:
         await store.delete_throttle(tx, counter.subject)
 
@@ -147,7 +147,7 @@ class VerifiedCredentials(NamedTuple):
 
 
 async def sign_in_counters(db: Executor, email: str, client: ClientInfo, device_token: str) -> tuple[Counter, ...]:
-    """What a failed sign-in is counted by: the device if it is known to the account, otherwise the network."""
+    """The counters of a failed sign-in: the device if it is known to the account, otherwise the network."""
     if await is_known(db, email, device_token):
         return device_counters(email, hash_token(device_token))
     return network_counters(email, client.address)

@@ -44,5 +44,5 @@ ADD_TO_SESSION = """
 
 
 async def add_to_session(tx: Transaction, token_hash: bytes, provider_id: UUID) -> None:
-    """Note that an open session was also signed in at a provider. The second time changes nothing."""
+    """Record that an open session was also signed in at a provider. A second call changes nothing."""
     await tx.execute(ADD_TO_SESSION, token_hash, provider_id)

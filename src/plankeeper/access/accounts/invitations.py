@@ -97,7 +97,7 @@ async def accept(
 ) -> LoginResult | None:
     """Accept an invitation and open a session, with a new account or the email's existing account and its password.
 
-    None if the invitation isn't open. Raises LoginError and ValidationError. Until somebody joins, neither the result
+    None if the invitation isn't open. Raises LoginError and ValidationError. For an open invitation, neither the result
     nor its time reveals whether the email has an account: the password is verified first, also without an account.
     """
     client = ClientInfo.from_request(address, user_agent)

@@ -129,7 +129,7 @@ async def link_account_manager(ctx: WriteContext, account_id: UUID, account_mana
 
 
 async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:
-    """Require two-factor authentication of all members, or don't. Raises ValidationError."""
+    """Set whether all members must use two-factor authentication. Raises ValidationError."""
     # The account is locked before the roles, as by a sign-in.
     account = await store.select_for_update(ctx.tx, ctx.actor.account_id) if ctx.actor.account_id else None
     await require_owner(ctx)
@@ -142,10 +142,10 @@ async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:
 
 
 async def set_requires_single_sign_on(ctx: WriteContext, required: bool, *, has_single_sign_on: bool) -> None:
-    """Require single sign-on of all sessions, or don't. Raises ValidationError.
+    """Set whether all sessions must use single sign-on. Raises ValidationError.
 
     `has_single_sign_on` says whether the actor's session was signed in at the plan manager's provider. Otherwise, an
-    owner could lock everybody out.
+    owner could lock out all members.
     """
     await require_owner(ctx)
     if required and not has_single_sign_on:
@@ -203,7 +203,7 @@ def validate_account(email: str, name: str, password: str, plan_manager_name: st
 def validate_email(email: str) -> str:
     """The email of a new account without surrounding spaces, in ASCII. Raises ValidationError.
 
-    Other letters can look like an email of somebody else.
+    Other letters can look like another person's email.
     """
     if not email.isascii():
         raise ValidationError(email="must contain only the letters a to z, digits and signs of ASCII")
@@ -232,7 +232,7 @@ async def _revoke_created_access(ctx: WriteContext, account_id: UUID, *, keep_ke
 
 
 async def _require_other_owner(ctx: WriteContext, member: Member) -> None:
-    """Raise ValidationError for the only owner, because nobody could invite others then. The operator can do it."""
+    """Raise ValidationError for the only owner, because nobody could then invite others. The operator can do it."""
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
     other_owners = [holder for holder in holders if holder.role == "owner" and holder.account_id != member.id]
     if member.role == "owner" and not other_owners and ctx.actor.kind != "system":

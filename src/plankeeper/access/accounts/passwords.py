@@ -145,7 +145,7 @@ async def _run_in_thread(work: Callable[[], T]) -> T:
 
 
 MIN_GUESSES = 10**8  # zxcvbn's score of 3 of 4: "safely unguessable", with a slow hash
-MIN_OWN_CHARACTERS = 8  # besides words that everybody knows of the person
+MIN_OWN_CHARACTERS = 8  # besides the words of the person's name and email
 MIN_WORD_LENGTH = 3
 MAX_ESTIMATED_LENGTH = 40  # the time of an estimate grows with the square of the length
 
@@ -179,7 +179,7 @@ def personal_words(*texts: str) -> set[str]:
 
 def is_guessable(lower: str, words: set[str]) -> bool:
     """Whether a password in lower case is common, or made of little more than the words."""
-    from zxcvbn import zxcvbn  # loaded with the first new password: its lists take memory
+    from zxcvbn import zxcvbn  # imported for the first new password, because its lists take memory
 
     stem = _EDGE.sub("", lower)
     if not stem or {stem, stem.translate(_LEET)} & common_words():

@@ -14,7 +14,7 @@ SignInMethod = Literal["password", "single_sign_on"]
 
 
 class SessionMethods(NamedTuple):
-    """What a session was signed in with: the account's password, and the providers with these ids."""
+    """The methods with which a session was signed in: the account's password, and the providers with these ids."""
 
     with_password: bool = True
     provider_ids: tuple[UUID, ...] = ()
@@ -35,8 +35,8 @@ class LoginResult(Struct, frozen=True):
 class Session(Struct, kw_only=True):
     """The session of a request. It has no roles while `two_factor_pending` is true.
 
-    The last three fields are names of plan managers by id. They are not among the roles until the person does what is
-    required.
+    The last three fields are names of plan managers by id. They are not among the roles until the person meets the
+    requirement.
     """
 
     account_id: UUID
@@ -60,7 +60,7 @@ class Session(Struct, kw_only=True):
     def reaches_whole_account(self) -> bool:
         """Whether the session may see the account's other sessions and plan managers.
 
-        A session of only a provider may not, unless there is no other way into the account.
+        A session of only a provider may not, unless the account has no other sign-in method.
         """
         has_others = self.has_password or self.single_sign_on_required_by or self.password_required_by
         return self.with_password or not has_others
@@ -77,7 +77,7 @@ class Membership(Struct):
 
 
 class SessionMembership(Struct):
-    """A role for a plan manager, with what the plan manager requires of a session."""
+    """A role for a plan manager, with the plan manager's requirements for sessions."""
 
     plan_manager_id: UUID
     name: str
@@ -150,7 +150,7 @@ class OpenSession(Struct):
 
 
 class LoginThrottle(Struct):
-    """Recent failures of what they are counted by, and the time from which the next attempt is allowed."""
+    """Recent failures of a counter, and the time from which the next attempt is allowed."""
 
     failures: int
     failed_at: datetime

@@ -131,7 +131,7 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
 
 
 async def change_name(tx: Transaction, settings: Settings, session: Session, name: str) -> None:
-    """Change the name that people see. Raises ValidationError.
+    """Change the display name. Raises ValidationError.
 
     Other plan managers see it too, so the session has to act for the whole account.
     """

@@ -155,7 +155,7 @@ def _build_session(row: SessionRow, token: str) -> Session:
 
 
 def _missing_requirement(row: SessionRow, membership: SessionMembership) -> _Requirement | None:
-    """What a session lacks to act for a plan manager.
+    """The requirement that a session lacks to act for a plan manager.
 
     A provider confirms people only to its own plan manager, and is responsible for their two-factor authentication.
     """
@@ -178,7 +178,7 @@ async def switch_plan_manager(tx: Transaction, settings: Settings, session: Sess
 
 
 async def renew_token(tx: Transaction, settings: Settings, account: Account, session: Session) -> str:
-    """Give an open session a new token, and return it: a copy of the old one is worth nothing."""
+    """Give an open session a new token, and return it. The old one becomes invalid."""
     token = new_token()
     await store.replace_session_token(tx, session.token_hash, hash_token(token))
     renewed = await verify_session(tx, token)

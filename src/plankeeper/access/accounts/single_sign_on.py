@@ -1,8 +1,8 @@
 """Sessions for people whom a provider has confirmed. A password links an identity to an account.
 
-An invitation links only a new account: whoever created an existing one knows its password, but may be somebody else.
+An invitation links only a new account: an existing one may have been created by another person, who knows its password.
 
-A provider confirms a person only to its own plan manager: whoever controls it must not reach the other plan managers of
+A provider confirms a person only to its own plan manager: its administrators must not reach the other plan managers of
 an account.
 """
 
@@ -126,7 +126,7 @@ async def get_pending_identity(db: Executor, token: str) -> PendingIdentity | No
 async def link(
     db: Database, settings: Settings, pending: PendingIdentity, password: str, code: str, client: SignInClient
 ) -> LoginResult | None:
-    """Link an identity to the account with its email, and open a session. None if somebody else did, or it has expired.
+    """Link an identity to the account with its email, and open a session. None if it is already linked or has expired.
 
     Accepts the invitation that the sign-in began with. Raises LoginError for a wrong password or code, also if there
     is no account, and NotAMemberError.

@@ -281,7 +281,7 @@ MARK_RECORDED = """
 
 
 async def mark_recorded(tx: Transaction, plan_manager_id: UUID, token_hash: bytes) -> SessionClient | None:
-    """Note that a session's sign-in is recorded for a plan manager, and return its client; None if it was before."""
+    """Mark a session's sign-in as recorded for a plan manager, and return its client; None if it already was."""
     return await tx.one_or_none(SessionClient, MARK_RECORDED, plan_manager_id, token_hash)
 
 

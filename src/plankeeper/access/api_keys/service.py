@@ -116,7 +116,7 @@ async def _mail_owners(tx: Transaction, key: ApiKey) -> None:
 
 
 async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
-    """Revoke a key permanently; None if there is none. Every worker rejects it within a second."""
+    """Revoke a key permanently; None if it doesn't exist. Every worker rejects it within a second."""
     before = await store.select_for_update(ctx.tx, key_id)
     if before is None or before.revoked_at is not None:
         return before

@@ -18,7 +18,7 @@ GET_BY_HASH = f"select {COLUMNS} from api_keys where key_hash = $1"
 
 
 async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
-    """The key with a hash. The only query that isn't limited to a plan manager, because the key selects those."""
+    """The key with a hash. The only query that isn't limited to a plan manager: the key determines those."""
     return await db.one_or_none(ApiKey, GET_BY_HASH, key_hash)
 
 

@@ -45,7 +45,7 @@ class LoggedRequest(Struct, array_like=True, gc=False):
 
 
 class KeyRejection(Struct):
-    """The requests of a key that were rejected for one reason, with what is known of the latest one."""
+    """The requests of a key that were rejected for one reason, with the details of the latest one."""
 
     api_key_id: UUID
     reason: str

@@ -42,7 +42,7 @@ DELETE_OWN = "delete from saved_views where plan_manager_id = $1 and owner_id = 
 
 
 async def delete_own(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
-    """Delete the views that only this account sees."""
+    """Delete the views that aren't shared with other accounts."""
     await tx.execute(DELETE_OWN, plan_manager_id, account_id)
 
 

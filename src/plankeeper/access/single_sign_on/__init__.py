@@ -1,1 +1,1 @@
-"""Single sign-on with OpenID Connect: the providers of plan managers, and the way to a provider and back."""
+"""Single sign-on with OpenID Connect: the providers of plan managers, the authorization request and the callback."""

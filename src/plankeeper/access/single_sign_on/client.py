@@ -26,7 +26,7 @@ MAX_URL_LENGTH = 2000
 
 
 class ProviderError(Exception):
-    """A provider can't be reached, or its response is not what OpenID Connect requires. The message is for the log."""
+    """A provider can't be reached, or its response violates OpenID Connect. The message is for the log."""
 
 
 def is_allowed_url(url: str) -> bool:
@@ -139,7 +139,7 @@ DISCOVERY_PATH = "/.well-known/openid-configuration"
 
 @dataclass
 class _CachedProvider:
-    """What is known of an issuer. The times are those of `time.monotonic`."""
+    """The cached documents of an issuer. The times are those of `time.monotonic`."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     metadata: ProviderMetadata | None = None

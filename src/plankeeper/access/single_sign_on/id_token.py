@@ -34,7 +34,7 @@ class UnknownKeyError(IdTokenError):
 
 
 class ExpectedClaims(NamedTuple):
-    """What the claims of a token must be."""
+    """The required claims of a token."""
 
     issuer: str
     client_id: str

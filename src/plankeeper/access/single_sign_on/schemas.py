@@ -31,7 +31,7 @@ class ProviderEvent(Struct):
 
 
 class Flow(Struct):
-    """A browser on its way to the provider and back."""
+    """A sign-in in progress, from the authorization request to the callback."""
 
     provider_id: UUID
     next_path: str
@@ -66,12 +66,12 @@ class PendingIdentity(Struct, kw_only=True):
     subject: str
     email: str
     next_path: str
-    invitation_token_hash: bytes | None  # what the sign-in began with
+    invitation_token_hash: bytes | None  # the invitation that the sign-in began with
     expires_at: datetime
 
 
 class ProviderMetadata(Struct, frozen=True):
-    """What Plankeeper reads of a provider's discovery document."""
+    """The used fields of a provider's discovery document."""
 
     issuer: str
     authorization_endpoint: str
@@ -89,14 +89,14 @@ class KeySetDocument(Struct, frozen=True):
 
 
 class TokenResponse(Struct, frozen=True):
-    """What Plankeeper reads of the response of the token endpoint."""
+    """The used fields of the response of the token endpoint."""
 
     id_token: str
     access_token: str = ""
 
 
 class Claims(Struct, frozen=True):
-    """What Plankeeper reads of an ID token, and of the response of the userinfo endpoint."""
+    """The used claims of an ID token, and of the response of the userinfo endpoint."""
 
     sub: str
     email: Any = None

@@ -37,12 +37,12 @@ from plankeeper.database.client import Database
 
 
 def state_of(token: str) -> str:
-    """The value of `state`, which comes back with the browser."""
+    """The value of `state`, which the authorization response returns."""
     return _derive(token, b"state")
 
 
 def nonce_of(token: str) -> str:
-    """The value of `nonce`, which comes back in the ID token."""
+    """The value of `nonce`, which the ID token returns."""
     return _derive(token, b"nonce")
 
 
@@ -52,7 +52,7 @@ def code_verifier_of(token: str) -> str:
 
 
 def code_challenge_of(token: str) -> str:
-    """The SHA-256 hash of the code verifier, which the browser takes to the provider."""
+    """The SHA-256 hash of the code verifier, for the authorization request."""
     return _encode(hashlib.sha256(code_verifier_of(token).encode()).digest())
 
 
@@ -83,14 +83,14 @@ class SingleSignOnError(Exception):
 
 
 class AuthorizationRequest(NamedTuple):
-    """Where to send the browser, and the token of its cookie."""
+    """The provider's URL for the browser, and the token of its cookie."""
 
     url: str
     token: str
 
 
 class AuthorizationResponse(NamedTuple):
-    """The parameters with which the browser comes back. Those that are missing are empty."""
+    """The parameters of the callback. Missing ones are empty."""
 
     state: str
     code: str

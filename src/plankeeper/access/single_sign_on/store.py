@@ -41,7 +41,7 @@ LIST_FIRST = f"select {COLUMNS} from single_sign_on_providers order by plan_mana
 
 
 async def list_first(db: Executor, limit: int) -> list[Provider]:
-    """Some of the providers: enough to know whether there are none, one or several."""
+    """Some of the providers: enough to tell whether there are none, one or several."""
     return await db.rows(Provider, LIST_FIRST, limit)
 
 

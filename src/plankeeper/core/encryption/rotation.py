@@ -1,4 +1,4 @@
-"""SQL of all stored secrets, wherever they are.
+"""SQL of the stored secrets of all tables.
 
 A new column with secrets has a select in `_SECRETS`, and an update that `replace` runs.
 """
@@ -143,7 +143,7 @@ async def encrypt_with_first_key(db: Executor, cipher: SecretCipher) -> int:
 
 
 async def count_undecryptable(db: Executor, cipher: SecretCipher) -> list[KeyUsage]:
-    """The secrets that stay as they are: their keys are missing, or they are damaged.
+    """The number of secrets that can't be decrypted: their keys are missing, or they are damaged.
 
     Secrets that servers have stored with an older key of the file in the meantime are not among them.
     """

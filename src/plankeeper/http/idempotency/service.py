@@ -52,7 +52,7 @@ async def save_response(
 
 
 def _associated_data(plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> bytes:
-    """The primary key of the record, as in `encryption.store`."""
+    """The primary key of the record, as in `core.encryption.rotation`."""
     parts = (plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key)
     return "\n".join(map(str, parts)).encode()
 
@@ -62,7 +62,7 @@ def parse_idempotency_key(
 ) -> IdempotencyKey | None:
     """The idempotency key of a POST, or None if it has no such header; raises ValidationError.
 
-    An id in the path means the same in either case.
+    Ids in the path are compared without regard to case.
     """
     header = headers.get(b"idempotency-key")
     if header is None or operation.method != "POST":

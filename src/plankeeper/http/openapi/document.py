@@ -85,7 +85,7 @@ _NAMES = {
 }
 # Statuses that aren't part of the public contract. 409 is for some operations.
 _EXTENSIONS = {412, 413, 415, 422, 503}
-# The response of a 409 that isn't.
+# The response of a 409 outside the public contract.
 _OWN_CONFLICT = "ExtensionConflict"
 _HEADERS = {
     401: ["WwwAuthenticate"],
@@ -94,7 +94,7 @@ _HEADERS = {
     429: ["RetryAfter"],
     503: ["RetryAfter"],
 }
-# What no operation returns: the path, or the method, is none.
+# Errors of unknown paths and methods, which no operation returns.
 _WITHOUT_OPERATION = {"path_not_found", "method_not_allowed"}
 _EXAMPLE_REQUEST_ID = "01a1fe86-e40d-7182-9abe-c14cb137339a"
 _EXAMPLE_ID = "01a1fe86-e40d-7182-9abe-c14cb137339b"
@@ -136,7 +136,7 @@ def error_schemas() -> dict[str, Schema]:
     schemas = build_components([Error])
     item = schemas["FieldError"]
     for field in item["properties"].values():
-        field.pop("default", None)  # of our own code: a response always has the field
+        field.pop("default", None)  # written by the server: a response always has the field
     item["required"] = [name for name in item["properties"] if name != "allowed"]
     return schemas
 
@@ -339,7 +339,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
 
 
 def _own_example(operation: Operation) -> dict[str, Any]:
-    """What the example of the request returns, if that isn't the example of the schema."""
+    """The response to the example of the request, if that isn't the example of the schema."""
     name = f"{operation.method} {operation.path.removeprefix(PREFIX)}"
     return {"example": EXAMPLES["operations"][name]} if name in EXAMPLES["operations"] else {}
 

@@ -15,7 +15,7 @@ from plankeeper.core.fields import Query, custom_schema
 Schema = dict[str, Any]
 
 _REF = "#/components/schemas/"
-# What stays beside the reference to a component.
+# The keywords that stay beside the reference to a component.
 _OUTSIDE = ("description", "default", "x-plankeeper-extension")
 _SCHEMA_TYPES: dict[type, str] = {str: "string", int: "integer"}
 

@@ -18,11 +18,11 @@ PATH = "/docs"
 LLMS_PATH = "/llms.txt"
 NOT_FOUND_PATH = "/docs/404"
 COLLECTION_PATH = "/docs/plankeeper.postman_collection.json"
-CHECK_INTERVAL = 1.0  # seconds, between looks for another build
+CHECK_INTERVAL = 1.0  # seconds between two checks for another build
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What `make docs` wrote: the file and the media type of each address, and the hashes of inline scripts."""
+    """The manifest of `make docs`: the file and the media type of each address, and the hashes of inline scripts."""
 
     files: Mapping[str, tuple[str, str]]
     scripts: list[str]

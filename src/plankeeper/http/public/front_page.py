@@ -39,7 +39,7 @@ async def front_page(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def for_browsers(page: ASGIApp, other: ASGIApp) -> ASGIApp:
-    """An application that shows a page to browsers that read something; everything else, and the API, gets `other`."""
+    """An application that shows a page for GET and HEAD requests of browsers; `other` handles the rest, and the API."""
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         is_read = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")

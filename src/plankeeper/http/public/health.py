@@ -51,7 +51,7 @@ class MetricsEndpoint:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         is_proxied = any(name in _PROXY_HEADERS for name, _ in headers)
         # Behind a trusted proxy, uvicorn replaced the peer's address with the client's. Otherwise, the peer itself is a
-        # proxy, and its address says nothing about the client.
+        # proxy, and its address isn't that of the client.
         if is_proxied and address != self._forwarded_client(headers):
             return False
         return _is_in(address, self._networks)

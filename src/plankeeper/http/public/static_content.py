@@ -1,4 +1,4 @@
-"""A document or file that stays the same while the server runs: compressed once, with an entity tag."""
+"""A document or file that doesn't change while the server runs: compressed once, with an entity tag."""
 
 from collections.abc import Mapping
 

@@ -34,7 +34,7 @@ class _LeaseState:
     """A worker's lease of a subject's quota.
 
     On this process's monotonic clock, the minute ends between `expires_at` and `resets_at`: a query takes time.
-    A lease is not used after the earlier one, and clients are told the later one, so that they never retry too early.
+    A lease is not used after the earlier one. Responses contain the later one, so that clients never retry too early.
     """
 
     limit: int
@@ -74,7 +74,7 @@ class _LeaseState:
         self.minute, self.used = lease.minute, max(self.used, lease.used)
         self.remaining += lease.lease
         self.requested_at = requested_at
-        # Each query bounds the end of the minute from both sides, and the fastest one best.
+        # Each query bounds the end of the minute from both sides. The fastest one has the closest bounds.
         self.expires_at = max(self.expires_at, requested_at + lease.seconds)
         self.resets_at = min(self.resets_at, received_at + lease.seconds)
 

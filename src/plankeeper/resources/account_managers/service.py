@@ -62,6 +62,6 @@ async def select_for_update(ctx: WriteContext, account_manager_id: UUID) -> Acco
 
 
 async def _require_visible(ctx: WriteContext, account_manager_id: UUID) -> None:
-    """Reject a write that would hide the account manager: nobody could correct it afterwards."""
+    """Reject a write that would hide the account manager, because it couldn't be corrected afterwards."""
     if await store.get_visible(ctx.tx, ctx.plan_manager_id, account_manager_id, ctx.settings.operator_name) is None:
         raise ValidationError(email="belongs to the operator's own staff, who are not shown as account managers")

@@ -56,7 +56,7 @@ class ClientReport(Struct):
     idle_count: int
 
 
-# Each start writes an event and triggers webhooks, so a viewer may cause only a limited number.
+# Each start writes an event and triggers webhooks, so the number of starts of a viewer is limited.
 MAX_STARTS_PER_MINUTE = 60
 
 

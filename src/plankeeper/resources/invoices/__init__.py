@@ -1,1 +1,1 @@
-"""What providers claim, line by line, and what was found wrong with it."""
+"""Invoices of providers with their lines, and the warnings about them."""

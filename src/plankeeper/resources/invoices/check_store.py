@@ -145,7 +145,7 @@ LOCK_IDS_AFTER = "select id from invoices where plan_manager_id = $1 and id > $2
 
 
 async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
-    """The next ids in a walk over all invoices, locked until the transaction ends."""
+    """The next ids in an iteration over all invoices, locked until the transaction ends."""
     return await tx.rows(UUID, LOCK_IDS_AFTER, plan_manager_id, after, limit)
 
 

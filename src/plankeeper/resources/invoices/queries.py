@@ -21,7 +21,7 @@ from plankeeper.resources.search.store import INVOICE_TEXT
 IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
 NUMBER = Filter(("invoice_number",), "invoice_number = {}", is_narrow=True)
 # A pattern of the search: see plankeeper.resources.search.terms.
-_NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, no place of a parameter
+_NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, not the placeholder of a parameter
 NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True, is_narrow=True)
 PARTICIPANT = Filter(("participant_id",), "participant_id = {}", is_narrow=True)
 PROVIDER = Filter(("provider_id",), "pm_provider_id = {}", is_narrow=True)
@@ -42,7 +42,7 @@ RECEIVED = Filter(
 )
 RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True, order="created_at")
 RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True, order="created_at")
-# The index of invoices with errors holds those with a warning that nobody has ignored.
+# The index of invoices with errors contains those with a warning that isn't ignored.
 WARNING = Filter(
     ("warning",),
     "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
@@ -150,7 +150,7 @@ def _split_deleted(query: InvoiceListQuery) -> tuple[InvoiceListQuery, dict[str,
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    """A page of the invoices with warnings that nobody has ignored, without deleted ones."""
+    """A page of the invoices with warnings that aren't ignored, without deleted ones."""
     filters = {"has_warnings": True, "not_deleted": True}
     return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
 
@@ -169,7 +169,7 @@ OF_PROVIDER: LiteralString = "from invoices where plan_manager_id = $1 and pm_pr
 
 
 class ParticipantNumbers(Struct):
-    """What the header of a participant's pages shows. `plan_total` is in dollars."""
+    """The numbers in the header of a participant's pages. `plan_total` is in dollars."""
 
     invoices: int
     open_warnings: int

@@ -1,4 +1,4 @@
-"""Invoices: list, get, and where those of a number stand."""
+"""Invoices: list, get, and the status of the invoices with a number."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID

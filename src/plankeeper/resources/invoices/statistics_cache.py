@@ -22,7 +22,7 @@ from plankeeper.resources.invoices.statistics_store import (
     WarningSummary,
 )
 
-# A transaction can commit after a later change was seen: its changes show after this time at the latest.
+# A transaction can commit after a later change was seen: its changes are shown after this time at the latest.
 MAX_AGE = 60.0  # seconds
 MANY = 20_000  # invoices, whose sums take about 50 ms. Those of fewer are computed again before a page is shown
 MAX_OLD_AGE = 600.0  # seconds since sums were computed that are returned after a change
@@ -67,7 +67,7 @@ class DatedStatistics(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What sums depend on: two that are equal have the same sums."""
+    """The inputs of the sums: equal states have the same sums."""
 
     last_change: LastChange
     periods: StatisticsPeriods

@@ -32,7 +32,7 @@ class LastChange(Struct, frozen=True):
 
 
 class WarningSummary(Struct):
-    """The invoices on hold that have a warning which nobody has ignored."""
+    """The invoices on hold with a warning that isn't ignored."""
 
     code: str
     count: int
@@ -59,7 +59,7 @@ class PeriodStatusCount(Struct):
 
 
 class ProviderTotal(Struct):
-    """What a provider has invoiced."""
+    """The sum of a provider's invoices."""
 
     provider_id: UUID
     name: str | None
@@ -139,7 +139,7 @@ SUMMARIZE_ON_HOLD_WITH_WARNINGS = (
 async def summarize_on_hold_with_warnings(
     db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None
 ) -> InvoiceSummary:
-    """The invoices on hold with a warning that nobody has ignored, each counted once."""
+    """The invoices on hold with a warning that isn't ignored, each counted once."""
     return await db.one(InvoiceSummary, SUMMARIZE_ON_HOLD_WITH_WARNINGS, plan_manager_id, account_manager_id)
 
 

@@ -240,6 +240,6 @@ CORRECT_COUNTS = """
 async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
     """Count the invoices and correct the totals. Returns whether they were wrong.
 
-    Rows and totals are read at the same moment, and a transaction commits both, so writers needn't wait.
+    Rows and totals are read at the same moment, and a transaction commits both, so writers don't wait.
     """
     return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))

@@ -148,7 +148,7 @@ class WrongTotal(Struct, frozen=True):
 
 
 class WrongDate(Struct, frozen=True):
-    """The invoice's date and what is wrong with it: `limit` is the day that it exceeds, by `days`."""
+    """An invalid date of the invoice: it exceeds the day `limit` by `days`."""
 
     problem: Literal["missing", "in_future", "before_plan", "after_plan"]
     found: date | None = None
@@ -192,7 +192,7 @@ def find_warnings(invoice: CheckInput, today: date) -> list[str]:
 
 
 def find_facts(invoice: CheckInput, today: date) -> dict[str, list[Fact]]:
-    """Return what each warning of an invoice has found, by the warning's code, in the order of `WARNINGS`."""
+    """Return the facts of each warning of an invoice, by the warning's code, in the order of `WARNINGS`."""
     found: dict[str, list[Fact]] = {
         "missing_invoice_number": list(_number_facts(invoice)),
         "missing_participant": list(_participant_facts(invoice)),
@@ -207,7 +207,7 @@ def find_facts(invoice: CheckInput, today: date) -> dict[str, list[Fact]]:
 
 
 def has_errors(codes: Iterable[str], ignored_codes: Iterable[str]) -> bool:
-    """Whether any warning remains that nobody has ignored: the value of an invoice's `errors`."""
+    """Whether any warning isn't ignored: the value of an invoice's `errors`."""
     return not set(codes) <= set(ignored_codes)
 
 

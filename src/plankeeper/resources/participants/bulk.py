@@ -102,7 +102,7 @@ async def _find_matches(
 async def _find_unknown_references(
     db: Executor, plan_manager_id: UUID, operator: str, changes: Sequence[tuple[int, ParticipantBulkItem]]
 ) -> list[FieldError]:
-    """The errors of items that refer to an account manager or an exit reason that isn't there."""
+    """The errors of items that refer to an unknown account manager or exit reason."""
     managers = _sent_ids(changes, ("account_manager_id",))
     query = AccountManagerListQuery(id=[str(each) for each in managers], limit=MAX_ITEMS)
     visible = await account_managers.list_page(db, plan_manager_id, query, operator)

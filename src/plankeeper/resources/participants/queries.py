@@ -120,7 +120,7 @@ class ParticipantTotal(Struct):
 
     @property
     def id(self) -> tuple[str | None, str | None]:
-        """By which concurrent requests for totals find theirs."""
+        """The key by which concurrent requests find their total."""
         return self.status, self.state
 
 

@@ -1,4 +1,4 @@
-"""Values of a participant that are accepted but probably wrong. The console and imports show them before saving."""
+"""Warnings about unusual values of a participant. The console and imports show them before saving."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -11,7 +11,7 @@ from plankeeper.resources.participants.schemas import ParticipantRow
 
 
 def is_scheme_number(text: str) -> bool:
-    """Whether a text consists of the 9 digits of a scheme number."""
+    """Whether a text consists of the 9 digits of an NDIS number."""
     return len(text) == 9 and text.isascii() and text.isdecimal()
 
 
@@ -21,7 +21,7 @@ MAX_NAMED_REASONS = 5  # in the message about an exit reason
 
 
 class PlausibleFields(Protocol):
-    """The fields of a participant that the rules look at, in any shape of a participant."""
+    """The fields of a participant that the rules read, in any of its structs."""
 
     @property
     def first_name(self) -> str | None: ...
@@ -55,7 +55,7 @@ def has_name(participant: PlausibleFields) -> bool:
 
 
 def find_implausible(participant: PlausibleFields, today: date) -> list[Implausible]:
-    """The values that are probably wrong, in the order of the form. Other records are not looked at."""
+    """Warnings about unusual values, in the order of the form. Other records are not read."""
     return [
         *_find_implausible_person(participant, today),
         *find_implausible_phone("phone_number", participant.phone_number),
@@ -89,7 +89,7 @@ def _find_implausible_plan(participant: PlausibleFields) -> Iterator[Implausible
 
 
 def find_incomplete_exit(participant: ParticipantRow) -> Iterator[Implausible]:
-    """What is missing on a participant who has left. Imports accept it: other systems seldom know it."""
+    """The missing fields of a participant who has left. Imports accept this: other systems seldom have them."""
     if participant.status != "Inactive":
         return
     if participant.date_ceased is None:
@@ -99,7 +99,7 @@ def find_incomplete_exit(participant: ParticipantRow) -> Iterator[Implausible]:
 
 
 def find_contradictory_reason(participant: ParticipantRow, reasons: Mapping[UUID, ExitReason]) -> Iterator[Implausible]:
-    """A specific exit reason that belongs to another exit reason than the participant's. The message says what fits."""
+    """A specific exit reason that doesn't belong to the participant's exit reason. The message suggests others."""
     category_id = participant.exit_reason_category_id
     specific = reasons.get(participant.exit_reason_subcategory_id or UUID(int=0))
     if specific is None or (specific.parent_id == category_id and category_id is not None):

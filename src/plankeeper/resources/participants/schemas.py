@@ -328,7 +328,7 @@ class UnlockedParticipant(ParticipantVersion):
 
     @property
     def reference_names(self) -> dict[str, str]:
-        """The names by id, for a participant that is as it was read."""
+        """The names by id, of a participant that hasn't changed since it was read."""
         names = {
             self.exit_reason_category_id: self.exit_reason_category_name,
             self.exit_reason_subcategory_id: self.exit_reason_subcategory_name,

@@ -110,7 +110,7 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
 async def with_reference_names(
     ctx: WriteContext, *rows: ParticipantVersion, known: Mapping[str, str] | None = None
 ) -> list[Participant]:
-    """The rows as the API returns them, with the names of their references. `known` are the names that were read."""
+    """The rows as the API returns them, with the names of their references. `known` are names that were read."""
     names = dict(known or {})
     if unknown := [each for each in reference_ids(*rows) if str(each) not in names]:
         names |= await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, unknown)

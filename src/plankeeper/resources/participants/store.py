@@ -85,7 +85,7 @@ SHARE_GIVEN_IDS = "select pg_advisory_xact_lock_shared(hashtextextended('given i
 
 
 async def lock_given_ids(tx: Transaction, plan_manager_id: UUID) -> None:
-    """Wait until no import creates participants with ids of its own, and keep others from it."""
+    """Wait until no other import creates participants with given ids, and block further ones."""
     await tx.execute(LOCK_GIVEN_IDS, plan_manager_id)
 
 
@@ -176,7 +176,7 @@ def _update(condition: LiteralString = "", updated_at: LiteralString = UPDATED_A
     """
 
 
-# A set is planned as a hundred rows, for which PostgreSQL reads the whole table of a small office.
+# A set is planned as a hundred rows, for which PostgreSQL reads the whole table of a small plan manager.
 _ONE: LiteralString = "new as materialized (select * from json_populate_record(null::participants, $2))"
 _MANY: LiteralString = f"new as materialized {records_of('participants')}"
 _OLD: LiteralString = """

@@ -1,4 +1,4 @@
-"""Values of a provider that are accepted but probably wrong. The console and imports show them before saving."""
+"""Warnings about unusual values of a provider. The console and imports show them before saving."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -9,7 +9,7 @@ from plankeeper.core.soft_validation import Implausible, find_implausible_phone,
 
 
 class PlausibleFields(Protocol):
-    """The fields of a provider that the rules look at."""
+    """The fields of a provider that the rules read."""
 
     @property
     def entity_name(self) -> str | None: ...
@@ -24,7 +24,7 @@ class PlausibleFields(Protocol):
 
 
 def find_implausible(provider: PlausibleFields) -> list[Implausible]:
-    """The values that are probably wrong, in the order of the form. Other records are not looked at."""
+    """Warnings about unusual values, in the order of the form. Other records are not read."""
     return [
         *_find_implausible_identity(provider),
         *find_implausible_phone("primary_phone_number", provider.primary_phone_number),

@@ -57,7 +57,7 @@ CORRECT_COUNTS = """
 async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
     """Count the providers and correct the total. Returns whether it was wrong.
 
-    Rows and total are read at the same moment, and a transaction commits both, so writers needn't wait.
+    Rows and total are read at the same moment, and a transaction commits both, so writers don't wait.
     """
     return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))
 

@@ -1,4 +1,4 @@
-"""The search as filters of lists: all matches, without those that have a slip in a word."""
+"""The search as filters of lists: all matches, without those with a typo in a word."""
 
 import time
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ WORD_FIELDS = ("search_first", "search_second", "search_others")
 KEY_FIELDS = ("search_key", "search_patterns")
 EMAIL_FIELDS = ("search_email",)
 
-# To count 10,000 matches takes 0.2 s: their texts are computed. Who reads the next page doesn't wait for it again.
+# Counting 10,000 matches takes 0.2 s, because their texts are computed. It isn't repeated for the next page.
 MAX_AGE = 10.0  # seconds for which a worker remembers that a search has more than MAX_TOTAL matches
 MAX_REMEMBERED = 1000
 
@@ -82,7 +82,7 @@ async def count_matches(
 
 
 async def invoice_number_pattern(db: Executor, text: str) -> str:
-    """The pattern of LIKE for a part of an invoice number; one that nothing matches for a text without one."""
+    """The pattern of LIKE for a part of an invoice number; it matches nothing for a text without one."""
     words = parse(await store.fold(db, text)).words_of("invoice")
     return part_pattern(words[0]) if words else _NOTHING
 

@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""The results of searches."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ KINDS: tuple[Kind, ...] = ("participant", "team_member", "provider", "invoice")
 
 
 class ParticipantMatch(Struct):
-    """A participant; `text` is what the index holds of it."""
+    """A participant; `text` is its text in the index."""
 
     id: UUID
     first_name: str | None
@@ -26,7 +26,7 @@ class ParticipantMatch(Struct):
 
 
 class ParticipantDetailMatch(ParticipantMatch):
-    """A participant who was found by the date of birth or by the address, which is here then."""
+    """A participant who was found by the date of birth or by the address, which is then set."""
 
     date_of_birth: date | None
     address: str | None
@@ -80,7 +80,7 @@ Match = ParticipantMatch | TeamMemberMatch | ProviderMatch | InvoiceMatch
 class KindResults(Struct):
     """The best matches of one kind.
 
-    `count` is exact unless `has_more`: then there are more than that. `similar` have a slip in a word. `is_listed` says
+    `count` is exact unless `has_more`: then there are more than that. `similar` have a typo in a word. `is_listed` says
     whether the list of the kind finds all of them by the same text.
     """
 
@@ -100,7 +100,7 @@ class Values(NamedTuple):
 
 
 class SearchResults(Struct):
-    """The results of each kind, and texts that differ by a slip and would find something."""
+    """The results of each kind, and corrected texts that have results."""
 
     kinds: list[KindResults]
     corrections: list[str]

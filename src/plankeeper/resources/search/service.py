@@ -32,7 +32,7 @@ from plankeeper.resources.search.terms import (
 
 
 def rank(words: Sequence[str], text: str) -> tuple[int, int, str]:
-    """The key to sort a match by; `text` is what the index holds of it."""
+    """The key to sort a match by; `text` is its text in the index."""
     known = text.split()
     phrase = " ".join(words)
     if all(word in known for word in words):
@@ -158,7 +158,7 @@ async def _find_in_stages(
 ) -> tuple[list[Match], bool]:
     """All matches, or of too many the best ones, and whether there are more of them.
 
-    Few people have the same complete number, so that whole words are looked for only in names and numbers of invoices.
+    Few people have the same complete number, so whole words are searched only in names and numbers of invoices.
     """
     if not words:
         return [], False
@@ -179,7 +179,7 @@ async def _find_invoices(db: Executor, plan_manager_id: UUID, patterns: Sequence
 async def _find_similar(
     db: Executor, plan_manager_id: UUID, terms: SearchTerms, kind: Kind, known: Sequence[Match]
 ) -> list[Match]:
-    """Matches with a slip in a word, without those that are known."""
+    """Matches with a typo in a word, without those that are known."""
     ids = {_key(each) for each in known}
     found = list[Match]()
     for word in terms.words_with_slips:

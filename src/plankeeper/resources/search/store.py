@@ -42,7 +42,7 @@ def has_key(keys: LiteralString, word: LiteralString) -> LiteralString:
     return f"{keys} && (select word_keys({word}) || word_keys('{_ARTICLE}' || {word}))"
 
 
-ANYTHING = "%"  # a pattern that costs nothing beside another one
+ANYTHING = "%"  # a pattern that adds no cost beside another one
 
 # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
 HAS_EMAIL: LiteralString = "lower(email) ~>=~ $2 and lower(email) ~<~ ($2 || chr(1114111))"

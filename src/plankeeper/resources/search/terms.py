@@ -1,4 +1,4 @@
-"""What a search text asks for: words, a number or the beginning of an email, as patterns of LIKE."""
+"""The terms of a search text: words, a number or the beginning of an email, as patterns of LIKE."""
 
 import re
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from plankeeper.resources.search.schemas import Kind
 MAX_WORDS = 5
 MIN_PART_LENGTH = 3  # letters of a part of a name; a shorter word must begin a name
 MIN_PART_DIGITS = 4  # digits of a part of a number; a shorter number must be complete
-MIN_SLIP_LENGTH = 5  # letters of a word in which a slip is forgiven
+MIN_SLIP_LENGTH = 5  # letters of a word in which a typo is corrected
 
 # Also in the functions of migration 0025, which store names and numbers in the same way.
 _NAME_SEPARATORS = str.maketrans(dict.fromkeys("|-'’.,/()&\"", " "))
 _NUMBER_SEPARATORS = str.maketrans(dict.fromkeys(" -().,/_#"))
 _TRIGRAM, _ALPHANUMERIC = re.compile("[a-z0-9]{3}"), re.compile("[a-z0-9]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
-# Words of addresses that are often left out or shortened. They don't tell one address from others.
+# Words of addresses that are often left out or shortened. They don't distinguish addresses.
 _COMMON_ADDRESS_WORD = re.compile(
     "street|st|road|rd|avenue|ave?|drive|dr|court|ct|place|pl|close|cl|crescent|cres|lane|ln|parade|pde|highway|hwy"
     "|terrace|tce|boulevard|blvd|unit|act|nsw|nt|qld|sa|tas|vic|wa"
@@ -26,7 +26,7 @@ _LIKE_ESCAPES = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
 class SearchTerms(Struct, frozen=True):
-    """A search text without accents and capitals, and what it can mean."""
+    """A search text without accents and capitals, and its possible meanings."""
 
     text: str
     words: tuple[str, ...]  # of names; a number is one word without spaces
@@ -50,14 +50,14 @@ class SearchTerms(Struct, frozen=True):
 
     @property
     def address_words(self) -> list[str]:
-        """The words of an address that tell it from others, the longest first; none without a name."""
+        """The words that distinguish an address, the longest first; none without a name."""
         words = [each for each in self.latin_words if not _COMMON_ADDRESS_WORD.fullmatch(each)]
         has_name = any(len(each) >= MIN_PART_LENGTH and each.isalpha() for each in words)
         return words if has_name and not self.is_email and not self.other_words else []
 
     @property
     def words_with_slips(self) -> list[str]:
-        """The words in which a slip is forgiven."""
+        """The words in which a typo is corrected."""
         return [each for each in self.words if len(each) >= MIN_SLIP_LENGTH and each.isascii() and each.isalpha()]
 
     def words_of(self, kind: Kind) -> list[str]:
@@ -151,7 +151,7 @@ def has_slip(word: str, other: str) -> bool:
 
 
 def correct(words: Iterable[str], text: str) -> str | None:
-    """The searched words, each as it stands in a text or with the slip corrected; null if one is missing."""
+    """The searched words, each as in a text or with its typo corrected; null if one is missing."""
     known, corrected = text.split(), list[str]()
     for word in words:
         similar = next((each for each in known if has_slip(word, each)), None)

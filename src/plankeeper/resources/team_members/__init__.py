@@ -1,1 +1,1 @@
-"""The contacts on a participant's team, and what they may do."""
+"""The contacts on a participant's team, and their permissions."""

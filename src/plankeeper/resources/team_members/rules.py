@@ -1,4 +1,4 @@
-"""Values of a team member that are accepted but probably wrong. The console and imports show them before saving."""
+"""Warnings about unusual values of a team member. The console and imports show them before saving."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
@@ -33,7 +33,7 @@ APPROVES_UNSEEN = "Tick “View invoices” too. People can’t approve what the
 
 
 class PlausibleFields(Protocol):
-    """The fields of a team member that the rules look at."""
+    """The fields of a team member that the rules read."""
 
     @property
     def permissions(self) -> Sequence[PermissionSlug]: ...
@@ -50,7 +50,7 @@ class PlausibleFields(Protocol):
 
 
 def find_implausible(member: PlausibleFields) -> list[Implausible]:
-    """The values that are probably wrong, in the order of the form."""
+    """Warnings about unusual values, in the order of the form."""
     email = (member.secondary_email or "").strip()
     has_invalid_email = email and (len(email) > 254 or not is_email(email))
     granted = effective_permissions(member.permissions)

@@ -182,7 +182,7 @@ async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) 
 
 
 class RestoredTeam(Struct):
-    """The restored members, and what could not be restored as it was, in sentences."""
+    """The restored members, and sentences about the values that could not be restored."""
 
     members: list[TeamMember]
     changes: list[str]
@@ -211,7 +211,7 @@ async def restore(ctx: WriteContext, participant: Parent, records: Iterable[Mapp
 
 
 def _row(participant_id: UUID, record: Mapping[str, Any]) -> TeamMemberRow:
-    """A row of today's columns, whatever columns there were at the time of the deletion."""
+    """A row with the current columns, whatever the columns at the time of the deletion."""
     known: dict[str, Any] = {name: record[name] for name in TeamMemberRow.__struct_fields__ if name in record}
     return TeamMemberRow(**to_row_values(TeamMemberRow, known | {"participant_id": participant_id}))
 

@@ -25,7 +25,7 @@ TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, fi
         phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state, postcode,
         contact_priority, external_id"""
 
-# What the resource (COLUMNS) and the row of an import or an export (ROW_COLUMNS) share.
+# The columns that the resource (COLUMNS) and the row of an import or an export (ROW_COLUMNS) share.
 MEMBER_COLUMNS: LiteralString = """member.first_name, member.last_name, users.email, member.role,
         member.phone_number, member.note, member.secondary_email, member.secondary_phone_number,
         member.address_line_1, member.city, member.state, member.postcode, member.contact_priority"""

@@ -48,13 +48,13 @@ class Snapshot(Struct):
 
 
 class RecordReference(Struct):
-    """The content of events about an entry that somebody deleted permanently."""
+    """The content of events about an entry that was deleted permanently."""
 
     id: UUID
 
 
 class Restored(Struct):
-    """A restored record: its name, and what could not be restored as it was, in sentences."""
+    """A restored record: its name, and sentences about the values that could not be restored."""
 
     kind: BinKind
     resource_id: UUID

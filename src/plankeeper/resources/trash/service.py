@@ -120,7 +120,7 @@ async def _insert(
 
 
 async def _restore_participant(ctx: WriteContext, participant_id: UUID, snapshot: Snapshot) -> list[str]:
-    """Returns what could not be restored as it was."""
+    """Returns sentences about the values that could not be restored."""
     # Columns that were added since have their default values.
     default = _to_object(ParticipantRow(id=participant_id, created_at=datetime.now(UTC)))
     record = default | snapshot.record
@@ -141,7 +141,7 @@ async def _restore_provider(ctx: WriteContext, provider_id: UUID, snapshot: Snap
 
 
 async def _clear_missing_references(ctx: WriteContext, record: JsonObject, names: dict[str, str]) -> list[str]:
-    """Clear the references to records that don't exist any more."""
+    """Clear the references to records that no longer exist."""
     ids = [UUID(record[column]) for column in _REFERENCES if record[column]]
     existing = await participant_store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
     changes = list[str]()

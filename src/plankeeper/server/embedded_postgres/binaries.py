@@ -27,7 +27,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ClusterError(Exception):
-    """The reason says what is wrong and how to correct it, in one or two sentences."""
+    """The reason is one or two sentences: the problem and its solution."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class SystemUser:
             return str(self.uid)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether this user can enter a folder. It is tried out, because file modes are not the only criterion."""
+        """Whether this user can enter a folder. This is tested, because file modes are not the only criterion."""
         command = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
         return _run(command, self).returncode == 0
 

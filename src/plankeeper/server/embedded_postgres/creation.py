@@ -1,4 +1,4 @@
-"""Creates the cluster of a data folder, in the folder itself or, as root, where the server's user can enter."""
+"""Creates the cluster of a data folder, in the folder itself or, as root, in one that the server's user can enter."""
 
 import os
 import pwd
@@ -92,7 +92,7 @@ def _make_home(staging: Path, user: SystemUser | None) -> Path:
         os.chown(home, user.uid, user.gid)
     if home != staging:
         staging.symlink_to(home)
-        # For `abandoned_homes`: which link leads here once the cluster is complete.
+        # For `abandoned_homes`: the link that leads here once the cluster is complete.
         home.with_name(f"{home.name}{_ORIGIN_SUFFIX}").write_text(f"{staging.parent / 'postgres'}\n")
     return home
 

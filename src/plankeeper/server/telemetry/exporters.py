@@ -41,7 +41,7 @@ _SEVERITIES = {
 
 
 class ErrorReports(logging.Handler):
-    """Exports what the log contains, so that a text that is kept out of the log isn't exported either."""
+    """Exports the lines of the log, so that texts that aren't logged aren't exported either."""
 
     def __init__(self, logger: Logger) -> None:
         super().__init__(logging.WARNING)
@@ -70,7 +70,7 @@ class ErrorReports(logging.Handler):
         )
 
 
-SHUTDOWN_TIMEOUT = 5.0  # seconds in which a stopping process exports what is left
+SHUTDOWN_TIMEOUT = 5.0  # seconds for the last export of a stopping process
 
 
 class Telemetry:
@@ -109,7 +109,7 @@ class Telemetry:
         return WebhookTraces(self.tracer)
 
     async def close(self) -> None:
-        """Export what is left. A collector that doesn't respond delays the process by SHUTDOWN_TIMEOUT at most."""
+        """Export the rest. An unresponsive collector delays the process by at most SHUTDOWN_TIMEOUT."""
         root = logging.getLogger()
         root.removeHandler(self._reports)
         for handler in root.handlers:
@@ -119,7 +119,7 @@ class Telemetry:
 
 
 def _resource() -> Resource:
-    """What all spans and log records have in common. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it."""
+    """The attributes of all spans and log records. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it."""
     defaults = {
         "service.name": "plankeeper",
         "service.version": __version__,

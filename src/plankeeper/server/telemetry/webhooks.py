@@ -61,7 +61,7 @@ class WebhookTraces:
         self._contexts: OrderedDict[tuple[str, str], Context] = OrderedDict()  # by plan manager and request id
 
     async def listen(self, db: Database) -> None:
-        """Receive the contexts of writes until cancelled. Waits out failures of the database."""
+        """Receive the contexts of writes until cancelled. Reconnects while the database is unavailable."""
         while True:
             try:
                 async with db.listening_connection(CHANNEL, self._remember) as connection:
