@@ -148,8 +148,8 @@ def _citus_options(major_version: int) -> list[str]:
 async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[list[KeyUsage], str | None]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: nothing that ended since
-    the backup must return.
+    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: access that was revoked
+    after the backup must not return.
     Returns the keys that the stored secrets need, and the role that got its privileges.
     """
     dsn = owner_dsn(settings, cluster)
@@ -235,7 +235,7 @@ def _size_of(content: BinaryIO) -> int:
 
 
 def _restore_progress(content: BinaryIO) -> tuple[str, int]:
-    """What pg_restore does, and how much it has read: it shares the file descriptor, so that is its offset."""
+    """The step of pg_restore, and the bytes that it has read, which are the offset of the shared file descriptor."""
     position = os.lseek(content.fileno(), 0, os.SEEK_CUR)
     # The file ends with the data of the last table. Indexes and references follow, about half of the time.
     step = ", creating indexes" if position >= _size_of(content) else ""

@@ -43,7 +43,7 @@ class DatabaseUnavailableError(DatabaseError):
         cause, reason = find_cause(error), "The database is unavailable"
         if cause != "down":
             reason += f": {SENTENCES[cause][0].lower()}{SENTENCES[cause][1:].rstrip('.')}"
-        # The driver reports a connection that ended as a wrong use of itself.
+        # The driver reports a closed connection as an interface error.
         is_own_fault = isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError)
         text = "the connection ended" if is_own_fault else str(error) or type(error).__name__
         super().__init__(reason, text, error, note)
@@ -70,7 +70,7 @@ def embedded_pool_size(settings: Settings) -> int:
 def embedded_cluster(settings: Settings, *, creates: bool = False) -> Generator[Cluster | None]:
     """The running embedded PostgreSQL, or None if the settings name a database.
 
-    Without `creates`, its data folder must exist: otherwise, a command in the wrong folder would create another one.
+    Without `creates`, its data folder must exist, so that a command in the wrong folder doesn't create another one.
     """
     if settings.database_url:
         yield None

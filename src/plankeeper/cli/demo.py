@@ -81,11 +81,11 @@ class DemoCredentials(NamedTuple):
 async def load_demo_data(
     db: Database, settings: Settings, folder: Path | None = None, now: datetime | None = None
 ) -> DemoCredentials:
-    """Load the sample data as of `now` if it is not there, with an account and a key.
+    """Load the sample data with dates relative to `now` unless it is loaded, with an account and a key.
 
     Their secrets are kept in a file in `folder`, so that the next start uses the same ones while they are valid.
     Without a folder, each start replaces them.
-    Raises ClickException if the database has only other data: that is not a place for sample data.
+    Raises ClickException if the database has only other data, because sample data must not be mixed with it.
     """
     file = folder / CREDENTIALS_FILE if folder else None
     kept = read_credentials(file) if file else KeptCredentials()
@@ -124,7 +124,7 @@ async def _use_or_replace_key(ctx: WriteContext, kept: str, ids: Sequence[UUID])
 
 
 async def _revoke_demo_keys(ctx: WriteContext) -> None:
-    """Revoke the keys of earlier starts, whose secrets nobody can show again."""
+    """Revoke the keys of earlier starts, whose secrets can't be shown again."""
     for key in await key_store.list_by_plan_manager(ctx.tx, ctx.plan_manager_id):
         if (key.name, key.created_by) == (KEY_NAME, ctx.actor.name) and service.key_state(key) == "active":
             await service.revoke(ctx, key.id)

@@ -39,7 +39,7 @@ def python_warnings(version: tuple[int, int, int]) -> list[Line]:
 
 
 def proxy_warnings(settings: Settings) -> list[Line]:
-    """Warnings about a proxy that only one of its two settings describes."""
+    """Warnings about a proxy if only one of its two settings is set."""
     if settings.trusted_proxies and settings.public_url is None:
         text = (
             "PLANKEEPER_TRUSTED_PROXIES is set without PLANKEEPER_PUBLIC_URL: cookies and links of the console depend"
@@ -122,7 +122,7 @@ async def server_lines(db: Database, settings: Settings, dsn: str, cluster: Clus
 
 
 async def schema_lines(db: Database) -> list[Line]:
-    """Lines about what servers do with the data. The schema must be current."""
+    """Lines about the work of servers. The schema must be current."""
     lines = await _backlog_lines(db)
     webhooks = await count_unhealthy(db)
     if webhooks.failing:
@@ -134,7 +134,7 @@ async def schema_lines(db: Database) -> list[Line]:
 
 
 async def _backlog_lines(db: Database) -> list[Line]:
-    """Looks at the queue of events twice unless it is empty. In the meantime, a running server sequences some."""
+    """Reads the queue of events twice unless it is empty. In the meantime, a running server sequences some."""
     monitor = BacklogMonitor()
     if not (await monitor.measure(db)).event_count:
         return []
@@ -174,7 +174,7 @@ def _connection_line(state: ServerState, settings: Settings, *, is_embedded: boo
 
 
 def database_folder(state: ServerState, dsn: str, cluster: Cluster | None) -> Path | None:
-    """The folder of the database if it is on this machine, and if the role may know it."""
+    """The folder of the database if it is on this machine, and if the role can see it."""
     if cluster:
         return cluster.location
     url = urlsplit(dsn)
@@ -203,7 +203,7 @@ def _size(count: int) -> str:
 
 
 def abandoned_lines() -> list[Line]:
-    """Clusters that root's data directories left behind."""
+    """Clusters of root's data directories that no longer exist."""
     return [
         ("warn", f"{home} has a database whose data directory is gone: remove it with `rm -r {home}*`")
         for home in abandoned_homes()
@@ -215,7 +215,7 @@ _MISDIRECTED_REQUEST = 421
 
 
 def proxy_lines(settings: Settings) -> list[Line]:
-    """Requests to the public URL, through whatever is in front of the server. Without that URL, there are none."""
+    """Lines about requests to the public URL, through any proxies. Without that URL, there are none."""
     url = settings.public_url
     if url is None:
         return []

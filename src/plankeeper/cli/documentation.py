@@ -61,7 +61,7 @@ class DocumentationBuild:
         _, output = process.communicate()
         if process.returncode > 0 and not self._is_ended:
             lines = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
-            lines.sort(key=lambda line: line.startswith("make"))  # what a command printed says more than make
+            lines.sort(key=lambda line: line.startswith("make"))  # a command's output explains more than make's
             _log_failure(lines[0] if lines else f"make exited with {process.returncode}")
 
 

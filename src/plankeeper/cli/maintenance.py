@@ -134,7 +134,7 @@ def _expiry_warning(key: ApiKey) -> str:
 
 
 class _Inspection(NamedTuple):
-    """What `doctor` finds in a database. The last four are empty unless the schema is compatible."""
+    """The results of `doctor` for a database. The last four are empty unless the schema is compatible."""
 
     server_version: str
     version: schema.SchemaVersion | None

@@ -1,4 +1,4 @@
-"""`plankeeper privileges`, and what other commands say about the role that serves."""
+"""`plankeeper privileges`, and the checks of the serving role in other commands."""
 
 import asyncpg
 import click
@@ -91,7 +91,7 @@ async def find_serving_role(db: Database, settings: Settings, cluster: Cluster |
 
 
 def _describe_excess(role: Role) -> str | None:
-    """What is wrong with the role of a server that can do more than it has to; None if it can't."""
+    """A warning about a server's role with more privileges than necessary; None if it has no others."""
     kind = "a superuser" if role.is_superuser else "the owner of the tables" if role.is_owner else None
     if kind is None:
         return None
@@ -127,6 +127,6 @@ async def role_lines(db: Database, version: SchemaVersion | None) -> list[Line]:
 
 
 def _describe_missing(role: Role, missing: list[str]) -> str:
-    """What to do about a role that lacks privileges."""
+    """The instructions for a role that lacks privileges."""
     shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
     return f"the role {role.name} lacks privileges ({shown}): run `plankeeper privileges`"

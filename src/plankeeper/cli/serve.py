@@ -106,7 +106,7 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
 
 
 def _allow_webhooks_to_loopback() -> None:
-    """Let somebody who tries Plankeeper receive webhooks on the same machine."""
+    """Allow webhooks to the same machine, for an evaluation of Plankeeper."""
     name = "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS"
     os.environ[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.0/8", "::1"]))
 
@@ -134,7 +134,7 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
 
 
 def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password: str) -> list[str]:
-    """How to sign in and call the API. `{address}` is replaced once the socket is open."""
+    """The lines that explain how to sign in and call the API. `{address}` is replaced once the socket is open."""
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
         f" '{_ADDRESS_PLACEHOLDER}/api/public/v1/participants?limit=3'"
@@ -150,7 +150,7 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
 
 
 class _Announcement:
-    """What happens when the server is ready: a log line, or sentences for people, and the start of `--build-docs`."""
+    """Announces that the server is ready: with a log line or sentences for people. Starts `--build-docs`."""
 
     def __init__(self, settings: Settings, changed: dict[str, str], lines: list[str] | None) -> None:
         self._settings, self._changed, self._lines = settings, changed, lines

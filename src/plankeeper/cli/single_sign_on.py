@@ -1,4 +1,4 @@
-"""`plankeeper sso`: the single sign-on providers of plan managers, and the operator's ways back."""
+"""`plankeeper sso`: the single sign-on providers of plan managers, and recovery by the operator."""
 
 import sys
 from uuid import UUID
@@ -144,7 +144,7 @@ def unlink(email: str) -> None:
 
 
 async def require_public_url(db: Database, settings: Settings) -> None:
-    """Raise ClickException if a provider is set up, but not the address that it sends browsers back to."""
+    """Raise ClickException if a provider is set up without a public URL for its redirect address."""
     if await provider_store.list_first(db, 1):
         _require_public_url(settings)
 

@@ -1,4 +1,4 @@
-"""What a server reports: a log line when it has started, and errors as log lines unless people read them."""
+"""The reports of a server: a log line when it has started, and errors as log lines unless people read them."""
 
 import os
 import platform
@@ -68,7 +68,7 @@ def address_warnings(settings: Settings) -> list[str]:
 
 
 def progress_writer(*, for_people: bool) -> LineWriter:
-    """Where the lines about the progress of a migration go: to standard error, or into the log."""
+    """The writer of progress lines of a migration: to standard error, or into the log."""
     return echo_line if for_people else lambda text: log.info("migrating the schema", extra={"step": text})
 
 
@@ -83,7 +83,7 @@ def changed_settings() -> dict[str, str]:
 
 
 def log_start(event: str, settings: Settings, changed: dict[str, str], **members: object) -> None:
-    """Log one line with what an operator wants to know about a program that has started.
+    """Log one line about a started program, with its version, settings and database.
 
     `settings` are those that the operator chose, and `changed` those that differ from the defaults.
     """

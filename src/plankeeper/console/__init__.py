@@ -1,1 +1,1 @@
-"""The settings console: pages for people, on the same stores as the API."""
+"""The console: the web interface for people, on the same stores and services as the API."""

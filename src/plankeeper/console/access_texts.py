@@ -1,4 +1,4 @@
-"""Access records in words: the names of the records, and the filters of lists as the lists show them."""
+"""Texts of access records: the names of the records, and the filters of lists as the lists show them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ PATHS: Mapping[AccessedKind, str] = {
     "webhook_endpoint": f"{PREFIX}/settings/webhooks",
 }
 LISTS: Mapping[str, ListDefinition] = {each.kind: each for each in (ACTIVITY, INVOICES, PARTICIPANTS)}
-# Parameters that say which part of a list a page is, and how it looks.
+# Parameters for the position and the layout of a page of a list.
 PAGING = {"after", "before", "limit", "list", "offset", "size", "sort", "view"}
 PAGING_OF_WHOLE_LIST = {"after", "limit", "offset", "view"}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -112,7 +112,7 @@ def read_query(query: str | None) -> list[tuple[str, str]]:
 async def load_access_names(
     request: PageRequest, records: Sequence[AccessRecord], *, all_listed: bool = False
 ) -> AccessNames:
-    """What the texts of records need. `all_listed`: also the names of the records of long lists."""
+    """Load the names for the texts of records. `all_listed`: also the names of the records of long lists."""
     found = AccessNames(request.settings.time_zone, MAX_FILE_NAMES if all_listed else MAX_NAMES)
     ids: dict[AccessedKind, set[UUID]] = {"participant": set(), "invoice": set(), "webhook_endpoint": set()}
     for each in records:

@@ -1,4 +1,4 @@
-"""The account manager in the forms of participants: a select, or where there are many, a field that takes a name."""
+"""The account manager in the forms of participants: a select, or if there are many, a field that takes a name."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ async def account_manager_picker(request: PageRequest, participant: Participant 
 async def read_account_manager(
     request: PageRequest, participant: Participant | None
 ) -> tuple[Form, Sequence[FieldError]]:
-    """The form with the id of the account manager whom the field means, and the error of a text that means nobody.
+    """The form with the id of the account manager in the field, and the error of a text without a match.
 
     A form with a select stays as it is.
     """

@@ -55,7 +55,7 @@ class ShownGroup(NamedTuple):
 
 
 class EventQuery(NamedTuple):
-    """What the filters select. `since` and `before` are ids: the lowest one, and that after the highest one."""
+    """The values of the filters. `since` and `before` are ids: the lowest one, and that after the highest one."""
 
     filters: EventFilter
     resource_id: str | None

@@ -1,4 +1,4 @@
-"""Undoing the changes of one request together: each as the page of its event does, in one transaction.
+"""Undoes the changes of one request together, in one transaction. Each is undone as on the page of its event.
 
 Records that have changed since are left out, each with the reason.
 """
@@ -32,7 +32,7 @@ UNCHANGED = "is as it was before"
 
 
 class ValueUndo(NamedTuple):
-    """A value that undoing changes: its label, and its texts now and afterwards."""
+    """A value that an undo changes: its label, and its texts now and afterwards."""
 
     label: str
     now: str
@@ -40,7 +40,7 @@ class ValueUndo(NamedTuple):
 
 
 class EventUndo(NamedTuple):
-    """What undoing an event does: the values that it sets, or the reason why it does nothing.
+    """The effect of undoing an event: the values that it sets, or the reason why it does nothing.
 
     `values` are those of an update; for an invoice, the codes of the warnings that come back.
     """
@@ -76,7 +76,7 @@ async def list_batch(request: PageRequest, event: Event) -> list[HistoryEvent]:
 
 
 async def find_event_undos(request: PageRequest, events: Sequence[Event]) -> list[EventUndo]:
-    """What undoing each event would do now. Concurrent reads of records share statements."""
+    """The effect of undoing each event now. Concurrent reads of records share statements."""
     return await asyncio.gather(*(_find_undo(request, each) for each in events))
 
 

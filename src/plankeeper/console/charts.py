@@ -34,7 +34,7 @@ SCALES = ((Decimal(10) ** 12, "tn"), (Decimal(10) ** 9, "bn"), (Decimal(10) ** 6
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What numbers count, such as `Unit("invoice", "invoices")`, or dollars (`MONEY`)."""
+    """The unit of numbers, such as `Unit("invoice", "invoices")`, or dollars (`MONEY`)."""
 
     singular: str
     plural: str

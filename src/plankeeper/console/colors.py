@@ -1,4 +1,4 @@
-"""CSS colours of note types: a valid colour is shown as a value that is built here, any other text only as text."""
+"""CSS colours of note types: a valid colour is rendered from its parsed values, any other text only as text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Limits for work of which one worker does only a few at a time."""
+"""Limits on concurrent work of a worker: downloads, uploads, imports, and checks of passwords and codes."""
 
 import asyncio
 import random
@@ -43,7 +43,7 @@ class ConcurrencyLimit:
 
 
 class SharedLimit:
-    """Limits what is in progress: of an account, of a plan manager, and of the worker, in this order.
+    """Limits concurrent work: of an account, of a plan manager, and of the worker, in this order.
 
     One plan manager therefore never uses all that a worker has. `noun` names the limited thing.
     """
@@ -81,8 +81,8 @@ class SharedLimit:
 class CredentialCheckLimit:
     """Limits the requests that check a password or a code, apart from all others.
 
-    A request waits a few seconds for a slot before it is rejected: waiting costs nothing, and an immediate rejection
-    would invite the next attempt. Known devices have slots of their own, so that a flood doesn't keep them out.
+    A request waits a few seconds for a slot before it is rejected: waiting costs nothing, and the next attempt would
+    follow an immediate rejection at once. Known devices have slots of their own, so that a flood doesn't keep them out.
     """
 
     def __init__(self) -> None:

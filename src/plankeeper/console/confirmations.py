@@ -1,4 +1,4 @@
-"""Values that are probably wrong are shown before they are saved. The user corrects them, or saves them anyway."""
+"""Warnings about unusual values, shown before they are saved. The user corrects the values, or saves them anyway."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ SAVE_ANYWAY_FIELD = "save_anyway"  # the button that confirms them
 def require_confirmed(
     form: Form, implausible: Iterable[Implausible], errors: Sequence[FieldError] = (), records_url: str = ""
 ) -> None:
-    """Raises FormError for errors, and for probably wrong values unless the user has seen them and saves anyway.
+    """Raises FormError for errors, and for warnings unless the user has seen them and saves anyway.
 
     A warning about another record links to it below `records_url`.
     """
@@ -31,7 +31,7 @@ def require_confirmed(
 
 
 def new_implausible(before: Iterable[Implausible], after: Iterable[Implausible]) -> list[Implausible]:
-    """What a change makes implausible: values that were so before are left alone."""
+    """The warnings that a change causes, without those that the record had before."""
     known = set(before)
     return [each for each in after if each not in known]
 

@@ -15,7 +15,7 @@ FORM_COOKIE_MAX_AGE = 24 * 3600  # seconds
 DEVICE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
 PREFERENCE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
 
-# `plankeeper` is the session, `plankeeper-home` whose work the home page shows.
+# `plankeeper` is the session, `plankeeper-home` the scope of the home page: own records or all.
 CookieName = Literal[
     "plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device", "plankeeper-sso", "plankeeper-home"
 ]
@@ -60,7 +60,7 @@ def parse_cookies(header: str) -> dict[str, str]:
 
 
 def join_flash(text: str, undo: str | None) -> str:
-    """A message and the path of the page that undoes what it says; no form contains the character between them."""
+    """A message and the path of the page that undoes the change; no form contains the character between them."""
     return f"{text}\0{undo}" if undo else text
 
 

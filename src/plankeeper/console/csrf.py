@@ -1,7 +1,7 @@
 """Protection against cross-site request forgery (CSRF): forms come from pages of this server and carry a token.
 
 The token belongs to the session. Before sign-in it is the value of a cookie, which other sites can neither read nor
-set. Pages contain only masks of it, another one in each response: the size of a compressed page tells nothing about
+set. Pages contain only masks of it, another one in each response: the size of a compressed page doesn't reveal
 the token.
 """
 

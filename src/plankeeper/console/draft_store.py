@@ -10,7 +10,7 @@ from plankeeper.database.client import Executor
 
 
 class EndedSession(Struct):
-    """Whose session it was, and which plan manager it had selected."""
+    """The account and the selected plan manager of an ended session."""
 
     account_id: UUID
     plan_manager_id: UUID | None

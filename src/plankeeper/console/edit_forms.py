@@ -1,4 +1,4 @@
-"""Forms that edit a record: filling them, finding what was changed, and detecting concurrent edits."""
+"""Forms that edit a record: filling them, finding changed fields, and detecting concurrent edits."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -31,7 +31,7 @@ S = TypeVar("S", bound=Struct)
 
 VERSION_FIELD = "was"  # the hidden field with the version of the record that the form was filled with
 
-MAX_EVENTS = 50  # of the record, in which the changes of a conflict are looked up
+MAX_EVENTS = 50  # of the record, among which the changes of a conflict are looked up
 
 
 class EditConflictError(DomainError):
@@ -79,7 +79,7 @@ def version_of(form: Form) -> str:
 
 
 def select_fields(form: Form, names: Collection[str]) -> Form:
-    """The fields of a form that a part of it has."""
+    """The fields of one part of a form."""
     return Form((name, text) for name, text in form.multi_items() if name in names)
 
 
@@ -150,7 +150,7 @@ def _convert_text(kind: type[Any], text: str) -> object:
 
 
 class Conflict(NamedTuple):
-    """The saved value of a field that the submitted form has another value of, and the event that saved it."""
+    """The saved value of a field that differs from the submitted form, and the event that saved it."""
 
     value: str
     event: HistoryEvent | None
@@ -159,7 +159,7 @@ class Conflict(NamedTuple):
 async def edit_context(
     request: PageRequest, struct_type: type[Struct], current: Form, resource: tuple[str, object]
 ) -> dict[str, Any]:
-    """The context of an edit page: the submitted form or else the record, its version, and what changed in between.
+    """The context of an edit page: the submitted form or else the record, its version, and concurrent changes.
 
     `current` has the fields of the form: all of the record, or a part of them. `resource` is the record's kind and id.
     """
@@ -171,7 +171,7 @@ async def edit_context(
         if is_outdated and _differs(form, current, name, kind)
     }
     events = await _latest_updates(request, *resource) if values else {}
-    # Events name the record that a form has the id of.
+    # Events contain the name of a record whose id is in the form.
     conflicts = {name: Conflict(value, events.get(name.removesuffix("_id"))) for name, value in values.items()}
     return {"form": form, "version": version, "conflicts": conflicts}
 

@@ -1,4 +1,4 @@
-"""The life of a page request: form, session, CSRF check, role, transaction, handler, response."""
+"""Processes a page request: form, session, CSRF check, role, transaction, handler, response."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -60,14 +60,14 @@ from plankeeper.http.requests import RequestState
 from plankeeper.http.search_slots import search_slot
 from plankeeper.resources.invoices.statistics_cache import StatisticsCache
 
-EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
+EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with an email
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
 MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, which anybody can send
 
 
 class ConsoleDependencies:
-    """What all pages share."""
+    """The dependencies of all pages."""
 
     def __init__(
         self,
@@ -133,9 +133,9 @@ class PageEndpoint:
             if not route.checks_credentials and not route.calls_provider:
                 result = await self._respond_with(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
-            session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
+            session = None if route.role == "anyone" else user.session  # signing in needs no session
             device = await self._known_device(route, page_request, session)
-        # Outside the API's admission: attempts to sign in never take capacity from API requests.
+        # Outside the API's admission, so that sign-in attempts never take capacity from API requests.
         if route.calls_provider:
             if route.path == CALLBACK_PATH:
                 await self._deps.admission.limit_login_attempts(request.scope, device)
@@ -162,7 +162,7 @@ class PageEndpoint:
         user: CurrentUser,
         origin: Origin,
     ) -> Response | None:
-        """The response to a request that its handler doesn't get: the user has to sign in first, or to check a form.
+        """The response to a request before its handler is called: the user has to sign in first, or to check a form.
 
         Raises CsrfError and RoleRequiredError.
         """
@@ -203,8 +203,8 @@ class PageEndpoint:
     async def _known_device(self, route: PageRoute, request: PageRequest, session: Session | None) -> str | None:
         """The token of the device if it is known to the account of the session, or to the one that signs in.
 
-        Before a provider names the account, any account will do. A form's email counts only on the pages that check
-        this email.
+        Before a provider confirms the account, any account is accepted. A form's email counts only on the pages
+        that check this email.
         """
         if route.calls_provider:
             is_known = await credentials.is_known(self._deps.db, None, request.device_token)
@@ -216,7 +216,7 @@ class PageEndpoint:
         return request.device_token if is_known else None
 
     def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
-        """The slot of a download, which every page requires a role for."""
+        """The slot of a download. Every page with a download requires a role."""
         session = or_404(user.session)
         return self._deps.downloads.slot(session.account_id, session.plan_manager_id)
 

@@ -1,4 +1,4 @@
-"""What the error summary of a page needs to know about the page: which fields it has, and in which order."""
+"""Finds the fields of a page and their order, for its error summary."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What an event says for readers: the name of its record, and the changed fields with their labels and values."""
+"""The content of an event for readers: the name of its record, and the changed fields with their labels and values."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Events that one import or one request has recorded, as one entry of a list."""
+"""Groups the events of one import or one request as one entry of a list."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Events in words: titles of types, and sentences about what happened to a record."""
+"""Texts of events: titles of types, and sentences about the change of a record."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -56,7 +56,7 @@ def event_title(type_: str) -> str:
 
 
 def actor_name(name: str | None, kind: ActorKind) -> str:
-    """The name of who made a change."""
+    """The name of an event's actor."""
     return program_name(name or "") if kind == "system" else name or humanize(kind)
 
 
@@ -70,7 +70,7 @@ def type_groups() -> dict[str, dict[str, str]]:
 
 
 def describe_event(event: Event, zone: ZoneInfo) -> str:
-    """What happened to a record, in the history of a participant, a provider or an invoice."""
+    """A sentence about the change of a record, in the history of a participant, a provider or an invoice."""
     name = resource_name(event)
     if event.type == "team_member.created":
         return f"Team member {name} added"

@@ -1,4 +1,4 @@
-"""Undoing an update: what it would set each field to, and where a field has changed since."""
+"""Undoes an update: the value of each field afterwards, and the fields that have changed since."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ CHOICES: Sequence[Choice] = ("before", "event", "now")
 
 
 class FieldUndo(NamedTuple):
-    """A changed field: its texts before the event, after the event and now, and what undoing the event does with it."""
+    """A changed field: its texts before the event, after the event and now, and the effect of undoing the event."""
 
     name: str
     label: str
@@ -58,7 +58,7 @@ def undo_url(event: Event) -> str | None:
 
 
 def find_undos(event: Event, current: Struct, zone: ZoneInfo) -> list[FieldUndo]:
-    """What undoing an update does with each field that the update changed. `current` is the record now."""
+    """The effect of undoing an update on each field that the update changed. `current` is the record now."""
     before, after = members_of(event.previous), members_of(event.data)
     now: dict[str, Any] = msgspec.json.decode(to_json(current))
     writable = known_fields(UNDOABLE_RECORDS[event.resource.kind].update_type)
@@ -103,7 +103,7 @@ def version_of_record(current: Struct) -> str:
 
 
 def chosen_values(undos: Sequence[FieldUndo], form: Form) -> dict[str, Any]:
-    """The values that undoing sets. A field that has changed since needs a choice; raises ValidationError without."""
+    """The values that an undo sets. A field that has changed since needs a choice; raises ValidationError without."""
     choices = {each.name: form.text(choice_field(each.name)) for each in undos if each.state == "conflict"}
     missing = [name for name, choice in choices.items() if choice not in CHOICES]
     if missing:

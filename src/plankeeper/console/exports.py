@@ -1,4 +1,4 @@
-"""Downloads of records: each is an event, also if the browser ends it early."""
+"""Downloads of records. Each records an event, also if the browser cancels it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +17,7 @@ async def csv_chunks(
         yield UTF8_BOM + csv_row(columns)
         async for rows in batches:
             count += len(rows)
-            yield b"".join(rows)  # an empty chunk, too: the response notices there that the browser is gone
+            yield b"".join(rows)  # an empty chunk, too: the response then notices a closed connection
     finally:
         await asyncio.shield(_record(request, what, filter_, count))
 

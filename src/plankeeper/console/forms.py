@@ -1,4 +1,4 @@
-"""Forms and queries as the browser sends them: names with their texts, and an uploaded file."""
+"""Parses forms and queries: names with their texts, and an uploaded file."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
@@ -24,7 +24,7 @@ _FILE_TOO_LARGE = "The file is larger than 10 MiB. Use `plankeeper import` for i
 
 
 class FieldWarning(NamedTuple):
-    """A value of a form that is probably wrong. `token` names the warning and the value when it is confirmed.
+    """A warning about a value of a form. `token` identifies the warning and the value when it is confirmed.
 
     `url` leads to another record that the message is about.
     """
@@ -36,7 +36,7 @@ class FieldWarning(NamedTuple):
 
 
 class FormError(ValidationError):
-    """The errors of a form, and its values that are probably wrong. One of the two may be empty."""
+    """The errors of a form, and its warnings. One of the two may be empty."""
 
     def __init__(self, errors: Iterable[FieldError], warnings: Mapping[str, FieldWarning]) -> None:
         super().__init__(*errors)

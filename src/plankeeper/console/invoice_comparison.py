@@ -25,7 +25,7 @@ HANDLING = {"Claim status", "Approval status", "Received", "Document"}
 class ComparedValue(NamedTuple):
     """A row of the comparison: the texts for both invoices. Only the content of an invoice can differ.
 
-    Each invoice has a status, a time of receipt and a document of its own, which tell nothing about a duplicate.
+    The status, the time of receipt and the document of an invoice don't indicate a duplicate.
     """
 
     label: str

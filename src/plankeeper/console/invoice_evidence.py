@@ -1,4 +1,4 @@
-"""The warnings of an invoice with their evidence: what each has found, and the earlier invoices of duplicates."""
+"""The warnings of an invoice with their evidence: the facts of each, and the earlier invoices of duplicates."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -37,7 +37,7 @@ class WarningCard(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the checks of an invoice find now, and the values that they used."""
+    """The current results of an invoice's checks, and the values that they used."""
 
     checked: InvoiceToCheck
     facts: Mapping[str, Sequence[Fact]]

@@ -1,4 +1,4 @@
-"""The console's origin as the browser sees it: the public URL, otherwise the scheme and the host of the request."""
+"""The origin of the console in the browser: the public URL, otherwise the scheme and the host of the request."""
 
 import re
 

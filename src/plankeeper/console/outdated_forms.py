@@ -1,4 +1,4 @@
-"""Forms of a session that has ended, or of an earlier one. What was typed is shown again, and sent only by the user."""
+"""Forms of an ended or earlier session. The entered values are shown again, and only the user can send them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def kept_form(form: Form) -> Form:
 async def sign_in_redirect(
     route: PageRoute, request: PageRequest, params: Mapping[str, Any], http: Request
 ) -> Redirect:
-    """The sign-in that leads back to the form with what was typed, or to its page if the form has passwords or files.
+    """The sign-in that leads back to the form with the entered values, or to its page if it has passwords or files.
 
     Raises CsrfError for a form that no page shows again.
     """
@@ -59,7 +59,7 @@ def _referring_path(request: Request) -> str:
 
 
 async def resume(request: PageRequest, path: str, session: Session) -> Redirect | None:
-    """Fill the form of a page with what the account typed before it was signed out. Nothing happens without a draft."""
+    """Fill the form of a page with the values that were entered before the account was signed out, if any."""
     token = request.query.text(DRAFT_PARAM)
     draft = await drafts.get(request.db, token, session.account_id, path) if token else None
     if draft is None:

@@ -1,4 +1,4 @@
-"""What the pages of a participant share: the record, and the numbers of their header."""
+"""The context of all pages of a participant: the record, and the numbers of their header."""
 
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from plankeeper.resources.team_members.schemas import TeamMember
 
 
 class ParticipantHeader(NamedTuple):
-    """What the header of a participant's pages shows. `age` is in years; `exit_text` is null unless they left."""
+    """The header of a participant's pages. `age` is in years; `exit_text` is null unless they left."""
 
     participant: Participant
     name: str
@@ -39,7 +39,7 @@ class ParticipantHeader(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """What keeps the place in the list of participants in the addresses of the tabs."""
+        """The query that keeps the position in the list of participants in the addresses of the tabs."""
         return self.place.suffix if self.place else ""
 
     @property
@@ -56,7 +56,7 @@ class ParticipantHeader(NamedTuple):
 async def participant_context(request: PageRequest, participant_id: UUID, tab: str) -> dict[str, Any]:
     """The context of `participant_page.html`, from three statements; raises NotFound.
 
-    `tab` is what the tab adds to the path of the participant, such as `/team`; the overview adds nothing.
+    `tab` is the suffix of the tab's path, such as `/team`; the overview adds nothing.
     """
     db, plan_manager_id = request.db, request.plan_manager_id
     participant = or_404(await store.get(db, plan_manager_id, participant_id))

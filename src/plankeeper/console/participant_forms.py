@@ -98,7 +98,7 @@ def fields_to_save(section: str, form: Form) -> tuple[str, ...]:
 
 
 def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
-    """The error of a participant whom nobody could find again."""
+    """The error of a participant without a name or number to find them by."""
     if has_name(participant) or participant.participant_number:
         return []
     return [FieldError("first_name", "Enter a name or an NDIS number")]
@@ -107,7 +107,7 @@ def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
 async def find_implausible_changes(
     request: FormRequest, before: ParticipantRow | None, after: ParticipantRow
 ) -> list[Implausible]:
-    """The values that a change makes implausible, also because of other records."""
+    """The warnings that a change causes, also because of other records."""
     today = datetime.now(request.settings.time_zone).date()
     old = [*find_implausible(before, today), *find_incomplete_exit(before)] if before else []
     found = new_implausible(old, [*find_implausible(after, today), *find_incomplete_exit(after)])

@@ -1,4 +1,4 @@
-"""A participant's values by section, as the overview shows them: what is set, and the names of what isn't."""
+"""A participant's values by section for the overview: the set values, and the labels of the others."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ class Section(NamedTuple):
 
 
 def participant_sections(participant: Participant) -> list[Section]:
-    """The sections in the order of the page. What is missing on the exit matters only once the participant has left."""
+    """The sections in the order of the page. Missing values of the exit are listed only after the exit."""
     sections = [
         _section("person", "Person", _person(participant)),
         _section("contact", "Contact", _contact(participant)),

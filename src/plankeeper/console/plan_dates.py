@@ -1,4 +1,4 @@
-"""Dates against a participant's plan: how far the plan has come, and where an invoice's date lies."""
+"""Dates relative to a participant's plan: the plan's progress, and the position of an invoice's date."""
 
 from datetime import date
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ STRIP_WIDTH = 100
 
 
 class PlanProgress(NamedTuple):
-    """How far a plan has come: `percent` of its days have passed. `days` counts to its start, its end, or since it.
+    """The progress of a plan: `percent` of its days have passed. `days` counts to its start, its end, or since it.
 
     A plan with only one of its dates, or with its end before its start, has no percentage.
     """
@@ -36,7 +36,7 @@ def plan_progress(start: date | None, end: date | None, today: date) -> PlanProg
 
 
 def describe_exit(exit_date: date | None, today: date) -> str:
-    """When an inactive participant left, such as `Left 5 Jan 2026`."""
+    """The exit date of an inactive participant, such as `Left 5 Jan 2026`."""
     if exit_date is None:
         return "Left, no exit date"
     return f"{'Left' if exit_date <= today else 'Leaves'} {format_date(exit_date)}"
@@ -49,7 +49,7 @@ def age_on(birth: date, today: date) -> int | None:
 
 
 def strip_position(day: date, start: date, end: date) -> float:
-    """Where a day lies on the strip of a plan, from 0 to STRIP_WIDTH. Days far from the plan lie at the edge."""
+    """The position of a day on the strip of a plan, from 0 to STRIP_WIDTH. Days far from the plan are at the edge."""
     plan_width = STRIP_WIDTH - 2 * STRIP_MARGIN
     position = STRIP_MARGIN + plan_width * (day - start).days / max(1, (end - start).days)
     return round(min(max(position, 1.0), STRIP_WIDTH - 1.0), 2)

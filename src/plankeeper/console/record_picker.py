@@ -52,12 +52,12 @@ NOUNS: Mapping[PickerKind, str] = {
 
 
 class Candidate(NamedTuple):
-    """A record that can be picked: its id, its name, and what tells it from others of that name."""
+    """A record that can be picked: its id, its name, and details that distinguish records of that name."""
 
     id: str
     label: str
     detail: str = ""
-    is_similar: bool = False  # whether only a word with a slip matches
+    is_similar: bool = False  # whether only a word with a typo matches
 
 
 class RecordPicker(NamedTuple):
@@ -72,12 +72,12 @@ class RecordPicker(NamedTuple):
 
     @property
     def is_unclear(self) -> bool:
-        """Whether there is a text, but no record that it certainly means."""
+        """Whether there is a text, but no record that it certainly identifies."""
         return bool(self.text) and self.id is None and not (self.takes_any_text and not self.candidates)
 
     @property
     def message(self) -> str:
-        """What to do about a text that doesn't identify a record."""
+        """The message about a text that doesn't identify a record."""
         if not self.is_unclear:
             return ""
         noun = NOUNS[self.kind]
@@ -120,7 +120,7 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
 
 
 async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
-    """The records that a text can mean, the best first, at most MAX_CANDIDATES. Slips count if nothing else matches."""
+    """The records that match a text, the best first, at most MAX_CANDIDATES. Typos count if nothing else matches."""
     if kind not in SEARCHED_KINDS:
         words = fold_name(text).split()
         found = [

@@ -93,5 +93,5 @@ def _series_of(status: int) -> int:
 
 
 def _phrase(status: int) -> str:
-    """What HTTP calls a status; 499 is for a client that closed the connection."""
+    """HTTP's phrase for a status; 499 is for a client that closed the connection."""
     return HTTPStatus(status).phrase if status in {*HTTPStatus} else "Connection closed by the client"

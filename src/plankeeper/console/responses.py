@@ -41,7 +41,7 @@ SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
 }
 # The pages that contain a secret other than the masked form token. They aren't compressed, because the size of a
-# compressed page can tell something about a secret beside text that somebody else chose.
+# compressed page can reveal something about a secret beside text that another person chose.
 SECRET_TEMPLATES = frozenset(
     {
         "account_recovery_codes.html",
@@ -57,7 +57,7 @@ _LOCAL_PATH = re.compile(rf"{PREFIX}([/?](?!.*\\)[\x21-\x7e]*)?")
 
 
 def is_local_path(path: str) -> bool:
-    """Whether a path from outside, such as `next` of the sign-in form, is a path of the console."""
+    """Whether an untrusted path, such as `next` of the sign-in form, is a path of the console."""
     return _LOCAL_PATH.fullmatch(path) is not None
 
 

@@ -1,4 +1,4 @@
-"""The table of pages: the role that each requires, what its handler takes, and what the handler returns."""
+"""The table of pages: their required roles, and the arguments and results of their handlers."""
 
 import inspect
 import re
@@ -30,7 +30,7 @@ from plankeeper.resources.invoices.statistics_cache import StatisticsCache
 
 PREFIX = "/console"
 
-# Who may see a page: anyone; an account after its password (`password_verified`); an account that is signed in, with
+# The access to a page: anyone; an account after its password (`password_verified`); an account that is signed in, with
 # two-factor authentication if it is on (`signed_in`); an account with this or a higher role for the selected plan
 # manager.
 RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "manager", "owner"]
@@ -39,7 +39,7 @@ RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "ma
 @dataclass(slots=True)
 class PageRequest:
     """A request for a page. A form with errors is shown again with `form` as it was sent, `errors` by field, and
-    `warnings` about values that are probably wrong.
+    `warnings` about unusual values.
     """
 
     db: Database
@@ -164,7 +164,7 @@ class FormRequest(PageRequest):
 
     @property
     def undo_path(self) -> str | None:
-        """The page that undoes what the form has changed, if that is one event."""
+        """The page that undoes the form's change, if that is one event."""
         return f"{PREFIX}/activity/{self.recorded[0]}/undo" if len(self.recorded) == 1 else None
 
 
@@ -176,7 +176,7 @@ class HtmlPage:
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
     session_token: str | None = None  # replaces the session's token
-    home_scope: str | None = None  # what the home page remembers
+    home_scope: str | None = None  # the scope of the home page
 
 
 @dataclass(slots=True)
@@ -246,7 +246,7 @@ class PageRoute:
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
     upload: bool = False  # whether the form may carry a file
     background: bool = False  # whether a page sends the request by itself, which doesn't keep a session open
-    discloses: AccessedKind | None = None  # what a page shows of the record whose id is the first one of the path
+    discloses: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
 
 
 class Pages:

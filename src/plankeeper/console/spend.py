@@ -65,7 +65,7 @@ def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Map
 
 
 def period_of(start: date | None, end: date | None, today: date) -> tuple[date, date, bool]:
-    """The days from which sums are taken, and whether they are the plan's: otherwise the last 12 months."""
+    """The days of the sums, and whether they are the plan's: otherwise the last 12 months."""
     if start and end and start <= end:
         return start, end, True
     following = today + timedelta(days=1)

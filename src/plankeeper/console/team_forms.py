@@ -1,4 +1,4 @@
-"""The form of a team member: the choices that it offers, and what is checked before it is saved."""
+"""The form of a team member: its choices and its validation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def member_form(member: TeamMember) -> Form:
 
 
 async def form_context(request: PageRequest, participant_id: UUID, member: TeamMember | None) -> dict[str, Any]:
-    """The participant, and the choices of the form. Those of the contact priority say whom they displace."""
+    """The participant, and the choices of the form. Those of the contact priority name the current holder."""
     participant = or_404(await participant_store.get(request.db, request.plan_manager_id, participant_id))
     holders = await store.list_priority_holders(request.db, request.plan_manager_id, participant_id)
     recent = await store.list_recent_roles(request.db, request.plan_manager_id, MAX_RECENT_ROLES)
@@ -107,7 +107,7 @@ def _identify_holders(holders: Sequence[TeamMember]) -> str:
 async def require_valid_member(
     request: FormRequest, participant_id: UUID, before: TeamMember | None
 ) -> tuple[TeamMemberCreate, bool]:
-    """The change of a form, and whether it displaces the holder of a contact priority; raises FormError."""
+    """The change of a form, and whether it takes a contact priority from its holder; raises FormError."""
     participant = or_404(await participant_store.get(request.tx, request.plan_manager_id, participant_id))
     current = member_form(before) if before else Form()
     change, errors = find_changes(TeamMemberCreate, _with_access(request.form), current)

@@ -99,7 +99,7 @@ HELP_ANCHORS = {
     "webhooks": "webhooks",
     "account": "your-account",
 }
-# What keyboard.js does, by keys.
+# The shortcuts of keyboard.js.
 SHORTCUTS = {
     "/": "Search",
     "Ctrl+K": "Search, or go to a page",

@@ -1,4 +1,4 @@
-"""The kinds of records whose changes can be undone: how each is read, locked and updated."""
+"""The kinds of records whose changes can be undone, with the functions that read, lock and update each."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ async def _get_account_manager(request: PageRequest, event: Event) -> Struct | N
 
 
 async def _update_team_member(request: FormRequest, event: Event, change: TeamMemberChange) -> Struct:
-    """Another holder of the contact priority swaps it, as in a form that says so."""
+    """Another holder of the contact priority swaps it, as in a confirmed form."""
     displaces = change.contact_priority is not UNSET and change.contact_priority is not None
     return await team_service.update(request.write_context, *_member_key(event), change, displaces=displaces)
 

@@ -1,4 +1,4 @@
-"""Sentences about what the warnings of an invoice have found."""
+"""Sentences about the facts of an invoice's warnings."""
 
 from functools import singledispatch
 
@@ -21,7 +21,7 @@ ITEM_CODE_EXAMPLE = "01_011_0107_1_1"
 
 @singledispatch
 def describe_fact(fact: Fact) -> str:
-    """One sentence with what was found and what is expected."""
+    """One sentence with the actual and the expected value."""
     raise TypeError(f"no sentence for {fact}")
 
 

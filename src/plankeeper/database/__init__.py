@@ -1,1 +1,1 @@
-"""PostgreSQL: the pool, transactions, migrations and the embedded cluster."""
+"""PostgreSQL: the pool, transactions, row mapping, composed lists and migrations."""

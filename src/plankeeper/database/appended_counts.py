@@ -6,7 +6,7 @@ from typing import LiteralString
 def compose_compaction(table: LiteralString, *columns: LiteralString) -> LiteralString:
     """A statement that sums up totals that consist of many rows, at most `$1` of them, and returns the rows removed.
 
-    `columns` are what there is a total of, besides the plan manager.
+    There is a total for each value of `columns`, besides the plan manager.
     """
     names: tuple[LiteralString, ...] = ("plan_manager_id", *columns)
     key: LiteralString = ", ".join(names)

@@ -1,4 +1,4 @@
-"""Citus: distributes the tables over its nodes, and works on while one of them is unavailable.
+"""Citus: distributes the tables over its nodes, and continues to work while one of them is unavailable.
 
 Every table of plan managers is distributed by `plan_manager_id`, so that all rows of a plan manager are on one node.
 The tables that are needed before the plan manager is known stay on the coordinator.
@@ -29,7 +29,7 @@ COORDINATOR_TABLES = {
     "single_sign_on_providers": "a domain identifies a provider before the plan manager is known",
 }
 
-FAILED_NODE_PAUSE = 10.0  # seconds without statements for a node that didn't answer
+FAILED_NODE_PAUSE = 10.0  # seconds without statements for a node that didn't respond
 
 
 class Node(Struct):
@@ -169,7 +169,7 @@ async def distribute(
         else:
             await tx.execute(CREATE_DISTRIBUTED_TABLE, step.table, "none", shard_count)
             colocated = step.table
-    # The rows from before remain in the tables of the coordinator, where no statement sees them. Those of reference
+    # The rows from before remain in the tables of the coordinator, where statements don't see them. Those of reference
     # tables must stay if tables of the coordinator refer to them; they are few.
     for step in reversed(steps):
         if step.placement == "distributed":
@@ -283,5 +283,5 @@ LIST_TRANSACTION_IDS = """
 
 
 async def list_transaction_ids(db: Executor) -> list[TransactionIds]:
-    """Those of all nodes; none if a node doesn't respond."""
+    """The transaction ids of all nodes; empty if a node doesn't respond."""
     return await db.rows(TransactionIds, LIST_TRANSACTION_IDS)

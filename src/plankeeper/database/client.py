@@ -90,12 +90,12 @@ class Transaction(Executor):
 
     @property
     def is_optimistic(self) -> bool:
-        """Whether reads need no transaction yet, because writes will require that what they have read is unchanged."""
+        """Whether reads use no transaction yet, because the writes require that the read rows are unchanged."""
         return self._database is not None and self._begin is not None and not self._writes
 
     @property
     def reader(self) -> Executor:
-        """What runs reads: the database while the transaction is optimistic, then the transaction."""
+        """The executor of reads: the database while the transaction is optimistic, then the transaction."""
         return self._database if self._database and self.is_optimistic else self
 
     async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
@@ -111,7 +111,7 @@ class Transaction(Executor):
         await super().execute(statement, *values)
 
     async def defer(self, statement: Write, plan_manager_id: UUID, *values: object) -> None:
-        """Send a write before the next statement, or at the end, together with other writes that wait then."""
+        """Queue a write. It is sent before the next statement, or at the end, together with other queued writes."""
         if self.is_citus:  # which plans no statement with writes of several tables
             await self.execute(statement.statement, plan_manager_id, *values)
             return
@@ -123,14 +123,14 @@ class Transaction(Executor):
         self._values += values if self._values else (plan_manager_id, *values)
 
     async def prepare(self) -> None:
-        """Begin, and send the writes that wait."""
+        """Begin, and send the queued writes."""
         if self._begin:
             self._connection = await self._begin()
             self._begin = None
         await self.send_writes()
 
     async def send_writes(self) -> None:
-        """Send the writes that wait, in a transaction of their own if this one hasn't begun."""
+        """Send the queued writes, in a transaction of their own if this one hasn't begun."""
         if self._writes:
             statement, values = combine(tuple(self._writes)), self._values
             self._writes, self._values = [], []
@@ -185,7 +185,7 @@ class DedicatedConnection(Executor):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
+        """A transaction in which each statement sees everything committed before it; an exception rolls it back."""
         async with self._connection.transaction(isolation="read_committed"):
             tx = Transaction(self._connection, is_citus=self.is_citus)
             yield tx
@@ -193,7 +193,7 @@ class DedicatedConnection(Executor):
 
 
 def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
-    """The listener of a database that has none."""
+    """The default listener, which does nothing."""
 
 
 class Database(Executor):
@@ -262,7 +262,7 @@ class Database(Executor):
         changed. It raises `asyncpg.SerializationError` if something has: the caller repeats it without `optimistic`.
         """
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        is_lazy = optimistic and self._has_connected and not self.is_citus  # only a connection tells whether it is
+        is_lazy = optimistic and self._has_connected and not self.is_citus  # only a connection shows whether it is
         async with AsyncExitStack() as stack:
             acquired = None if is_lazy else await stack.enter_async_context(self._connection.acquire())
 

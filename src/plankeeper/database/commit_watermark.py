@@ -2,7 +2,7 @@
 
 A row's `updated_at` is the time of its statement, and other clients see the row after the commit. The watermark tells
 a client up to when it has seen everything. It is derived from PostgreSQL's transaction ids, which every role may read,
-and which cover prepared transactions and those of other roles: an id that was not yet given out at a known time belongs
+and which cover prepared transactions and those of other roles: an id that was not yet assigned at a known time belongs
 to a transaction that wrote nothing before that time.
 """
 
@@ -27,7 +27,7 @@ MAX_MARKS = 4000  # of one node, while a transaction stays open: a mark for each
 
 
 class _Mark(NamedTuple):
-    """At `time`, `next_id` had not been given out yet."""
+    """At `time`, `next_id` had not been assigned yet."""
 
     next_id: int
     time: datetime
@@ -58,7 +58,7 @@ async def sample(db: Executor) -> list[TransactionIds]:
 
 
 class CommitWatermark:
-    """The watermark as one worker knows it, at most half a second old while the database responds."""
+    """The watermark of one worker, at most half a second old while the database responds."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

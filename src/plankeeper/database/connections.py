@@ -12,7 +12,7 @@ STATEMENT_CACHE_SIZE = 750
 
 _asyncpg: Any = asyncpg  # its functions have no types that pyright accepts in strict mode
 
-# Citus finds the node of a plan manager only in a plan for the values. A node that doesn't answer fails in 5 seconds.
+# Citus finds the node of a plan manager only in a plan for the values. A node that doesn't respond fails in 5 seconds.
 # Where Citus hides shards from queries of the catalogue, asyncpg's query about types takes half a minute.
 _CONFIGURE_CITUS = """
     select set_config('plan_cache_mode', 'auto', false), set_config('citus.node_connection_timeout', '5000', false),
@@ -44,7 +44,7 @@ def connection_options(command_timeout: float, **settings: str) -> dict[str, Any
         "timezone": "UTC",
         "jit": "off",
         "random_page_cost": "1.1",
-        # Each statement is written for one plan. Planning it for each set of values took half of its time.
+        # Each statement has one suitable plan. Planning it for each set of values took half of its time.
         "plan_cache_mode": "force_generic_plan",
     }
     lock_settings = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}

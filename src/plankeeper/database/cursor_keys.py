@@ -1,4 +1,4 @@
-"""The key that seals the cursors of sorted lists. It is in the database, so that every server has the same."""
+"""The key that encrypts the cursors of sorted lists. It is in the database, so that all servers use the same key."""
 
 import hashlib
 

@@ -1,7 +1,7 @@
 """Reads single records in batches: concurrent reads of one plan manager share a statement, as in a GraphQL data loader.
 
 The first read sends its statement in the next turn of the event loop, together with the reads of this turn. Reads that
-come while the statement is in flight wait for the next one. An idle server therefore answers without a delay, and a
+come while the statement is in flight wait for the next one. An idle server therefore responds without a delay, and a
 busy one runs fewer and larger statements.
 
 A read joins only a statement that is not sent yet, so it sees every write that was acknowledged before it began.

@@ -1,4 +1,4 @@
-"""Errors of statements: which of them say that the database is unavailable, and violated constraints."""
+"""Errors of statements: those that show that the database is unavailable, and violated constraints."""
 
 import re
 from typing import Any, NamedTuple
@@ -63,7 +63,7 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
 def set_statement_name(error: Exception, name: str) -> None:
     """Name the statement that raised an error, for its line in the log.
 
-    Deferred writes are sent by other code than that which made them, so the places in the code don't tell.
+    Deferred writes are sent by other code than the code that created them, so the traceback doesn't identify them.
     """
     untyped: Any = error
     untyped.statement_name = name

@@ -33,12 +33,12 @@ __all__ = [
     "several",
 ]
 
-# Up to this offset, a page may read the rows before it. A page further down reads only an index before its own rows.
+# Up to this offset, a page may read the rows before it. Beyond it, a page reads only an index before its rows.
 MAX_SHALLOW_OFFSET = 1000
 
 
 class ListSummary(Struct):
-    """How many rows match, and the sum of their amounts; null for a list without amounts and if none has one.
+    """The number of matching rows, and the sum of their amounts; null for a list without amounts and if none has one.
 
     Where `count` has reached the limit, `total` may be null, too.
     """
@@ -48,7 +48,7 @@ class ListSummary(Struct):
 
 
 class PageQuery(Protocol):
-    """The fields that the query of every list has."""
+    """The fields of every list's query."""
 
     @property
     def start(self) -> str | int: ...
@@ -86,7 +86,7 @@ class FilteredList(ListStatements):
         reading: Reading = FORWARD,
         **extra: object,
     ) -> list[SortedId]:
-        """The same in another order, after `start`, or backward from it."""
+        """The ids of one page in another order, after `start`, or backward from it."""
         values = self.filter_values(query, extra)
         names, kind = tuple(values), _start_kind(start)
         is_adaptive = reading == FORWARD and query.offset <= MAX_SHALLOW_OFFSET and self.adapts(names, order)

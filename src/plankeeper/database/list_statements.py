@@ -1,7 +1,7 @@
 """The statements of filtered lists: one page of ids, the total and the summary, for any set of filters.
 
 A list declares its filters once, the most selective first. Of the filters in a request, the first one in that order
-leads: its condition stands in the statement as declared, and its index serves the page. Every other condition is
+leads: its condition is in the statement as declared, and its index serves the page. Every other condition is
 wrapped in `(…) is true`, which no index matches. The plan therefore depends neither on statistics nor on values.
 
 Statements consist only of literals of this package: pyright proves that each one is a `LiteralString`. The same set of
@@ -42,7 +42,7 @@ _COUNT_BEFORE_PARAMETERS: Mapping[LiteralString, tuple[LiteralString, ...]] = {"
 MAX_COMPOSED = 1000  # statements of one list that are kept; others are composed again
 
 _PAGE = "select id from {table} where {conditions} order by id limit $3 offset $4"
-# Without the inner offset, PostgreSQL may walk the primary key and discard every row that does not match.
+# Without the inner offset, PostgreSQL may scan the primary key and discard every row that does not match.
 _COLLECTED_PAGE = """
     select id from (select id from {table} where {conditions} offset 0) matching order by id limit $3 offset $4
 """
@@ -91,12 +91,12 @@ class Filter(NamedTuple):
     `each_value`: the condition for one value, `choice.id`, of an array of `value_type`: a page merges the pages of the
     values.
     `order`: the column that the condition's index is ordered by. A summary reads the rows in this order: not knowing
-    how narrow a range is, PostgreSQL might read all rows of another index. A walk in this order uses the condition.
-    `amount`: what a summary adds up of the rows of this condition, if it is less than for other rows.
+    how narrow a range is, PostgreSQL might read all rows of another index. A scan in this order uses the condition.
+    `amount`: the expression that a summary adds up for the rows of this condition, if it is less than for other rows.
     `is_narrow`: few rows match any value, so a sorted page always collects them.
     `alternatives`: conditions that make up the condition with `or`. Each has an index of its own, so the rows of each
     are read apart, which may repeat a row. Its filter must be declared first.
-    `is_search`: the condition costs much for each row, so a page of a search that matches many rows walks the order.
+    `is_search`: the condition costs much for each row, so a page of a search with many matches scans the sort's index.
     """
 
     fields: tuple[str, ...]
@@ -145,9 +145,9 @@ class SortOrder(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How a sorted page is read: after the start or backward from it, and whether by walking the sort's index.
+    """How a sorted page is read: after the start or backward from it, and whether by scanning the sort's index.
 
-    A walk suits a list that matches many rows; otherwise a page collects all matching rows. Null: a walk if the list
+    A scan suits a list that matches many rows; otherwise a page collects all matching rows. Null: a scan if the list
     isn't filtered.
     """
 
@@ -171,7 +171,7 @@ class ListStatements:
     """The SQL of a list: WHERE by the filters of the request and the cursor, ORDER BY id or a sort, LIMIT and OFFSET.
 
     `scope` is a condition on the rows of the table that always holds. `id_type` is the type of its ids. `amount` is
-    what a summary adds up.
+    the expression that a summary adds up.
     """
 
     def __init__(
@@ -412,7 +412,7 @@ class ListStatements:
         *,
         is_lead: bool = True,
     ) -> tuple[LiteralString, LiteralString]:
-        """What the rows come from, and the conditions on them. `is_lead`: the first condition selects the index."""
+        """The source of the rows, and the conditions on them. `is_lead`: the first condition selects the index."""
         if not is_lead or not _has_alternatives(filters):
             return self.table, self._conditions(filters, parameters, tenant, is_lead=is_lead)
         parts: list[LiteralString] = [

@@ -1,4 +1,4 @@
-"""The serving role's privileges: what the program needs while it serves requests, and nothing else.
+"""The privileges of the serving role: those that the program needs while it serves requests, and no others.
 
 The role owns nothing. It can't change the schema, and it updates and deletes events only through functions that run
 with the privileges of the owner. docs/operations/install.md describes both roles.
@@ -83,7 +83,7 @@ CITUS_PRIVILEGES = {"event_types": "update", "events": "update, delete"}
 MAINTAIN_VERSION = 170_000  # the first version of PostgreSQL with a privilege for analysing a table
 SEQUENCES = ("note_type_ids",)
 SEQUENCE_PRIVILEGES = "select, usage, update"  # an import continues after the highest id
-# Each with what the role needs it for. The first ones run with the privileges of the owner.
+# Each with its use. The first ones run with the privileges of the owner.
 OWNER_FUNCTIONS = {
     "delete_events(uuid, uuid[])": "the retention of events",
     "erase_events(uuid, uuid[], text[], text)": "erasure",

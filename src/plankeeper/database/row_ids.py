@@ -1,6 +1,6 @@
 """Conditions on the ids of rows.
 
-PostgreSQL plans a statement once for all values. For `id = any ($2)` it expects ten ids, and may walk the index of
+PostgreSQL plans a statement once for all values. For `id = any ($2)` it expects ten ids, and may scan the index of
 another column through all rows of a plan manager, because most plan managers have few. From a sub-select whose limit is
 an expression it expects a single id, for which a look-up in the primary key is always the cheapest plan.
 """

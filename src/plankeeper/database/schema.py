@@ -33,7 +33,7 @@ class SchemaVersion(Struct, frozen=True):
 
     @property
     def is_compatible(self) -> bool:
-        """Whether this program works with the schema: it is the expected one, or a newer one that says so."""
+        """Whether this program works with the schema: it is the expected one, or a newer one that declares so."""
         return self.revision >= LATEST_REVISION >= self.oldest_compatible
 
     @property
@@ -43,7 +43,7 @@ class SchemaVersion(Struct, frozen=True):
 
 @dataclass
 class MigrationProgress:
-    """What a migration does at the moment. The migration changes it, and its caller shows it."""
+    """The current step of a migration. The migration changes it, and its caller shows it."""
 
     revisions: list[str] = field(default_factory=list[str])
     completed: int = 0
@@ -114,7 +114,7 @@ async def _connect(dsn: str) -> Any:
 
 
 async def index_progress(db: Executor) -> str | None:
-    """How far the index is that a migration creates now; null if it creates none."""
+    """The progress of the index that a migration creates now; null if it creates none."""
     return await db.one_or_none(str, INDEX_PROGRESS)
 
 

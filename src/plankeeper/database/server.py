@@ -8,7 +8,7 @@ from plankeeper.database.client import Executor, Transaction
 
 
 class ServerState(Struct):
-    """The state of the server, as far as the role may know it."""
+    """The state of the server that is visible to the role."""
 
     connection_limit: int  # for this role and database, without what is reserved for superusers
     connections: int
@@ -40,7 +40,7 @@ COUNT_SESSIONS = """
 
 
 async def count_sessions(db: Executor) -> int:
-    """How many connections to the database servers and commands of Plankeeper have."""
+    """The number of connections of Plankeeper's servers and commands to the database."""
     return await db.one(int, COUNT_SESSIONS)
 
 
@@ -55,7 +55,7 @@ async def analyze_all(tx: Transaction) -> None:
 class TransactionIds(Struct):
     """Transaction ids of the server or a node of Citus.
 
-    All transactions before `oldest_open` have ended. At `sampled_at`, `next_id` had not been given out.
+    All transactions before `oldest_open` have ended. At `sampled_at`, `next_id` had not been assigned.
     """
 
     node: int
@@ -74,5 +74,5 @@ GET_TRANSACTION_IDS = """
 
 
 async def get_transaction_ids(db: Executor) -> TransactionIds:
-    """Those of all databases and roles, and those of prepared transactions."""
+    """The transaction ids of all databases and roles, and of prepared transactions."""
     return await db.one(TransactionIds, GET_TRANSACTION_IDS)

@@ -3,15 +3,15 @@
 Rows with the same value are in order of their ids, rows without a value come last, and `descending` reverses both. A
 page starts after a row: after its value and its id. Backward, it consists of the rows before that row, the nearest
 first. Without filters, the sort's index serves the page. With filters, the page collects all matching rows and sorts
-them, or walks the sort's index and discards the others. An adaptive page does either, depending on the rows.
+them, or scans the sort's index and discards the others. An adaptive page does either, depending on the rows.
 """
 
 from typing import LiteralString, NamedTuple
 
 from msgspec import Struct
 
-# How many times its own rows an adaptive page may walk. A walk that doesn't fill the page costs no more than what
-# follows: only if at least as many rows match, there is one.
+# The limit of an adaptive page's index scan, as a multiple of its rows. A scan that doesn't fill the page costs no more
+# than collecting the rows: it is tried only if at least as many rows match.
 _WALKED_PAGES: LiteralString = "20"
 
 
@@ -42,7 +42,7 @@ class Start(NamedTuple):
 
 
 class SortedPage(NamedTuple):
-    """What a statement is composed of: parameters are LiteralStrings such as `$2`.
+    """The parts of a statement: parameters are LiteralStrings such as `$2`.
 
     `value`, `id`: the parameters of the start, null at the beginning of the list and, for `value`, after a row without
     one.
@@ -122,7 +122,7 @@ class SortedPage(NamedTuple):
 
 
 def compose_index_walk(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
-    """A page that the sort's index serves. Rows without a value are a second part, which the index has apart.
+    """A page that the sort's index serves. Rows without a value are a second part, which is separate in the index.
 
     The rows before the offset are counted in the index: neither are they returned from a part nor sorted.
     """
@@ -215,7 +215,7 @@ def compose_filtered(
 def _matching_rows(
     page: SortedPage, table: LiteralString, conditions: LiteralString, *, is_distinct: bool = False
 ) -> LiteralString:
-    """All rows that meet the conditions. Because of the offset, PostgreSQL doesn't walk the index of the order instead.
+    """All rows that meet the conditions. Because of the offset, PostgreSQL doesn't scan the index of the order instead.
 
     Unlike `materialized`, it doesn't store the rows before it sorts them.
     """
@@ -239,7 +239,7 @@ class AdaptiveConditions(NamedTuple):
 def compose_adaptive(page: SortedPage, table: LiteralString, conditions: AdaptiveConditions) -> LiteralString:
     """A page of filtered rows that reads few of them, whether few or many match. Not backward.
 
-    If the leading filter matches many rows, the page walks the sort's index for a few times its length. Only if that
+    If the leading filter matches many rows, the page scans the sort's index for a few times its length. Only if that
     doesn't fill it, it collects all matching rows.
     """
     value = page.sort.expression

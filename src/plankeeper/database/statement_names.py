@@ -17,7 +17,7 @@ def name_composed(statement: str, name: str) -> None:
 
 
 def name_combined(statement: str, parts: tuple[str, ...]) -> None:
-    """Record of which statements `database.combined_writes` has made a statement."""
+    """Record the names of the statements that `database.combined_writes` has combined into one."""
     _combined[statement] = parts
 
 

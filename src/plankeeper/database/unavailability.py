@@ -1,4 +1,4 @@
-"""Why the database is unavailable: what an error means for clients and operators, and a check before they see one."""
+"""The causes of an unavailable database, with explanations for clients and operators, and a check of writes."""
 
 import time
 from typing import Literal
@@ -46,7 +46,7 @@ _NOTHING_WRITTEN: set[Cause] = {"disk_full", "read_only", "connections_exhausted
 
 
 def retry_advice(cause: Cause) -> str:
-    """What a client should do, in one or two sentences."""
+    """Advice to a client, in one or two sentences."""
     if cause in _NOTHING_WRITTEN:
         return "Nothing was written. Retry after `Retry-After` seconds."
     return (
@@ -83,7 +83,7 @@ WRITE_TEMPORARY_FILE = """
 
 
 async def check_writes(db: Database) -> Cause | None:
-    """Why the database can't write, or None if it can. Raises the errors of an unavailable database."""
+    """The reason why the database can't write, or None if it can. Raises the errors of an unavailable database."""
     try:
         async with db.transaction() as tx:
             if await tx.one(bool, _IS_READ_ONLY):

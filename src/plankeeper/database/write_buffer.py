@@ -11,7 +11,7 @@ CLOSE_TIMEOUT = 2.0  # seconds that a stopping worker waits for the database
 
 
 class WriteBuffer(ABC):
-    """The buffer of one worker. `contents` says in log lines what is lost."""
+    """The buffer of one worker. `contents` names the lost rows in log lines."""
 
     contents: str
 

@@ -1,4 +1,4 @@
-"""Random claim and approval statuses of invoices, as of the last day of the sample data."""
+"""Random claim and approval statuses of invoices on the last day of the sample data."""
 
 from collections.abc import Sequence
 from random import Random

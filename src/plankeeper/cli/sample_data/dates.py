@@ -10,7 +10,7 @@ from plankeeper.cli.sample_data.random_values import (
     parse_datetime,
 )
 
-# A date of birth stays: participants have the same on every day.
+# A date of birth doesn't move.
 _DATES = ("onboard_date", "date_ceased", "plan_start_date", "plan_end_date", "invoice_date")
 _DATETIMES = ("created_at", "session_started", "session_ended", "last_heartbeat")
 

@@ -1,4 +1,4 @@
-"""What needs attention today: numbers with their money, each with the list of what it counts."""
+"""The tiles "needs attention": counts with amounts, each linked to the list of the counted records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from plankeeper.resources.participants.queries import PlanEndSummary
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A number and the list that has as many rows. `total` and `oldest` are null for what has no money."""
+    """A count and the list of its records. `total` and `oldest` are null for records without amounts."""
 
     label: str
     count: int
@@ -65,7 +65,7 @@ def _add(summaries: Sequence[InvoiceSummary]) -> InvoiceSummary:
 
 
 def participant_tiles(summary: PlanEndSummary, links: HomeLinks) -> list[Tile]:
-    """The ends of plans and, for everyone, the participants whom nobody looks after."""
+    """The ends of plans and, for everyone, the participants without an account manager."""
     tiles = [
         Tile(
             f"Plans ending in {ENDING_DAYS} days",

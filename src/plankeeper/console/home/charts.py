@@ -1,4 +1,4 @@
-"""The charts of the home page. Each bar leads to the list of what it counts."""
+"""The charts of the home page. Each bar leads to the list of the counted records."""
 
 from collections.abc import Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""Links from the home page to the lists of what it counts."""
+"""Links from the home page to the lists of the counted records."""
 
 from typing import NamedTuple
 from uuid import UUID

@@ -58,7 +58,7 @@ class AccessSource:
     """The rows of the access log."""
 
     async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage:
-        """As many records as the page has rows, in entries: it can be shorter."""
+        """As many records as the page has rows, grouped in entries, so the page can have fewer rows."""
         start = parse_uuid(place.start)
         place = place if start else place._replace(after="", before="")
         filters, is_downward = access_filter(values), place.is_backward == place.is_ascending

@@ -26,7 +26,7 @@ ACTORS = {"user": "People", "api_key": "API keys", "system": "System"}
 
 
 async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
-    """What each update has changed, by the id of its event."""
+    """The changes of each update, by the id of its event."""
     events = [each for each in rows if isinstance(each, HistoryEvent)]
     return {each.id: _changes(each, request.settings.time_zone) for each in events if each.previous and each.data}
 
@@ -89,7 +89,7 @@ def _read_id(text: str) -> UUID | None:
     return parse_uuid(text)
 
 
-# The columns of the file: first what people read, then what programs and auditors look for.
+# The columns of the file: first those for people, then those for programs and auditors.
 COLUMNS = (
     Column("created_at", "Time", "datetime"),
     Column("change", "Change", "text", _change),

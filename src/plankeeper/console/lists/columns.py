@@ -1,4 +1,4 @@
-"""The columns of a list: what each shows on the page and in a CSV file."""
+"""The columns of a list: their values on the page and in a CSV file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ Format = Literal[
     "request_id",
     "delivery_status",
 ]
-Names = Mapping[Any, Any]  # of the records that rows refer to, by id; what else files need of them
+Names = Mapping[Any, Any]  # of the records that rows refer to, by id; other values of them in files
 
 
 class Link(NamedTuple):
@@ -42,7 +42,7 @@ class Link(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A text, and what is wrong with it; null if nothing is."""
+    """A text with a message about an invalid value; null if it is valid."""
 
     text: str
     problem: str | None
@@ -64,7 +64,7 @@ class Column(NamedTuple):
     is_grouped: bool = False
 
     def value(self, row: Any, names: Names) -> Any:
-        """What the column holds for a row."""
+        """The value of the column in a row."""
         return self.read(row, names) if self.read else getattr(row, self.name)
 
     @property

@@ -73,7 +73,7 @@ PAST_PRESETS: Mapping[str, DatePreset] = {
     "last_quarter": DatePreset("Last quarter", lambda today: _quarter(today, -1)),
     "this_financial_year": DatePreset("This financial year", _financial_year),
 }
-# For what a server keeps for days or weeks, such as API requests.
+# For data that a server keeps for days or weeks, such as API requests.
 LOG_PRESETS: Mapping[str, DatePreset] = {
     "today": DatePreset("Today", lambda today: DateRange(today, today)),
     "yesterday": DatePreset("Yesterday", lambda today: DateRange(today - timedelta(days=1), today - timedelta(days=1))),

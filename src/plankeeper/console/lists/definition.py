@@ -1,4 +1,4 @@
-"""What a list consists of: its rows, columns, filters, built-in views and bulk actions."""
+"""The declaration of a list: its rows, columns, filters, built-in views and bulk actions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,10 +58,10 @@ class ListDefinition:
 
     `rows` are stored records with their filters and sorts, or a source that is read newest first. `get_rows` returns
     the records with some ids; `load_names` the names of the records that rows refer to. `sort` is the
-    default order, `empty` what a list without rows and filters says. `is_past` tells rows that are shown in grey, with
-    `past_label`. `accessed_kind` is what its rows disclose; where they disclose other records, `list_disclosed` lists
-    their ids. `exact_count` returns the number of rows for values of the filters, if it is known without counting.
-    `role` is required for the page, `download_role` for the file.
+    default order, `empty` the text of a list without rows and filters. `is_past` selects rows that are shown in grey,
+    with `past_label`. `accessed_kind` is the kind of record that rows disclose; if they disclose others,
+    `list_disclosed` lists their ids. `exact_count` returns the number of rows for values of the filters, if it is
+    known without counting. `role` is required for the page, `download_role` for the file.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class ListDefinition:
 
     @property
     def form_value(self) -> str:
-        """What forms call the list: its kind, with the id of the record whose list it is."""
+        """The value of the list in forms: its kind, with the id of the record whose list it is."""
         return f"{self.kind}.{self.owner_id}" if self.owner_id else self.kind
 
     @property

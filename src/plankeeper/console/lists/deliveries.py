@@ -96,7 +96,7 @@ def _attempts(row: WebhookDelivery, _names: Names) -> str:
 
 
 def _result(row: WebhookDelivery, _names: Names) -> str | None:
-    """The status of the latest response, or why there was none."""
+    """The status of the latest response, or the reason why there was none."""
     if not row.attempts:
         return None
     latest = row.attempts[-1]

@@ -1,4 +1,4 @@
-"""What filters of lists are given, and what they return."""
+"""The arguments and the results of filters of lists."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class FilterContext(NamedTuple):
 
 @dataclass(slots=True)
 class ParsedFilter:
-    """What a filter of a request means.
+    """A parsed filter of a request.
 
     `values`: by field of the list's SQL. `chip`: the filter in words; null if it isn't set. `errors`: by parameter.
     `params`: its parameters as links have them, if they differ from those of the request. `picker`: the field of a

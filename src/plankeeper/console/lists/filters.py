@@ -31,7 +31,7 @@ class TextFilter:
     label: str
     values_of: Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
     placeholder: str = ""
-    is_search: bool = False  # stands before the other filters
+    is_search: bool = False  # shown before the other filters
     kind: ClassVar[FilterKind] = "text"
 
     @property
@@ -98,7 +98,7 @@ def _parse_choice(each: ChoiceFilter | LoadedChoiceFilter, params: Params, choic
 
 @dataclass(frozen=True, slots=True)
 class LinkFilter:
-    """A value that only links of other pages set, such as a record's id. The form has no field for it, but keeps it.
+    """A value that only links of other pages set, such as a record's id. The form keeps it, without a visible field.
 
     `read` returns the value for the SQL; null for a text that can't be one. `label` is its chip.
     """

@@ -106,7 +106,7 @@ def _abn(invoice: Invoice, names: Names) -> str | None:
 
 
 def _why_held(invoice: Invoice, _names: Names) -> str | None:
-    """What the warnings mean; null for an invoice that isn't held."""
+    """The titles of the warnings; null for an invoice that isn't on hold."""
     if invoice.claim_status not in HELD_STATUSES:
         return None
     return " ".join(WARNINGS[code].description for code in active_warnings(invoice) if code in WARNINGS)

@@ -1,4 +1,4 @@
-"""The page of a list: what the template `list.html` shows of a request."""
+"""The page of a list: the values for the template `list.html`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from plankeeper.database.filters import FilteredList
 
 
 class Tab(NamedTuple):
-    """A link, and whether it leads to what the page shows."""
+    """A link, and whether it leads to the current page."""
 
     label: str
     url: str
@@ -90,7 +90,7 @@ class ListRow(NamedTuple):
 
 @dataclass(slots=True)
 class ListPage:
-    """What the page shows. `count` is null for more rows than are counted; `total` is their amount."""
+    """The values of the page. `count` is null for more rows than are counted; `total` is their amount."""
 
     definition: ListDefinition
     query: ListPageQuery
@@ -164,7 +164,7 @@ class ListPage:
 async def show_list(
     request: PageRequest, definition: ListDefinition, template: str = "list.html", **context: Any
 ) -> HtmlPage:
-    """The page of a list. Where a filter is invalid, no rows are shown, and the message stands at its field.
+    """The page of a list. If a filter is invalid, no rows are shown, and the message is beside its field.
 
     `template` extends `list.html` and has more values from `context`.
     """
@@ -173,7 +173,7 @@ async def show_list(
 
 
 async def load_list(request: PageRequest, definition: ListDefinition) -> ListPage:
-    """What the page of a list shows; the errors of its filters are those of the request."""
+    """The values of a list's page. Errors of its filters are added to the errors of the request."""
     query = parse_list_query(definition, request.query)
     query, filters = await parse_filters(request, query)
     saved = await load_extras(request, query)

@@ -1,4 +1,4 @@
-"""Reads one page of a list, its summary, and the place of a record in it."""
+"""Reads one page of a list, its summary, and the position of a record in it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from plankeeper.database.filters import ListSummary, Reading
 from plankeeper.database.sorting import SortedId, Start
 
 BATCH_SIZE = 500  # rows that are read at once for a file or a change
-MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. More than that, the list walks an index
+MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. For more, the list scans an index
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class ListReader:
         )
 
     async def find(self, record_id: UUID, *, is_filtered: bool = True) -> Start | None:
-        """The place of a record in the order of the list; null if the list doesn't have it.
+        """The position of a record in the order of the list; null if the list doesn't contain it.
 
         Not filtered: also of a record that doesn't match the filters any more.
         """

@@ -1,4 +1,4 @@
-"""The place of a record in the list that it was opened from."""
+"""The position of a record in the list from which it was opened, and its neighbours."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -18,11 +18,11 @@ MAX_QUERY_LENGTH = 4000
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """Where a record stands in a list: `position` of `total`, with the pages of its neighbours.
+    """The position of a record in a list: `position` of `total`, with the pages of its neighbours.
 
     `is_member` is false if the record doesn't match the filters any more. Then `position` is null; it also is, with
     `total`, in a list of more than 10,000 records. `query` is the value of `list` for links to pages that keep the
-    place.
+    position.
     """
 
     title: str
@@ -37,14 +37,14 @@ class ListPlace:
 
     @property
     def suffix(self) -> str:
-        """What keeps the place in the address of a page of the record."""
+        """The query that keeps the position in the address of a page of the record."""
         return _suffix(self.query)
 
 
 async def list_place(request: PageRequest, kind: str, record_id: UUID) -> ListPlace | None:
-    """The place of a record in the list of the parameter `list`; null if the page wasn't opened from a list.
+    """The position of a record in the list of the parameter `list`; null if the page wasn't opened from a list.
 
-    For a form, the place is the one after what the form has written.
+    For a form, it is the position after the form's write.
     """
     text = request.query.raw("list") if "list" in request.query else None
     if text is None or len(text) > MAX_QUERY_LENGTH:
@@ -90,7 +90,7 @@ async def _neighbour_url(reader: ListReader, start: Start, reading: Reading) -> 
 
 
 def record_url(query: ListPageQuery, record_id: object) -> str:
-    """The page of a record, with its place in the list."""
+    """The page of a record, with its position in the list."""
     return query.definition.record_path(record_id) + _suffix(query.text)
 
 

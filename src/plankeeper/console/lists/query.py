@@ -17,7 +17,7 @@ PAGE_SIZES = (50, 100)
 
 @dataclass(frozen=True, slots=True)
 class ListPageQuery:
-    """`filters` has the texts of the filters that are set; `after` and `before` are sealed cursors."""
+    """`filters` has the texts of the filters that are set; `after` and `before` are encrypted cursors."""
 
     definition: ListDefinition
     filters: Mapping[str, str]
@@ -32,7 +32,7 @@ class ListPageQuery:
 
     @property
     def params(self) -> dict[str, str]:
-        """The parameters without the cursor; what is the default is left out."""
+        """The parameters without the cursor and without default values."""
         params = dict(self.filters)
         if self.sort != self.definition.sort:
             params["sort"] = self.sort
@@ -88,7 +88,7 @@ class ParsedFilters:
 
 
 async def parse_filters(request: PageRequest, query: ListPageQuery) -> tuple[ListPageQuery, ParsedFilters]:
-    """What the filters of a query mean, today in the time zone of the console.
+    """Parse the filters of a query, relative to today in the time zone of the console.
 
     The query is returned with the parameters that links have: a record is named by its id.
     """

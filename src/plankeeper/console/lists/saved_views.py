@@ -18,7 +18,7 @@ DENSITIES = {"compact": "Compact", "comfortable": "Comfortable"}
 
 
 class ViewLink(NamedTuple):
-    """A saved view with its list; whether the page shows it."""
+    """A saved view with its list, and whether the page shows it."""
 
     name: str
     url: str
@@ -36,7 +36,7 @@ class ColumnChoice(NamedTuple):
 
 @dataclass(slots=True)
 class ListExtras:
-    """What a person has saved for a list: views, columns and density."""
+    """The saved views, columns and density of a person for a list."""
 
     views: Sequence[ViewLink]
     settings: ListSettings
@@ -74,7 +74,7 @@ def column_choices(definition: ListDefinition, settings: ListSettings) -> list[C
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[str] | None:
-    """What to store of a choice of columns: null for the default ones, so that new defaults appear."""
+    """The stored value for a choice of columns: null for the default ones, so that new defaults appear."""
     known = [each.name for each in columns[1:] if each.name in names]
     return None if known == [each.name for each in columns[1:] if each.is_default] else known
 

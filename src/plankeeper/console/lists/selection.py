@@ -1,4 +1,4 @@
-"""Rows of a list that are selected for an action, one by one or all that match, and what became of each."""
+"""Rows of a list that are selected for an action, one by one or all that match, and the result of each."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from plankeeper.http.search_slots import search_slot
 MAX_SELECTED = 100  # their ids fit into the address of a page
 MAX_MATCHING = 1000  # one transaction changes them within seconds, and one undo reverts them
 MAX_SHOWN = 100  # rows and outcomes that a page lists
-Describe = Callable[[Any], str]  # what a page shows of a row that its action changes
+Describe = Callable[[Any], str]  # the shown value of a row that the action changes
 
 
 class Selection(NamedTuple):
@@ -57,7 +57,7 @@ class Selection(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a selected record.
+    """The result for a selected record.
 
     `undo_path` is the page that reverts the change, `restore_path` takes the form that brings a warning back.
     """
@@ -144,7 +144,7 @@ async def _find_matching(request: PageRequest, query: ListPageQuery, describe: D
 
 
 def limit_text(definition: ListDefinition) -> str:
-    """What is said where more rows match than one action changes."""
+    """The message if more rows match than one action can change."""
     return (
         f"At most {definition.count_text(MAX_MATCHING)} can be changed at once, and more match."
         " Filter the list, for example by state, and change one part after the other."
@@ -160,13 +160,13 @@ def _record_shown(request: PageRequest, selection: Selection, rows: Sequence[Any
 
 
 def seen_values(form: Form) -> dict[UUID, str]:
-    """What the page showed of each record: `seen` has the id, a colon and the value."""
+    """The values of each record on the page: `seen` has the id, a colon and the value."""
     pairs = [each.partition(":") for each in form.getlist("seen")]
     return {record_id: value for text, _, value in pairs if (record_id := parse_uuid(text))}
 
 
 def outcome_page(request: FormRequest, title: str, selection: Selection, outcomes: Sequence[Outcome]) -> HtmlPage:
-    """What was changed and what wasn't, with a link that undoes all changes."""
+    """The page of changed and unchanged records, with a link that undoes all changes."""
     rows: dict[bool, list[Any]] = {False: [], True: []}
     for row, outcome in zip(selection.rows, outcomes, strict=True):
         rows[outcome.is_changed].append(row)
@@ -187,7 +187,7 @@ def show_outcomes(
     outcomes: Sequence[Outcome],
     context: dict[str, Any],
 ) -> HtmlPage:
-    """The page of what was changed and what wasn't; the first MAX_SHOWN of each."""
+    """The page of changed and unchanged records; the first MAX_SHOWN of each."""
     changed = [each for each in outcomes if each.is_changed]
     found = {"Not changed": [each for each in outcomes if not each.is_changed], "Changed": changed}
     values = {

@@ -1,4 +1,4 @@
-"""Lists that are read by cursors of their own, newest first: the activity, API requests, deliveries of webhooks."""
+"""Sources of lists with their own cursors, newest first: the activity, API requests, deliveries of webhooks."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from plankeeper.console.routing import PageRequest
 
 
 class PagePlace(NamedTuple):
-    """Where a page of a list starts: after a row, before one, or at the beginning."""
+    """The start of a page of a list: after a row, before one, or at the beginning."""
 
     size: int
     after: str = ""

@@ -1,4 +1,4 @@
-"""A filter for one minute or one hour, which the bars of charts lead to."""
+"""A filter for one minute or one hour, which the links of charts set."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ _TIME_FORMS = {
 class TimeFilter:
     """A minute, such as `20261123T1413Z`, or an hour, such as `20261123T14Z`: the bars of charts lead to it.
 
-    The form has no field for it, but keeps it. `values_of` takes its beginning and its end.
+    The form keeps it, without a visible field. `values_of` takes its beginning and its end.
     """
 
     name: str

@@ -86,7 +86,7 @@ async def change_password(request: PageRequest) -> Redirect:
 async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     if request.account.totp:
         return Redirect(ACCOUNT_URL)
-    secret_cipher(request.settings).require_key()  # before the person sets up an app in vain
+    secret_cipher(request.settings).require_key()  # before the person sets up an app
     submitted = request.form.text("secret")
     secret = submitted if totp.is_valid_secret(submitted) else totp.new_secret()
     uri = totp.provisioning_uri(secret, request.account.email)
@@ -152,7 +152,7 @@ async def end_other_sessions(request: FormRequest) -> Redirect:
 
 def _require_whole_account(request: FormRequest) -> None:
     if not request.account.reaches_whole_account:
-        raise NotFound  # as if there were no other sessions
+        raise NotFound  # the same response as without other sessions
 
 
 async def require_password(request: PageRequest, code: str | None = None) -> VerifiedCredentials:

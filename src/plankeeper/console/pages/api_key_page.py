@@ -1,4 +1,4 @@
-"""An API key: its requests by day, its errors by code, its latest requests, and why others were rejected."""
+"""An API key: its requests by day, its errors by code, its latest requests, and its rejected requests by reason."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from plankeeper.core.context import or_404
 pages = Pages()
 
 LATEST_REQUESTS = 10
-# Why a known key was rejected, as a few words and as a sentence.
+# The reasons for rejecting a known key, as a few words and as a sentence.
 REJECTIONS: Mapping[str, tuple[str, str]] = {
     "expired_api_key": ("expired", "The key had expired."),
     "revoked_api_key": ("revoked", "The key was revoked."),
@@ -37,7 +37,7 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
     counts = await request_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
     was_used = counts or key.last_used_at
     latest = await list_latest(request, key_id) if was_used else []
-    # The key's own time is reported less often.
+    # The time of the key's last use is updated less often.
     times = [each.request.responded_at for each in latest] + ([key.last_used_at] if key.last_used_at else [])
     context = {
         "key": key,

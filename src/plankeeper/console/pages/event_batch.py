@@ -1,4 +1,4 @@
-"""The changes of one request: all of them, and undoing them together."""
+"""The changes of one request, and the page that undoes them together."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -27,7 +27,7 @@ pages = Pages()
 
 @pages.get("/activity/{event_id}/request", role="viewer")
 async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
-    """All events of a request that have the type of one event, and what undoing them would do."""
+    """All events of a request that have the type of one event, and the effect of undoing them."""
     events = await _list_events(request, event_id)
     can_undo = request.has_role("manager") and can_undo_batch(events[0])
     undos = await find_event_undos(request, events) if can_undo else [_describe(request, each) for each in events]
@@ -76,7 +76,7 @@ def _record_access(request: PageRequest, events: Sequence[HistoryEvent]) -> None
 
 
 def _describe(request: PageRequest, event: HistoryEvent) -> EventUndo:
-    """An event that isn't undone: what it changed, before and after."""
+    """An event that isn't undone: its changes, before and after."""
     found = without_technical(field_changes(event, request.settings.time_zone)) if event.previous and event.data else []
     changes = [ValueUndo(each.label, each.before or "not set", each.after or "not set") for each in found]
     return EventUndo(event, resource_name(event) or "No name", resource_url(event), changes, "", None)

@@ -1,4 +1,4 @@
-"""The page of an event, and undoing what it says."""
+"""The page of an event, and the page that undoes its change."""
 
 from typing import Any
 from uuid import UUID
@@ -67,7 +67,7 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
 
 @pages.get("/activity/{event_id}/undo", role="manager")
 async def undo_form(request: PageRequest, event_id: UUID) -> HtmlPage | Redirect:
-    """What undoing would change; for a creation and a deletion, the page that deletes or restores the record."""
+    """The effect of the undo; for a creation and a deletion, the page that deletes or restores the record."""
     event = await _get_event(request, event_id)
     verb = event.type.partition(".")[2]
     if undo_url(event) is None:

@@ -1,4 +1,4 @@
-"""Home: what needs attention today, for everyone or for the account's own participants."""
+"""Home: records that need attention today, for everyone or for the account's own participants."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ EXPIRY_WARNING = timedelta(days=14)
 
 
 class OwnerNotices(NamedTuple):
-    """What owners should look at, besides the records."""
+    """Notices for owners, besides the records."""
 
     failing_endpoints: Sequence[FailingEndpoint]
     expiring_keys: Sequence[ApiKey]
@@ -45,7 +45,7 @@ class OwnerNotices(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What the database says about a plan manager or an account manager."""
+    """The numbers of a plan manager or an account manager."""
 
     invoices: DatedStatistics
     plan_ends: PlanEndSummary

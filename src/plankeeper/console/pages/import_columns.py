@@ -1,4 +1,4 @@
-"""The columns of a file: what each contains, and how its rows are matched."""
+"""The columns page of an import: the field of each column, and the matching of rows."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ _MOST_LIKELY = "participants"
 
 
 async def options_for(request: FormRequest, file: SourceFile, resource: str) -> tuple[ImportOptions, bool]:
-    """The options that a file is read with at first, and whether nobody has to look at its columns."""
+    """The first options for a file, and whether its columns need no review."""
     if file.is_json:
         return ImportOptions(resource or _MOST_LIKELY, None), bool(resource)
     mappings = await store.list_mappings(request.tx, request.plan_manager_id)

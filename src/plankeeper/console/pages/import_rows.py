@@ -58,7 +58,7 @@ class ShownProblem(NamedTuple):
 class ShownRow(NamedTuple):
     """A row of an import. `name` is empty if the row has none.
 
-    `is_confirmable` are the rows that seem to be about somebody else, whether they are included or not.
+    `is_confirmable` are the rows that seem to be about another person, whether they are included or not.
     """
 
     row: ImportedRow
@@ -77,7 +77,7 @@ class ShownRow(NamedTuple):
 
     @property
     def more(self) -> int:
-        """The number of problems and changes that the preview doesn't have."""
+        """The number of problems and changes that aren't in the preview."""
         shown = 1 if self.problems else len(self._first_changes)
         return len(self.problems) + len(self.changes) - shown
 
@@ -109,7 +109,7 @@ def record_url(resource: str, record_id: str | None) -> str | None:
 
 
 def name_of(fields: Mapping[str, Any]) -> str:
-    """What people call a record."""
+    """The display name of a record."""
     full_name = " ".join(each for each in (fields.get("first_name"), fields.get("last_name")) if each)
     return _truncate(full_name or next((str(fields[each]) for each in _NAME_FIELDS if fields.get(each)), ""), 60)
 

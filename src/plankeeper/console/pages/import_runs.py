@@ -56,7 +56,7 @@ def _import_slot(request: FormRequest) -> AbstractContextManager[None]:
 
 
 async def check_file(request: FormRequest, record: Import, file: SourceFile, options: ImportOptions) -> None:
-    """Save what an import would do with each row. Raises ValidationError if it takes too long."""
+    """Save the result that an import would have for each row. Raises ValidationError if it takes too long."""
     counts, ctx = OutcomeCounts(), replace(request.write_context, import_id=record.id)
     await store.delete_rows(request.tx, request.plan_manager_id, record.id)
     try:

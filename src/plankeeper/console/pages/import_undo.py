@@ -1,4 +1,4 @@
-"""Undo an import: what it does, the records that prevent it, and the undo itself."""
+"""Undo an import: its effect, the records that prevent it, and the undo itself."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Imports: upload a file, map its columns, look at the check, import the good rows, undo."""
+"""Imports: upload a file, map its columns, review the check, import the valid rows, undo."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -209,7 +209,7 @@ async def include(request: FormRequest, import_id: UUID) -> Redirect:
 
 
 async def _save_included(request: FormRequest, record: Import, file: SourceFile) -> Import:
-    """The import after the ticks of a page: checked again if they have changed."""
+    """The import after the choices of a page: checked again if they have changed."""
     shown, ticked = (_line_numbers(request.form, name) for name in ("line", "include"))
     lines = sorted(set(record.included_lines) - shown | ticked & shown)
     if lines == record.included_lines:
@@ -297,7 +297,7 @@ async def _rows_context(request: PageRequest, record: Import) -> dict[str, Any]:
 
 
 class RowsPage(NamedTuple):
-    """A page of rows, and the places of the pages before and after it."""
+    """A page of rows, and the cursors of the pages before and after it."""
 
     rows: list[ShownRow]
     previous: dict[str, str] | None

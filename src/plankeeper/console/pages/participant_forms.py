@@ -95,7 +95,7 @@ def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]
 
 
 def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
-    """The handler that saves a section. A change of another section in the meantime is no conflict."""
+    """The handler that saves a section. A concurrent change of another section isn't a conflict."""
 
     async def update(request: FormRequest, participant_id: UUID) -> Redirect:
         [before] = await store.select_for_update(request.tx, request.plan_manager_id, [participant_id]) or [None]

@@ -56,7 +56,7 @@ NDIS_DIGITS, ABN_DIGITS = 9, 11
 
 
 class Result(NamedTuple):
-    """A record that was found: its page, its name, and what tells it from others of that name."""
+    """A record that was found: its page, its name, and details that distinguish records of that name."""
 
     url: str
     title: str
@@ -195,7 +195,7 @@ def _result(match: Match, zone: ZoneInfo) -> Result:
 
 
 def _birth_or_address(match: ParticipantMatch) -> str:
-    """What a participant was found by, other than names and numbers."""
+    """The field by which a participant was found, other than names and numbers."""
     if not isinstance(match, ParticipantDetailMatch):
         return ""
     return f"born {format_date(match.date_of_birth)}" if match.date_of_birth else match.address or ""

@@ -160,7 +160,7 @@ def signed_in_redirect(path: str, result: LoginResult, flash: str | None = None)
 
 
 def wait_sentence(error: LoginError) -> str:
-    """When the next attempt is possible, with a space before it; empty if it is possible now."""
+    """A sentence with the time until the next attempt, after a space; empty if it is possible now."""
     return f" Wait {describe_delay(error.retry_after)} before trying again." if error.retry_after >= 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""Single sign-on: to the provider of a plan manager and back, and linking an identity to an account."""
+"""Single sign-on: the authorization request, the callback, and linking an identity to an account."""
 
 import logging
 from datetime import UTC, datetime
@@ -89,7 +89,7 @@ async def start(request: PageRequest, plan_manager_id: UUID) -> Redirect | Provi
 
 @pages.get(CALLBACK_PATH.removeprefix(PREFIX), role="anyone", calls_provider=True)
 async def callback(request: PageRequest, plan_manager_id: UUID) -> Redirect:
-    """Where the provider sends the browser. It always redirects, so that the code leaves the address bar."""
+    """The callback of a provider. It always redirects, so that the code leaves the address bar."""
     state, code, error, issuer = (
         request.query.text(name)[:MAX_PARAMETER_LENGTH] for name in ("state", "code", "error", "iss")
     )

@@ -88,7 +88,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
 
 @pages.post(TEAM_PATH + "/{team_member_id}/make-primary", role="manager")
 async def make_primary(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
-    """The primary contact until now becomes the secondary one, or what the new primary contact was."""
+    """The previous primary contact becomes the secondary one, or gets the new one's previous priority."""
     change = TeamMemberChange(contact_priority=1)
     await service.update(request.write_context, participant_id, team_member_id, change, displaces=True)
     return Redirect(team_url(participant_id), (await describe_contacts(request, participant_id)).strip())

@@ -94,13 +94,13 @@ def timeline_entry(request: PageRequest, event: HistoryEvent) -> TimelineEntry:
 async def latest_events(
     request: PageRequest, kind: str, resource_id: UUID, limit: int
 ) -> list[tuple[HistoryEvent, str]]:
-    """The latest events of one record, each with what happened."""
+    """The latest events of one record, each with its text."""
     values = (request.db, request.plan_manager_id, [str(resource_id)], None, kind, limit)
     return with_texts(request, await activity_store.list_of_resources(*values))
 
 
 def with_texts(request: PageRequest, events: Sequence[HistoryEvent]) -> list[tuple[HistoryEvent, str]]:
-    """The events, each with what happened."""
+    """The events, each with its text."""
     return [(each, describe_event(each, request.settings.time_zone)) for each in events]
 
 

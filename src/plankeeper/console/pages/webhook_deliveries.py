@@ -1,4 +1,4 @@
-"""The deliveries of a webhook endpoint: a list, and for each what was sent, its attempts, and sending it again."""
+"""The deliveries of a webhook endpoint: a list, and for each its message and attempts, and sending it again."""
 
 from uuid import UUID
 
@@ -71,7 +71,7 @@ def find_list_query(request: PageRequest | FormRequest, endpoint_id: UUID) -> Li
 
 
 def format_payload(plan_manager_id: UUID, delivery: DeliveryDetails, payload: PayloadFormat) -> str | None:
-    """The body of the delivery's messages, indented; None if its event isn't kept any more."""
+    """The body of the delivery's messages, indented; None if its event was deleted."""
     if delivery.event is UNSET:
         return None
     return json.format(build_body(delivery.event, plan_manager_id, payload, delivery.event_type), indent=2).decode()

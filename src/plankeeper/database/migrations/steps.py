@@ -101,7 +101,7 @@ def update_in_batches(table: LiteralString, assignments: LiteralString, where: L
 
 
 def require_servers(revision: LiteralString) -> None:
-    """Servers that expect an older revision aren't ready from now on. Call it before a step that they can't stand."""
+    """Servers that expect an older revision aren't ready from now on. Call it before an incompatible step."""
     _report(f"servers require {revision}")
     _retry(
         lambda: _run(
