@@ -1,4 +1,4 @@
-// A receiver of webhooks: it verifies each message, keeps it once, and answers.
+// A receiver of webhooks: it verifies each message, stores it once, and responds.
 
 import { createServer } from "node:http";
 import { Webhook } from "standardwebhooks";
@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks";
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 const kept = new Map(); // in yours: a table with the message's id as its key
 
-// What is there already was sent again. The work that an event makes is done after the answer.
+// Ignore messages that were sent again. Process events after the response.
 function keep(messageId, event) {
   if (kept.has(messageId)) return;
   kept.set(messageId, event);

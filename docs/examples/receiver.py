@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A receiver of webhooks: it verifies each message, keeps it once, and answers."""
+"""A receiver of webhooks: it verifies each message, stores it once, and responds."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ kept: dict[str, Any] = {}  # in yours: a table with the message's id as its key
 
 
 def keep(message_id: str, event: dict[str, Any]) -> None:
-    """What is there already was sent again. The work that an event makes is done after the answer."""
+    """Ignore messages that were sent again. Process events after the response."""
     if kept.setdefault(message_id, event) is event:
         sys.stdout.write(f"{message_id} {event['type']} {event['data']['resource']['id']}\n")
 
