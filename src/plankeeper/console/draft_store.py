@@ -48,7 +48,7 @@ GET = "select sealed from form_drafts where token_hash = $1 and $2 = any (accoun
 
 
 async def get(db: Executor, token_hash: bytes, account_id: UUID, created_after: datetime) -> bytes | None:
-    """The sealed form that may belong to an account."""
+    """The encrypted form that may belong to an account."""
     return await db.one_or_none(bytes, GET, token_hash, account_id, created_after)
 
 

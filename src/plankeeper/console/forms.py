@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Struct)
 MAX_FORM_BYTES = 256 * 1024  # the longest note, with nine bytes for each of its characters, and the other fields
 MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
-MAX_FIELDS = 250  # of a form without a file: 100 selected records with what the page shows of each, and others
+MAX_FIELDS = 250  # of a form without a file: 100 selected records with their shown values, and others
 MAX_UPLOAD_FIELDS = 50
 _FORM_TOO_LONG = "The form is too long."
 _FILE_TOO_LARGE = "The file is larger than 10 MiB. Use `plankeeper import` for it."

@@ -172,7 +172,7 @@ async def _find_identity_errors(
 async def _check_priority(
     request: FormRequest, participant_id: UUID, before: TeamMember | None, priority: int | None
 ) -> tuple[bool, list[FieldError]]:
-    """Whether the contact priority is taken from somebody, which is an error unless the form has named them."""
+    """Whether the contact priority is taken from another member, which is an error unless the form has named them."""
     if priority is None or (before and before.contact_priority == priority):
         return False, []
     holders = await store.list_priority_holders(request.tx, request.plan_manager_id, participant_id)

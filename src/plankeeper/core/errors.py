@@ -354,8 +354,8 @@ class SecretKeyMissingError(DomainError):
         super().__init__("secret_key_missing", detail, retry_after=60)
 
 
-# Why a request with a known key was rejected before it belonged to a plan manager. The response about a revoked key has
-# the code `invalid_api_key`: it doesn't say that the key ever existed.
+# The reasons for rejecting a request with a known key before it belonged to a plan manager. The response about a
+# revoked key has the code `invalid_api_key`, so it doesn't reveal that the key ever existed.
 RejectionReason = ErrorCode | Literal["revoked_api_key"]
 
 

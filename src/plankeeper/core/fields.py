@@ -125,7 +125,7 @@ class InvalidValueError(ValueError):
 
 
 def decode_custom_type(kind: type, value: Any) -> Any:
-    """Msgspec's `dec_hook`: converts a string to one of these types. The InvalidValueError says what is expected."""
+    """Msgspec's `dec_hook`: converts a string to one of these types. The InvalidValueError describes valid values."""
     if not isinstance(value, str):
         raise ValueError("must be a string")  # noqa: TRY004 - msgspec's contract
     if kind is StateCode:

@@ -86,7 +86,7 @@ _SEALED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
 
 
 def _cursor(pattern: str, expected: str, description: str = _AFTER_DESCRIPTION) -> Meta:
-    """The form of an `after`; `expected` says in an error what is valid."""
+    """The format of an `after`; `expected` describes valid values in an error."""
     return Meta(pattern=f"^({pattern})$", extra={"message": f"must be {expected}"}, description=description)
 
 

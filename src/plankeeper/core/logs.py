@@ -137,7 +137,7 @@ _writer = _BackgroundWriter()
 
 
 def dropped_lines() -> int:
-    """How many lines of this process were dropped."""
+    """The number of dropped lines of this process."""
     return _writer.dropped_lines
 
 

@@ -32,7 +32,7 @@ SLOW_STATEMENTS = Counter("plankeeper_slow_statements", "Statements that took lo
 LOG_LINES_DROPPED = Counter("plankeeper_log_lines_dropped", "Log lines that could not be written.")
 SIGN_IN_FAILURES = Counter("plankeeper_sign_in_failures", "Failed attempts to sign in to the console.", ["reason"])
 
-# One worker of each server measures these in the database; in the others they are 0. See monitoring.py.
+# One worker of each server measures these in the database; in the others they are 0. See server/monitoring.py.
 DATABASE_UP = Gauge("plankeeper_database_up", "1 if the database responds, otherwise 0.", multiprocess_mode="livemax")
 DELIVERIES_WAITING = Gauge(
     "plankeeper_webhook_deliveries_waiting",

@@ -1,4 +1,4 @@
-"""The fields of settings and their parsers: from a variable's text to its value. A ValueError says what is expected."""
+"""The fields of settings and their parsers: from a variable's text to its value. A ValueError has the valid values."""
 
 import os
 import re
@@ -22,7 +22,7 @@ SMTP_PORTS = {"smtp": 587, "smtps": 465}
 
 
 class SettingError(Exception):
-    """An invalid setting. The message has its name, its value, and what is expected."""
+    """An invalid setting. The message has its name, its value, and the valid values."""
 
 
 def is_loopback(host: str) -> bool:
@@ -98,7 +98,7 @@ def parse_seconds(value: str) -> int:
 
 
 def parse_rate_limit(value: str) -> int:
-    """`600/minute` as 600, `off` as 0; raises ValueError with what is expected."""
+    """`600/minute` as 600, `off` as 0; raises ValueError with the valid values."""
     if value == "off":
         return 0
     match = re.fullmatch(r"([1-9][0-9]{0,11})/minute", value)
@@ -203,7 +203,7 @@ def parse_public_url(value: str) -> str | None:
 
 
 def parse_smtp_url(value: str) -> SmtpServer | None:
-    """`smtp://user:password@mail.example.com:587`, or `smtps://...`; raises ValueError with what is expected."""
+    """`smtp://user:password@mail.example.com:587`, or `smtps://...`; raises ValueError with the valid values."""
     if not value:
         return None
     expected = "smtp:// or smtps:// with a host, such as smtp://user:password@mail.example.com:587"

@@ -1,4 +1,4 @@
-"""Soft validation: what the rules of all records share. Rules warn of unusual values, and are pure functions."""
+"""Soft validation: shared by the rules of all records. Rules warn of unusual values, and are pure functions."""
 
 import re
 from collections.abc import Iterator

@@ -193,7 +193,7 @@ class Endpoint:
         return with_etag(response, Preconditions.from_headers(state.headers), getattr(result, "updated_at", None))
 
     def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
-        """The header that tells a client what to send as its next `updated_since`."""
+        """The header with the value for the client's next `updated_since`."""
         moment = self._deps.watermark.value if self._deps.watermark else None
         if moment is None:  # at least as much as this time
             updated_since = values[operation.query_name or ""].updated_since

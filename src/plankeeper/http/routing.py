@@ -66,7 +66,7 @@ class Operation:
     optional_body: bool = False  # whether a request without a body is one with an empty object
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
-    discloses: AccessedKind | ListDisclosed | None = None  # what the access log records of a response
+    discloses: AccessedKind | ListDisclosed | None = None  # the kind of records in the response, for the access log
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
@@ -81,7 +81,7 @@ class Operation:
     id_name: str | None  # of the id in the path of the resource to update
     response_type: Any
     is_bulk: bool  # whether its body has items to create and to update
-    has_updated_since: bool  # whether it is a list from which clients can read what has changed
+    has_updated_since: bool  # whether it is a list with the filter `updated_since`
 
 
 class Router:

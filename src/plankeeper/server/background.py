@@ -123,7 +123,7 @@ class TotalCorrection:
     """
 
     def __init__(self, corrections: Mapping[str, CorrectTotals]) -> None:
-        """`corrections`: by the name of what is counted."""
+        """`corrections`: by the name of the counted records."""
         self._corrections = corrections
         self._due = DuePlanManagers(TOTAL_CORRECTION_INTERVAL)
 

@@ -36,7 +36,7 @@ class DeliveryFilter(NamedTuple):
 
 
 def id_bounds(start: datetime | None, end: datetime | None) -> tuple[UUID | None, UUID | None]:
-    """The `after` and `before` of deliveries of a time: ids, which are in order of time, bound what an index reads."""
+    """The `after` and `before` of deliveries of a time: ids are in order of time, and limit the range of an index."""
     return (
         _shift(uuid7_lower_bound(start), -MAX_CLOCK_DIFFERENCE) if start else None,
         _shift(uuid7_lower_bound(end), MAX_CLOCK_DIFFERENCE) if end else None,

@@ -228,7 +228,7 @@ async def delete_invitation(tx: Transaction, plan_manager_id: UUID, invitation_i
     return await tx.one_or_none(Invitation, DELETE_INVITATION, plan_manager_id, invitation_id)
 
 
-# Without a link, the account manager with the account's email. A deleted account manager is none.
+# Without a link, the account manager with the account's email. A deleted account manager doesn't count.
 LIST_LINKED: LiteralString = """
     select member.account_id, manager.id, coalesce(manager.name, users.email, 'No name') as name,
         link.account_id is not null as is_chosen

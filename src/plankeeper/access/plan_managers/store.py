@@ -18,7 +18,7 @@ class PlanManager(Struct):
 
 
 class SignInPolicy(Struct):
-    """What a plan manager requires of people who sign in. Also the data of its events."""
+    """The sign-in requirements of a plan manager. Also the data of its events."""
 
     id: UUID
     name: str

@@ -23,7 +23,7 @@ class SavedView(Struct):
 
 
 class ListSettings(Struct):
-    """How an account sees a list. `columns` are the names of those that are shown; null for the default ones."""
+    """An account's settings for a list. `columns` are the names of those that are shown; null for the default ones."""
 
     columns: list[str] | None = None
     density: Density = "compact"

@@ -150,7 +150,7 @@ class _CachedProvider:
 
 
 class ProviderDirectory:
-    """Fetches what is not cached. Concurrent requests for an issuer wait for each other."""
+    """Fetches documents that are not cached. Concurrent requests for an issuer wait for each other."""
 
     def __init__(self, http: ProviderHttpClient) -> None:
         self._http = http

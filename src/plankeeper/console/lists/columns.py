@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import humanize
 
-# How a page formats the values of a column: see `macros/list.html`.
+# The format of a column's values on a page: see `macros/list.html`.
 Format = Literal[
     "record",
     "text",

@@ -85,7 +85,7 @@ class ListRow(NamedTuple):
     url: str
     cells: Sequence[Any]
     is_past: bool
-    source: Any  # what was read
+    source: Any  # the row as read
 
 
 @dataclass(slots=True)

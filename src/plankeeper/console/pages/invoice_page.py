@@ -53,7 +53,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
 
 
 def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
-    """Where the plan and the invoice's date lie on the strip; null without a date or without a complete plan."""
+    """The positions of the plan and the invoice's date on the strip; null without a date or without a complete plan."""
     start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
     if start is None or end is None or day is None or end < start:
         return None

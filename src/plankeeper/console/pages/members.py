@@ -101,7 +101,7 @@ async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
 async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redirect:
-    """Change a role. Before a lower role, a confirmation page lists what the member loses."""
+    """Change a role. Before a lower role, a confirmation page lists the access that the member loses."""
     role, keep_keys = request.form.text("role"), bool(request.form.text("keep_keys"))
     member = await get_member(request, account_id)
     if request.form.text("confirmed") != role and role in ROLES and not is_role_at_least(role, member.role):

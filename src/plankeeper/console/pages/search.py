@@ -1,4 +1,4 @@
-"""Search: records of every kind, suggestions while somebody types, and the record of a complete number or id."""
+"""Search: records of every kind, suggestions during typing, and the record of a complete number or id."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -236,7 +236,7 @@ def _number(match: Match) -> str:
 
 
 def _record_access(request: PageRequest, text: str, results: SearchResults) -> None:
-    """Participants are listed, also as those whose team somebody belongs to, and so are invoices.
+    """Record the listed participants, also those of team members, and the listed invoices.
 
     A date is recorded as it is stored, so that an erasure finds it.
     """

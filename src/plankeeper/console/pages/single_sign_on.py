@@ -36,7 +36,7 @@ MAX_PARAMETER_LENGTH = 4096
 
 @pages.get(PATH, role="anyone")
 async def choose(request: PageRequest) -> HtmlPage | Redirect:
-    """The email's domain selects the provider. If there is only one provider, nobody has to enter an email."""
+    """The email's domain selects the provider. If there is only one provider, no email is required."""
     providers = await store.list_first(request.db, 2)
     if not providers or request.settings.public_url is None:
         return Redirect(f"{PREFIX}/sign-in")

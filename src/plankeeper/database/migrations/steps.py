@@ -42,7 +42,7 @@ def execute(statement: LiteralString) -> None:
 def create_index(name: LiteralString, on: LiteralString, *, unique: bool = False) -> None:
     """Create an index without blocking writes: `create_index("users_by_name", "users (plan_manager_id, name)")`.
 
-    It waits for the end of every transaction that is older, without a timeout: nobody waits behind it.
+    It waits for the end of every transaction that is older, without a timeout, because it blocks no requests.
     """
     kind: LiteralString = "unique index" if unique else "index"
 

@@ -67,7 +67,7 @@ ACCOUNT_MANAGER = Filter(
     "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})",
     materialize=True,
 )
-# The index of open invoices is in the order of their receipt. It has the totals, but no column for what is deleted.
+# The index of open invoices is in the order of their receipt. It has the totals, but no column for deleted invoices.
 _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
 UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True, order="created_at", amount="total")
 IN_PROGRESS = Filter(

@@ -17,7 +17,7 @@ MAX_PROVIDERS = 10
 
 
 class InvoiceSummary(Struct):
-    """How many invoices, their sum, and when the oldest of them was received; both are null for no invoices."""
+    """The number of invoices, their sum, and when the oldest of them was received; both are null for no invoices."""
 
     count: int
     total: Decimal | None
