@@ -29,6 +29,12 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
+def visitor(new_browser: Callable[..., Browser]) -> Browser:
+    """Not signed in."""
+    return new_browser()
+
+
+@pytest.fixture
 def owner(new_browser: Callable[..., Browser], new_account: Callable[..., Account]) -> Browser:
     """Signed in with the role owner."""
     return new_browser(new_account("owner"))

@@ -11,6 +11,7 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.cookies import parse_cookies
 from plankeeper.console.static_files import static_url
 from support.console import Browser
+from support.sweeps import sweep
 
 PATHS = sorted({each.path for each in page_routes()} | {static_url("console.css"), "/console/nothing"})
 MAX_SECONDS = 0.05  # of processor time, with the client's
@@ -37,13 +38,12 @@ def cheapest(send: Callable[[], Any]) -> float:
     return min(processor_seconds(send) for _ in range(3))
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_hostile_cookie_costs_a_page_little_time(new_browser: Callable[..., Browser], path: str) -> None:
+@sweep("path", PATHS)
+def test_a_hostile_cookie_costs_a_page_little_time(visitor: Browser, path: str) -> None:
     names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
-    browser, url = new_browser(), path.format(**names)
-    cookie = {"Cookie": HOSTILE_COOKIES["quoted quotes"]}
-    assert browser.get(url, headers=cookie).status_code < 500
-    assert cheapest(lambda: browser.get(url, headers=cookie)) < MAX_SECONDS
+    url, cookie = path.format(**names), {"Cookie": HOSTILE_COOKIES["quoted quotes"]}
+    assert visitor.get(url, headers=cookie).status_code < 500
+    assert cheapest(lambda: visitor.get(url, headers=cookie)) < MAX_SECONDS
 
 
 def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> None:

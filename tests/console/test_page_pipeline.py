@@ -18,6 +18,7 @@ from plankeeper.console.routing import PageRoute
 from plankeeper.console.static_files import STATIC_DIR, static_url
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer
+from support.sweeps import sweep
 
 ROUTES = {f"{each.method} {each.path}": each for each in page_routes()}
 PROTECTED = {name: each for name, each in ROUTES.items() if each.role != "anyone"}
@@ -141,9 +142,10 @@ def test_every_page_declares_its_required_role() -> None:
     assert set(ROUTES) - PUBLIC - PASSWORD_VERIFIED - SIGNED_IN - VIEWER_PAGES == managed
 
 
-@pytest.mark.parametrize("name", PROTECTED)
-def test_unauthenticated_users_are_redirected_to_sign_in(new_browser: Callable[..., Browser], name: str) -> None:
-    response = send_request(new_browser(), PROTECTED[name], page="/console/sign-in")
+@sweep("name", PROTECTED)
+def test_unauthenticated_users_are_redirected_to_sign_in(visitor: Browser, name: str) -> None:
+    visitor.http.cookies.clear()
+    response = send_request(visitor, PROTECTED[name], page="/console/sign-in")
     assert response.status_code == 303
     assert re.fullmatch(r"/console/sign-in(\?next=/console/.+)?", response.headers["location"])
 

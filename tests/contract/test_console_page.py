@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from browser.screenshots import PICTURES
 from plankeeper.console import templating
 from plankeeper.console.labels import humanize
@@ -14,6 +12,7 @@ from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus
 from plankeeper.resources.participants.schemas import Status
 from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
 from support.pages import PROJECT, heading_anchors, section, table_rows, text_of
+from support.sweeps import sweep
 
 SCREENSHOTS = PROJECT / "docs/console"
 MAX_SCREENSHOTS, MAX_SCREENSHOT_BYTES = 24, 2_000_000  # together: each new version adds as much to the history
@@ -24,7 +23,7 @@ ROLE_LABELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("entry", DOCUMENTED_PAGES, ids=route_name)
+@sweep("entry", DOCUMENTED_PAGES, ids=route_name)
 def test_every_page_has_a_row(entry: PageRoute) -> None:
     assert f"| `{entry.path}` | {ROLE_LABELS[entry.role]} |" in text_of("docs/console.md")
 

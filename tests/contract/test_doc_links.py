@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
-
 from support.pages import PROJECT, heading_anchors, pages, without_blocks
+from support.sweeps import sweep
 
 
-@pytest.mark.parametrize("page", pages())
+@sweep("page", pages())
 def test_links_between_pages_resolve(page: str) -> None:
     wrong: list[str] = []
     for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(page)):
@@ -19,7 +18,7 @@ def test_links_between_pages_resolve(page: str) -> None:
             wrong.append(f"{target}: no such file")
         elif anchor and anchor not in heading_anchors(file.relative_to(PROJECT).as_posix()):
             wrong.append(f"{target}: no such heading")
-    assert not wrong, f"{page}: {wrong}"
+    assert wrong == []
 
 
 def test_every_page_is_reachable_from_the_readme() -> None:
@@ -35,8 +34,8 @@ def test_every_page_is_reachable_from_the_readme() -> None:
     assert set(pages()) <= reached, f"nothing leads to {sorted(set(pages()) - reached)}"
 
 
-@pytest.mark.parametrize("page", pages())
+@sweep("page", pages())
 def test_project_files_named_on_a_page_exist(page: str) -> None:
     named = re.findall(r"`((?:src|tests|docs|\.ci)/[\w./-]+)`", without_blocks(page))
     missing = [name for name in named if not (PROJECT / name).exists()]
-    assert not missing, f"{page}: {missing}"
+    assert missing == []

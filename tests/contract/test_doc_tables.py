@@ -5,7 +5,6 @@ from typing import Any, get_args
 
 import click
 import msgspec
-import pytest
 from msgspec import Struct
 from msgspec.structs import fields
 
@@ -22,6 +21,7 @@ from plankeeper.resources.invoices.schemas import InvoiceLineImport
 from plankeeper.server.app import operations
 from support.client import DOCUMENT
 from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks
+from support.sweeps import sweep
 
 DOCUMENTED = DOCUMENT["components"]["schemas"]
 # The schemas of the tables under a heading, in their order.
@@ -44,7 +44,7 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("place", SCHEMAS, ids=" ".join)
+@sweep("place", SCHEMAS, ids=" ".join)
 def test_a_page_describes_every_field_as_the_openapi_document_does(place: tuple[str, str]) -> None:
     page, heading = place
     expected = [
@@ -136,7 +136,7 @@ def test_every_event_type_is_listed() -> None:
     assert documented == recorded == set(EVENT_TYPES)
 
 
-@pytest.mark.parametrize("resource", RESOURCES)
+@sweep("resource", RESOURCES)
 def test_the_columns_of_an_import_are_listed(resource: str) -> None:
     _assert_columns(resource, RESOURCES[resource].import_schema)
 
@@ -190,7 +190,7 @@ def test_the_command_line_page_has_every_command() -> None:
     assert sorted(headings) == sorted(_commands(plankeeper, "plankeeper"))
 
 
-@pytest.mark.parametrize("name", _commands(plankeeper, "plankeeper"))
+@sweep("name", _commands(plankeeper, "plankeeper"))
 def test_every_option_of_a_command_is_documented(name: str) -> None:
     command = _commands(plankeeper, "plankeeper")[name]
     listed = [row[0] for row in table_rows(section("docs/command-line.md", name))]
@@ -208,7 +208,7 @@ def _display_name(parameter: click.Parameter) -> str:
     return f"`{parameter.opts[0]}`"
 
 
-@pytest.mark.parametrize("page", pages())
+@sweep("page", pages())
 def test_settings_named_on_a_page_exist(page: str) -> None:
     known = {field.metadata["name"] for field in Settings.__dataclass_fields__.values()}
     assert set(re.findall(r"PLANKEEPER_[A-Z_]+", text_of(page))) <= known

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from jsonschema_rs import Draft202012Validator, meta
 
 from contract.operations import ALL_OPERATIONS, CONTRACT
@@ -13,6 +12,7 @@ from plankeeper.core.errors import CODES
 from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import openapi_document
 from support.client import DOCUMENT
+from support.sweeps import sweep
 
 EXTENSION = "x-plankeeper-extension"
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
@@ -163,7 +163,7 @@ def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() ->
         assert needs_plan_manager is not ALL_OPERATIONS[name].is_for_key
 
 
-@pytest.mark.parametrize("name", sorted(CONTRACT))
+@sweep("name", sorted(CONTRACT))
 def test_the_contracts_statuses_are_documented(name: str) -> None:
     responses = {int(status): each for status, each in operation_of(name)["responses"].items() if int(status) >= 400}
     contract = STATUSES[name] | {401, 429}
@@ -181,7 +181,7 @@ def test_a_new_note_type_returns_201_and_the_rest_of_the_contract_200() -> None:
     assert successes == {name: ["201" if name == "POST /note-types" else "200"] for name in CONTRACT}
 
 
-@pytest.mark.parametrize("name", sorted(CONTRACT))
+@sweep("name", sorted(CONTRACT))
 def test_a_query_parameter_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
     found = {each["name"]: each for each in operation_of(name)["parameters"] if each.get("in") == "query"}
     contract = PARAMETERS.get(name, set())
@@ -251,13 +251,13 @@ def properties_of(name: str) -> dict[str, Any]:
     return merged
 
 
-@pytest.mark.parametrize("name", sorted(BODIES))
+@sweep("name", sorted(BODIES))
 def test_a_member_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
     members = properties_of(name)
     assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == BODIES[name]
 
 
-@pytest.mark.parametrize("name", [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT"])
+@sweep("name", [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT"])
 def test_an_update_takes_back_what_a_get_returned(name: str) -> None:
     [body] = references(operation_of(name)["requestBody"])
     returned = list(references(operation_of(name.replace("PUT", "GET"))["responses"]["200"]["content"]))
@@ -293,7 +293,7 @@ def test_every_body_of_the_contract_is_checked() -> None:
     assert {ref.rpartition("/")[2] for ref in taken} <= set(BODIES)
 
 
-@pytest.mark.parametrize("name", sorted(CONTRACT))
+@sweep("name", sorted(CONTRACT))
 def test_a_body_of_the_contract_requires_what_the_contract_requires(name: str) -> None:
     for ref in references(operation_of(name).get("requestBody", {})):
         body = ref.rpartition("/")[2]

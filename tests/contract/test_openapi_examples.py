@@ -23,6 +23,7 @@ from support.openapi_examples import (
 )
 from support.sample_data import new_sample_database
 from support.server import RunningServer
+from support.sweeps import sweep
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 ENTRIES: dict[str, dict[str, Any]] = {
@@ -52,7 +53,7 @@ def example_errors(schema: dict[str, Any], example: Any) -> list[str]:
     return [describe_error(each) for each in validator.iter_errors(example)]
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@sweep("name", SCHEMAS)
 def test_a_schema_has_a_valid_example(name: str) -> None:
     [example] = SCHEMAS[name]["examples"]
     assert example_errors({"$ref": f"#/components/schemas/{name}"}, example) == []

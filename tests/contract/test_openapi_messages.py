@@ -19,6 +19,7 @@ from plankeeper.webhooks.schemas import TEST_TYPE
 from support.client import DOCUMENT, PREFIX
 from support.factories import Tenant
 from support.server import wait_until
+from support.sweeps import sweep
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 WEBHOOKS: dict[str, Any] = DOCUMENT["webhooks"]
@@ -49,7 +50,7 @@ def test_every_event_type_that_is_sent_has_a_message() -> None:
     assert NEVER_SENT <= EVENT_TYPES
 
 
-@pytest.mark.parametrize("event_type", TYPES)
+@sweep("event_type", TYPES)
 def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
     kind = event_type.partition(".")[0]
     [resource] = SCHEMAS[resource_schema(kind)]["examples"]
@@ -97,7 +98,7 @@ def test_the_data_of_an_event_is_the_resource_in_its_schema(tenant: Tenant) -> N
     assert seen == names
 
 
-@pytest.mark.parametrize("event_type", TYPES)
+@sweep("event_type", TYPES)
 def test_a_test_contains_the_example_of_the_document(event_type: str) -> None:
     kind, _, verb = event_type.partition(".")
     [own] = SCHEMAS["WebhookEndpoint"]["examples"]

@@ -40,6 +40,7 @@ from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.list_statements import MAX_COMPOSED
 from plankeeper.database.row_mapping import columns
 from support.cluster import SharedCluster
+from support.sweeps import sweep
 
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
@@ -235,12 +236,12 @@ STATEMENTS_OF_STORES = [
 ]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS_OF_STORES, ids=location_of)
+@sweep("statement", STATEMENTS_OF_STORES, ids=location_of)
 async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, statement: Statement) -> None:
     await _assert_fits(connection, statement)
 
 
-@pytest.mark.parametrize("name", filtered_lists())
+@sweep("name", filtered_lists())
 async def test_the_composed_statements_of_a_list_fit_the_schema(connection: Any, name: str) -> None:
     composed = [each for each in composed_statements() if each.name.partition("[")[0] == name]
     assert len(composed) > 10

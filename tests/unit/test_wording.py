@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from support.sweeps import sweep
 
 PROJECT = Path(__file__).parents[2]
 
@@ -60,6 +60,6 @@ def test_the_search_finds_a_phrase_over_two_lines() -> None:
     assert occurrences("renewed, foretold") == []
 
 
-@pytest.mark.parametrize("path", tuple(files()), ids=lambda path: path.relative_to(PROJECT).as_posix())
+@sweep("path", tuple(files()), ids=lambda path: path.relative_to(PROJECT).as_posix())
 def test_no_banned_phrase_is_used(path: Path) -> None:
     assert occurrences(path.read_text()) == []

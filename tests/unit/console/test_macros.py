@@ -1,14 +1,15 @@
 """Every payload in every text that the templates' macros take, without a database."""
 
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from jinja2 import nodes
 
 from plankeeper.console.templating import create_templates
 from support.attacks import PAYLOADS, PageParser
+from support.sweeps import sweep
 
 ENVIRONMENT = create_templates(ZoneInfo("Australia/Sydney")).env
 TEMPLATES = ENVIRONMENT.list_templates(extensions=["html"])
@@ -337,9 +338,9 @@ def test_every_macro_is_tried_or_takes_no_text() -> None:
     assert set(macros()) == set(CALLS) | set(NO_TEXTS)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-@pytest.mark.parametrize("macro", CALLS)
-def test_a_text_becomes_no_part_of_the_markup_and_is_shown_as_it_is(macro: str, payload: str) -> None:
+@sweep("macro, kind", list(product(CALLS, PAYLOADS)))
+def test_a_text_becomes_no_part_of_the_markup_and_is_shown_as_it_is(macro: str, kind: str) -> None:
+    payload = PAYLOADS[kind]
     template, name = macro.split()
     module = ENVIRONMENT.get_template(template).make_module()
     shape = PageParser()
