@@ -13,6 +13,7 @@ from contract.operations import BODIES, OPERATIONS, WRITES, send
 from plankeeper.http.routing import PREFIX
 from support.cluster import execute
 from support.factories import Tenant, absent_ids
+from support.sweeps import sweep
 
 ReadTenantData = Callable[[UUID], Any]
 
@@ -122,7 +123,7 @@ def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["at once", "at the commit"])
-@pytest.mark.parametrize("name", WRITES)
+@sweep("name", WRITES)
 def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
     tenant: Tenant, tenant_data: ReadTenantData, name: str, how: str
 ) -> None:
@@ -134,7 +135,7 @@ def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
     assert tenant_data(tenant.plan_manager_id) == before
 
 
-@pytest.mark.parametrize("name", WRITES)
+@sweep("name", WRITES)
 def test_a_write_that_fails_at_commit_leaves_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
     before = tenant_data(tenant.plan_manager_id)
     with rejecting_writes(tenant, "at the commit", RECORDED_ELSEWHERE.get(name, WRITES[name].tag)):
@@ -143,7 +144,7 @@ def test_a_write_that_fails_at_commit_leaves_no_event(tenant: Tenant, tenant_dat
     assert tenant_data(tenant.plan_manager_id) == before
 
 
-@pytest.mark.parametrize("name", WRITES)
+@sweep("name", WRITES)
 def test_a_rejected_write_records_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
     before = tenant_data(tenant.plan_manager_id)
     if WRITES[name].path_ids:

@@ -30,6 +30,7 @@ from plankeeper.core.fields import (
 from plankeeper.http.routing import PREFIX, WRITE, Operation, Router
 from support.factories import Tenant, absent_ids
 from support.importing import import_records
+from support.sweeps import sweep
 
 ReadTenantData = Callable[[UUID | str], Any]
 
@@ -206,14 +207,14 @@ def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name", WITH_ID)
+@sweep("name", WITH_ID)
 def test_a_foreign_id_in_a_path_is_not_found_whatever_else_is_sent(
     tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str
 ) -> None:
-    operation, headers = OPERATIONS[name], tenant.client.headers() | owner_headers[name]
-    absent = absent_ids(tenant)
-    mixed = [{each: tenant.ids[each]} for each in operation.path_ids] if len(operation.path_ids) > 1 else [{}]
-    for own in mixed:
+    operation, absent = OPERATIONS[name], absent_ids(tenant)
+    mixed = [{each: tenant.ids[each]} for each in operation.path_ids] if len(operation.path_ids) > 1 else []
+    for own, more in product([{}, *mixed], ({}, owner_headers[name])):
+        headers = tenant.client.headers() | more
         responses = [
             send(tenant.client, name, ids | own, headers) for ids in (absent, owner.ids, uppercased(owner.ids))
         ]
@@ -239,7 +240,7 @@ def assert_no_leak(owner: Tenant, answer: httpx.Response) -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name, member", BODY_CASES)
+@sweep("name, member", BODY_CASES)
 def test_a_foreign_id_in_a_body_is_rejected_whatever_else_is_sent(
     tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str, member: str
 ) -> None:
@@ -259,7 +260,7 @@ def test_a_foreign_id_in_a_body_is_rejected_whatever_else_is_sent(
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name, member", QUERY_CASES)
+@sweep("name, member", QUERY_CASES)
 def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
     tenant: Tenant, owner: Tenant, name: str, member: str
 ) -> None:
@@ -286,7 +287,7 @@ def members_of_response(answer: Any) -> set[str]:
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.body and name not in BULK])
+@sweep("name", [name for name, each in OPERATIONS.items() if each.body and name not in BULK])
 def test_a_body_accepts_only_its_own_members(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     assert operation.body
@@ -305,7 +306,7 @@ def test_a_body_accepts_only_its_own_members(tenant: Tenant, owner: Tenant, name
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "PUT"])
+@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "PUT"])
 def test_a_read_only_field_with_a_foreign_id_changes_nothing(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)

@@ -4,19 +4,17 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from contract.operations import BODIES, LISTS, OPERATIONS, READS, operation_name, send
+from contract.operations import BODIES, LISTS
 from plankeeper.http.routing import PREFIX
 from support.client import Client
-from support.factories import INVOICE_NUMBER, MEMBER_EMAIL, PROVIDER_EMAIL, Tenant, absent_ids
+from support.factories import INVOICE_NUMBER, MEMBER_EMAIL, PROVIDER_EMAIL, Tenant
+from support.sweeps import sweep
 
 ReadTenantData = Callable[[UUID | str], Any]
 
-WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
-READS_WITH_ID = [name for name in WITH_ID if name in READS]
 # An endpoint that wants what never happens: it has no deliveries, also of what happened just before it was made.
 SILENT_ENDPOINT = BODIES["POST /webhook-endpoints"] | {"event_types": ["exit_reason.created"]}
 # One's own of what a list belongs to.
@@ -28,37 +26,12 @@ CREATE_IN_LIST: dict[str, Callable[[Client], str]] = {
 SHARED_LISTS = {"GET /error-catalogue": "the catalogue explains the API, and holds nobody's data"}
 
 
-def stable_response(response: httpx.Response) -> tuple[int, dict[str, Any]]:
-    """Without the request's id, and without the id that the request itself has sent."""
-    volatile = ("request_id", "resource")
-    return response.status_code, {name: value for name, value in response.json().items() if name not in volatile}
-
-
-@pytest.mark.parametrize("name", WITH_ID)
-def test_a_foreign_id_returns_the_same_response_as_an_unknown_id(
-    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str
-) -> None:
-    before = tenant_data(other_tenant.plan_manager_id), tenant_data(tenant.plan_manager_id)
-    absent = stable_response(send(tenant.client, name, absent_ids(tenant)))
-    assert absent[0] == 404
-    assert absent[1]["error"] == "not_found"
-    assert stable_response(send(tenant.client, name, other_tenant.ids)) == absent
-    for own in OPERATIONS[name].path_ids if len(OPERATIONS[name].path_ids) > 1 else ():
-        mixed = other_tenant.ids | {own: tenant.ids[own]}
-        assert stable_response(send(tenant.client, name, mixed)) == absent
-    assert (tenant_data(other_tenant.plan_manager_id), tenant_data(tenant.plan_manager_id)) == before
-
-
-@pytest.mark.parametrize("name", READS_WITH_ID)
-def test_each_id_is_found_by_its_own_plan_manager(tenant: Tenant, name: str) -> None:
-    assert send(tenant.client, name, tenant.ids).status_code == 200
-
-
-@pytest.mark.parametrize("name", [name for name in LISTS if name not in SHARED_LISTS])
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
+@sweep("name", [name for name in LISTS if name not in SHARED_LISTS])
 def test_a_list_shows_nothing_of_another_plan_manager(
-    api: Client, other_tenant: Tenant, name: str, params: dict[str, str]
+    new_client: Callable[..., Client], other_tenant: Tenant, name: str, params: dict[str, str]
 ) -> None:
+    api = new_client()
     theirs = {each["id"] for each in _items(other_tenant.client, LISTS[name].path, other_tenant.ids)}
     assert theirs
     ids = {path_id: CREATE_IN_LIST[path_id](api) for path_id in LISTS[name].path_ids}
@@ -79,7 +52,7 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
     return items
 
 
-@pytest.mark.parametrize("name", sorted(LISTS))
+@sweep("name", sorted(LISTS))
 def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path
@@ -94,69 +67,6 @@ def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenan
         return
     assert response.status_code == 200
     assert all(each in own for each in response.json()["data"])
-
-
-@pytest.mark.parametrize("member", ["account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"])
-def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
-    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, member: str
-) -> None:
-    before = tenant_data(tenant.plan_manager_id)
-    own = f"/participants/{tenant.ids['participant_id']}"
-    absent = absent_ids(tenant)[member]
-    for send_ in (lambda body: tenant.client.post("/participants", body), lambda body: tenant.client.put(own, body)):
-        rejected = send_({member: other_tenant.ids[member]})
-        assert rejected.status_code == 400
-        assert [each["field"] for each in rejected.json()["errors"]] == [member]
-        assert stable_response(rejected) == stable_response(send_({member: absent}))
-    assert tenant_data(tenant.plan_manager_id) == before
-    assert tenant.client.put(own, {member: tenant.ids[member]}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "path, parameter, whose",
-    [
-        ("/participants", "account_manager", "account_manager_id"),
-        ("/invoices", "participant_id", "participant_id"),
-        ("/invoices", "provider_id", "provider_id"),
-        ("/invoice-view-sessions", "invoice_id", "invoice_id"),
-        ("/events", "resource_id", "participant_id"),
-        ("/webhook-endpoints/{webhook_endpoint_id}/deliveries", "event_id", "event_id"),
-    ],
-)
-def test_a_filter_by_a_foreign_id_finds_nothing(
-    tenant: Tenant, other_tenant: Tenant, path: str, parameter: str, whose: str
-) -> None:
-    own, path = f"/participants/{tenant.ids['participant_id']}", path.format(**tenant.ids)
-    assert tenant.client.put(own, {"account_manager_id": tenant.ids["account_manager_id"]}).status_code == 200
-    for params in ({parameter: other_tenant.ids[whose]}, {parameter: other_tenant.ids[whose], "after": "0"}):
-        assert tenant.client.get(path, **params).json()["data"] == []
-    if path != "/events":
-        assert len(tenant.client.get(path, **{parameter: tenant.ids[whose]}).json()["data"]) == 1
-
-
-def test_every_id_filter_is_tested() -> None:
-    takes_ids = {
-        (operation_name(operation), field)
-        for operation in LISTS.values()
-        if operation.query
-        for field in operation.query.__struct_fields__
-        if field.endswith("_id") or field == "account_manager"
-    }
-    assert takes_ids == {
-        ("GET /participants", "account_manager"),
-        ("GET /team-members", "participant_id"),
-        # tests/api/http/test_matching.py tries the external ids of another plan manager
-        ("GET /participants", "external_id"),
-        ("GET /participants/{participant_id}/team-members", "external_id"),
-        ("GET /team-members", "external_id"),
-        ("GET /providers", "external_id"),
-        ("GET /invoices", "participant_id"),
-        ("GET /invoices", "provider_id"),
-        ("GET /invoice-view-sessions", "invoice_id"),
-        ("GET /invoice-view-sessions", "user_id"),  # what was recorded: not an id of anything
-        ("GET /events", "resource_id"),
-        ("GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "event_id"),
-    }
 
 
 def test_the_status_of_a_foreign_invoice_is_not_revealed(api: Client, other_tenant: Tenant) -> None:

@@ -18,6 +18,7 @@ from plankeeper.server.app import group_by_path, operations
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer
+from support.sweeps import sweep
 
 PUBLIC_PATHS = [
     "/",
@@ -50,7 +51,7 @@ def test_head_is_rejected_like_get(api: Client) -> None:
     assert api.request("HEAD", "/note-types?limit=0").status_code == 400
 
 
-@pytest.mark.parametrize("path", group_by_path(operations()))
+@sweep("path", group_by_path(operations()))
 def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str) -> None:
     methods = {*group_by_path(operations())[path], "OPTIONS"}
     methods |= {"HEAD"} if "GET" in methods else set()
