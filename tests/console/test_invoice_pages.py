@@ -229,21 +229,6 @@ def test_a_viewer_cannot_change_invoices(
     assert warning_state(client, ident) == (True, ["check_dates"], ["check_total"])
 
 
-def test_an_invoice_of_another_plan_manager_is_not_found(
-    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
-    client: Client, import_invoice: Put, record_ids: dict[str, str],
-) -> None:  # fmt: skip
-    ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
-    other = new_browser(new_account("owner", new_plan_manager()))
-    assert other.get(f"{INVOICES}/{ident}").status_code == 404
-    assert other.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 404
-    for step in ("check_dates/ignore", "check_total/warn"):
-        assert other.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 404
-    for query in ({}, {"warning": "any"}, {"participant": record_ids["participant"]}, {"invoice_number": "INV-1"}):
-        assert listed_numbers(other, **query) == []
-    assert warning_state(client, ident) == (True, ["check_dates"], ["check_total"])
-
-
 def test_stored_text_is_shown_as_text(owner: Browser, client: Client, import_invoice: Put) -> None:
     who = client.create("/participants", {"first_name": SCRIPT})["id"]
     by = client.create("/providers", {"entity_name": SCRIPT})["id"]

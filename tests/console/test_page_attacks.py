@@ -22,6 +22,7 @@ NO_IDS = {
 }  # secrets of the invited and of those who forgot their password, and a file that all may have
 # The start of single sign-on is for everybody, and the same with every id.
 WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS and not each.calls_provider]
+WITHOUT_IDS = [each for each in PAGES if each not in WITH_IDS]
 WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.role in ROLES[1:]]
 
 # What a form carries that is looked at before the id is.
@@ -86,6 +87,14 @@ def test_resources_of_another_plan_manager_are_not_found(
     assert response.status_code == 404
     assert not any(text in response.text for text in seeded.texts.values())
     assert seeded.event_count() == before
+
+
+@sweep("entry", WITHOUT_IDS, ids=route_name)
+def test_no_page_shows_records_of_another_plan_manager(
+    seeded: SeededPlanManager, other_browser: Browser, entry: PageRoute
+) -> None:
+    shown = request_page(other_browser, seeded, entry).text
+    assert [name for name, text in seeded.texts.items() if text in shown] == []
 
 
 @sweep("entry", WITH_ROLES, ids=route_name)

@@ -233,20 +233,6 @@ def test_roles_with_another_plan_manager_are_neither_shown_nor_changed(
     assert roles_by_account(foreign) == {outsider.account_id: "owner", shared.account_id: "owner"}
 
 
-def test_an_invitation_of_another_plan_manager_is_not_found(
-    server: RunningServer, owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
-    new_plan_manager: Callable[[], UUID],
-) -> None:  # fmt: skip
-    foreign = new_plan_manager()
-    theirs = new_browser(new_account("owner", foreign))
-    invitation_link(theirs.submit(PAGE, {"email": f"{foreign}@example.com", "name": "", "role": "viewer"}))
-    (known,) = server.run(member_store.list_pending_invitations(server.db, foreign))
-    assert known.email not in owner.get(PAGE).text
-    for step in ("again", "withdraw"):
-        assert owner.submit(f"{PAGE}/invitations/{known.id}/{step}").status_code == 404
-    assert server.run(member_store.list_pending_invitations(server.db, foreign)) == [known]
-
-
 @pytest.mark.parametrize("role", ["viewer", "manager"])
 def test_only_owners_see_the_buttons_to_change_members(
     new_browser: Callable[..., Browser],

@@ -131,18 +131,6 @@ def test_the_number_of_views_is_limited(owner: Browser) -> None:
     save(owner, "A shared one", is_shared="true")
 
 
-def test_a_view_of_another_plan_manager_is_not_there(
-    owner: Browser,
-    new_plan_manager: Callable[..., UUID],
-    new_browser: Callable[..., Browser],
-    new_account: Callable[..., Account],
-) -> None:
-    save(owner, is_shared="true")
-    foreign = new_browser(new_account("owner", new_plan_manager()))
-    assert saved(foreign) == []
-    assert foreign.get(f"{VIEWS}/{view_ids(owner)['Tasmania']}/edit").status_code == 404
-
-
 def test_a_removed_member_leaves_only_shared_views(
     server: RunningServer,
     plan_manager_id: UUID,

@@ -213,15 +213,6 @@ def test_an_imported_session_cannot_be_continued_or_ended(
     assert get_session(client, row["id"]) == before
 
 
-def test_no_session_starts_on_an_invoice_of_another_plan_manager(
-    client: Client, invoice_id: str, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
-    new_plan_manager: Callable[[], UUID],
-) -> None:  # fmt: skip
-    outsider = new_browser(new_account("owner", new_plan_manager()))
-    assert outsider.submit(f"/console/invoices/{invoice_id}/view-session").status_code == 404
-    assert client.get("/invoice-view-sessions").json()["data"] == []
-
-
 def test_a_timed_out_session_ends_at_its_last_heartbeat(
     server: RunningServer, client: Client, viewer: Browser, session_id: str, age_session: Callable[..., None]
 ) -> None:
