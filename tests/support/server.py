@@ -43,7 +43,7 @@ class RunningServer:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._ready = threading.Event()
-        self._start_error: Exception | None = None
+        self._start_error: BaseException | None = None
         self._thread = threading.Thread(target=self._main, daemon=True)
 
     def start(self) -> "RunningServer":
@@ -77,18 +77,32 @@ class RunningServer:
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_until_complete(self._serve())
-        except Exception as error:
+        except BaseException as error:  # also SystemExit, with which uvicorn gives up
             if self._ready.is_set():
                 raise
             self._socket.close()
-            self._start_error = error  # `start` raises it
+            self._start_error = self._start_error or error  # `start` raises it
             self._ready.set()
         finally:
             self.loop.close()
 
+    def _build_app(self) -> Any:
+        """The application. An exception at its start, which uvicorn only logs, is kept."""
+        app: Any = build_app(self.settings)
+
+        async def run(scope: Any, receive: Any, send: Any) -> None:
+            try:
+                await app(scope, receive, send)
+            except BaseException as error:
+                if scope["type"] == "lifespan":
+                    self._start_error = error
+                raise
+
+        return run
+
     async def _serve(self) -> None:
         config = uvicorn.Config(
-            build_app(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
+            self._build_app(), loop="none", log_level="warning", lifespan="on", access_log=False,
             timeout_graceful_shutdown=2, timeout_keep_alive=self.idle_timeout, http=LimitedHttpProtocol,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
@@ -98,7 +112,7 @@ class RunningServer:
                 await asyncio.sleep(0.01)
             if not self._server.started:
                 await serving
-                raise RuntimeError("the server's start-up failed: its log says why")
+                raise RuntimeError("the server did not start")
             self._ready.set()
             await serving
 
