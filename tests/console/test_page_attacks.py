@@ -22,7 +22,7 @@ NO_IDS = {
 }  # secrets of the invited and of those who forgot their password, and a file that all may have
 # The start of single sign-on is for everybody, and the same with every id.
 WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS and not each.calls_provider]
-WITHOUT_IDS = [each for each in PAGES if each not in WITH_IDS]
+WITHOUT_IDS = [each for each in PAGES if each not in WITH_IDS and each.role in ROLES]
 WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.role in ROLES[1:]]
 
 # What a form carries that is looked at before the id is.
