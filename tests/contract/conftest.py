@@ -1,18 +1,13 @@
 """Plan managers that have one of everything; and what a plan manager has, to see whether it changed."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import LiteralString
 from uuid import UUID
 
 import pytest
-from uuid_utils.compat import uuid7
 
-from contract.crowded_database import prepare_crowded_database
 from support.client import Client
-from support.cluster import SharedCluster, shared_cluster
 from support.factories import Tenant, create_client, filled
 from support.server import RunningServer, wait_until
 
@@ -99,27 +94,3 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
         return server.run(server.db.one(str, digest_of([table]) if table else whole, plan_manager_id))
 
     return read
-
-
-# The programs of the oldest supported version, in Debian.
-POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
-
-
-@pytest.fixture(scope="session")
-def postgres_15_cluster(cluster: SharedCluster) -> Iterator[SharedCluster]:
-    """A cluster of PostgreSQL 15 for the whole run.
-
-    It is opened after `cluster` in every process, and therefore closed before it: the process that owns a cluster waits
-    for the others when it closes it, and two that waited for each other would wait forever.
-    """
-    if not POSTGRES_15.is_dir() and "CI" not in os.environ:
-        pytest.skip(f"{POSTGRES_15} does not exist: install the package postgresql-15")
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
-    with shared_cluster(f"{run}-15", POSTGRES_15) as shared:
-        yield shared
-
-
-@pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
-def large_database(request: pytest.FixtureRequest) -> str:
-    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
-    return prepare_crowded_database(request.getfixturevalue(request.param))

@@ -9,11 +9,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from contract.plans import plan_nodes
 from contract.sources import Statement, location_of, store_statements
-from contract.uneven_database import LARGE_OFFICE, ROW, prepare_uneven_database
 from plankeeper.database.client import Database
 from support.cluster import as_owner
+from system.plans.explain import plan_nodes
+from system.plans.uneven_database import LARGE_OFFICE, ROW, prepare_uneven_database
 
 MAX_BUFFERS = 10  # of one scan of a table or an index: a look-up in a primary key reads three or four
 

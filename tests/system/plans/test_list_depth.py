@@ -7,8 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from contract.crowded_database import OWNER, prepare_crowded_database
-from contract.plans import ExplainingExecutor, plan_nodes
 from plankeeper.core.lists import PageRows, SortableQuery
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FORWARD, FilteredList, SortOrder
@@ -21,6 +19,8 @@ from plankeeper.resources.participants.schemas import ParticipantListQuery
 from plankeeper.resources.providers import queries as providers
 from plankeeper.resources.providers.schemas import ProviderListQuery
 from support.cluster import SharedCluster
+from system.plans.crowded_database import OWNER, prepare_crowded_database
+from system.plans.explain import ExplainingExecutor, plan_nodes
 
 LISTS: dict[str, tuple[type[SortableQuery], Any]] = {
     "participants": (ParticipantListQuery, participants.list_page),
