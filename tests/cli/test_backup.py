@@ -26,9 +26,10 @@ from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.server.embedded_postgres import binaries
+from support import next_release
 from support.cluster import SharedCluster, execute
 from support.exports import export_all
-from support.program import Done, environment, run_plankeeper
+from support.program import Done, environment, run_plankeeper, run_program
 from support.server import wait_until
 from support.terminal import read_terminal
 
@@ -184,17 +185,21 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
     cluster: SharedCluster, target_dsn: str, tmp_path: Path
 ) -> None:
     older, newer = tmp_path / "older.dump", tmp_path / "newer.dump"
-    dsn = cluster.new_database(migrated=False)
-    schema.migrate(dsn, "0003")
+    dsn, old_revision = cluster.new_database(migrated=False), schema.LATEST_REVISION
+    schema.migrate(dsn)
+    release = next_release.copy_package(tmp_path) | {DATABASE_URL: dsn}
     # A backup before an upgrade is taken by either version.
-    assert run_plankeeper("backup", str(older), **{DATABASE_URL: dsn}).stdout.endswith("schema 0003\n")
-    assert run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn}).stdout == (
-        f"Restored {older}: the schema is {schema.LATEST_REVISION}.\nIt contains no secrets.\n"
+    done = run_program("backup", str(older), **release)
+    assert done.stdout.endswith(f"schema {old_revision}\n"), done.stderr
+    release[DATABASE_URL] = target_dsn
+    assert run_program("restore", str(older), **release).stdout == (
+        f"Restored {older}: the schema is {next_release.REVISION}.\nIt contains no secrets.\n"
     )
-    assert "idempotency_records" in read_tables(target_dsn)
+    assert "regions" in read_tables(target_dsn)
     # It is empty still, but its tables are no longer the backup's.
-    assert f"{older} has schema 0003, but the database already has schema {schema.LATEST_REVISION}" in error_message(
-        run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn})
+    assert (
+        f"{older} has schema {old_revision}, but the database already has schema {next_release.REVISION}"
+        in run_program("restore", str(older), **release).stderr
     )
     execute(dsn, "update alembic_version set version_num = '9999'")
     pg_dump(dsn, newer)

@@ -54,7 +54,7 @@ def test_lines_show_the_progress(empty_dsn: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(progress, "_MIGRATION_POLL_INTERVAL", 0.001)
     done = run_plankeeper("migrate", **{DATABASE_URL: empty_dsn})
     assert (done.returncode, done.stdout) == (0, f"The schema is now {schema.LATEST_REVISION}.\n")
-    assert "0001 The first tables" in done.stderr
+    assert "0001 The first schema" in done.stderr
 
 
 def test_a_short_migration_shows_no_lines(dsn: str) -> None:

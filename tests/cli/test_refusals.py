@@ -122,6 +122,7 @@ def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningSe
 def test_a_newer_database_is_not_downgraded(cluster: SharedCluster) -> None:
     own = cluster.new_database(migrated=False)
     execute(own, "create table alembic_version as select '9999' as version_num")
+    execute(own, "create table schema_compatibility as select '9999' as oldest_compatible")
     reported = error_message(run_plankeeper("migrate", PLANKEEPER_DATABASE_URL=own))
     assert reported.startswith(
         "Error: The database's schema is 9999, but this Plankeeper supports no newer schema than"

@@ -4,27 +4,16 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 import asyncpg
 import pytest
-from uuid_utils.compat import uuid7
 
 from contract.sources import ROOT
-from plankeeper.access.accounts import invitations, member_store
-from plankeeper.access.accounts.schemas import Invitation
-from plankeeper.access.api_keys import service as api_keys
-from plankeeper.access.api_keys import store as api_keys_store
-from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.cli.progress import migrate_with_progress
-from plankeeper.core.context import SYSTEM, Actor, WriteContext
-from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.events.recorder import record_event
 from support.cluster import SharedCluster
 
 MIGRATIONS = ROOT / "database" / "migrations"
@@ -128,46 +117,3 @@ async def test_a_migration_that_fails_leaves_nothing_behind(empty_dsn: str) -> N
     assert program.returncode != 0, output
     assert await schema_objects(empty_dsn) == before
     await connection.close()
-
-
-PERSON_EMAIL, SYSTEM_EMAIL = "user@example.com", "system@example.com"
-
-
-async def invite_as_person(ctx: WriteContext, person: UUID) -> None:
-    """Store an invitation that a person created, with its event."""
-    now = datetime.now(UTC)
-    invitation = Invitation(uuid7(), PERSON_EMAIL, None, "viewer", "Robin", person, now, now)
-    await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, b"hash")
-    await record_event(ctx, "account.invited", None, invitation)
-
-
-async def test_existing_keys_and_invitations_get_their_creators_from_the_events(cluster: SharedCluster) -> None:
-    """Migration 0012 on keys and invitations that a person, and the operator, created before."""
-    from alembic.script import ScriptDirectory  # it takes half a second to load
-
-    migration: Any = ScriptDirectory(str(MIGRATIONS)).get_revision("0012").module
-    statements = [each for each in migration.STATEMENTS.split(";\n\n") if "\nupdate " in f"\n{each}"][:2]
-    person, dsn = uuid7(), cluster.new_database()
-    async with Database(dsn).open() as db:
-        async with db.transaction() as tx:
-            plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-            assert plan_manager
-            for actor in (Actor("user", str(person), "Robin"), SYSTEM):
-                ctx = WriteContext(tx, plan_manager.id, Settings.read({}), actor)
-                await api_keys.create(ctx, actor.kind, [plan_manager.id], ["read"], None)
-                if actor is SYSTEM:
-                    await invitations.invite(ctx, SYSTEM_EMAIL, "viewer")
-                else:
-                    await invite_as_person(ctx, person)
-        await db.execute("update api_keys set created_by_account_id = null")
-        await db.execute("update account_invitations set invited_by_account_id = null")
-        for statement in statements:
-            await db.execute(cast("Any", statement))
-        keys = await api_keys_store.list_by_plan_manager(db, plan_manager.id)
-        invited = await member_store.list_pending_invitations(db, plan_manager.id)
-    cluster.drop(dsn)
-    assert {each.name: each.created_by_account_id for each in keys} == {"user": person, "system": None}
-    assert {each.email: each.invited_by_account_id for each in invited} == {
-        PERSON_EMAIL: person,
-        SYSTEM_EMAIL: None,
-    }

@@ -11,6 +11,7 @@ REVISION = f"{int(schema.LATEST_REVISION) + 1:04}"
 MIGRATION = f'''
 """Regions of participants: a column, an index and a table."""
 
+from plankeeper.database.citus import distribute_table
 from plankeeper.database.migrations import steps
 
 revision = "{REVISION}"
@@ -24,12 +25,16 @@ def upgrade() -> None:
     steps.create_index("participants_by_region", "participants (plan_manager_id, region, id)")
     steps.execute("""
         create table if not exists regions (
-            plan_manager_id uuid not null references plan_managers (id),
+            plan_manager_id uuid not null,
             id uuid not null,
             name text not null,
             primary key (plan_manager_id, id)
         )
     """)
+    steps.execute(distribute_table("regions"))
+    steps.add_constraint(
+        "regions", "regions_plan_manager_id_fkey", "foreign key (plan_manager_id) references plan_managers"
+    )
 '''.lstrip()
 
 
@@ -38,10 +43,6 @@ def copy_package(folder: Path) -> dict[str, str]:
     package = folder / "plankeeper"
     shutil.copytree(Path(plankeeper.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     add_revision(package / "database/migrations", MIGRATION)
-    file = package / "database/schema.py"
-    code = file.read_text()
-    assert code.count(f'LATEST_REVISION = "{schema.LATEST_REVISION}"') == 1
-    file.write_text(code.replace(f'LATEST_REVISION = "{schema.LATEST_REVISION}"', f'LATEST_REVISION = "{REVISION}"'))
     return {"PYTHONPATH": str(folder)}
 
 

@@ -23,9 +23,7 @@ BANNED = {
 }
 FOLDERS = ("docs", "src", "scripts", "packaging", ".ci", "benchmarks")
 FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "openapi.json")
-SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".service", ".svg", ""}
-# Released migrations never change.
-MIGRATIONS = PROJECT / "src/plankeeper/database/migrations/versions"
+SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".sql", ".service", ".svg", ""}
 # Built from the documentation, with a theme.
 SITE = PROJECT / "src/plankeeper/http/public/static/site"
 THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
@@ -35,13 +33,7 @@ def files() -> Iterator[Path]:
     yield from (PROJECT / name for name in FILES)
     for folder in FOLDERS:
         for path in sorted((PROJECT / folder).rglob("*")):
-            if (
-                path.is_file()
-                and path.suffix in SUFFIXES
-                and path.name not in THIRD_PARTY
-                and path.parent != MIGRATIONS
-                and SITE not in path.parents
-            ):
+            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY and SITE not in path.parents:
                 yield path
 
 

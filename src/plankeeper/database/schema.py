@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor
 
-LATEST_REVISION = "0044"
-
 _MIGRATIONS = Path(__file__).with_name("migrations")
+
+# The revision that the code expects: the number of the last migration.
+LATEST_REVISION = max(path.name for path in (_MIGRATIONS / "versions").glob("*.py"))[:4]
 
 CURRENT_REVISION = "select version_num from alembic_version"
 CURRENT_VERSION = """
@@ -73,12 +74,11 @@ async def current_revision(db: Executor) -> str | None:
 
 
 async def current_version(db: Executor) -> SchemaVersion | None:
-    """The version of the database's schema; null if it has none. A schema from before 0019 fits one version only."""
+    """The version of the database's schema; null if it has none."""
     try:
         return await db.one_or_none(SchemaVersion, CURRENT_VERSION)
     except asyncpg.UndefinedTableError:
-        revision = await current_revision(db)
-        return None if revision is None else SchemaVersion(revision, revision)
+        return None
 
 
 def migrate(dsn: str, revision: str = "head") -> None:

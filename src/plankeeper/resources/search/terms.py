@@ -12,7 +12,7 @@ MIN_PART_LENGTH = 3  # letters of a part of a name; a shorter word must begin a 
 MIN_PART_DIGITS = 4  # digits of a part of a number; a shorter number must be complete
 MIN_SLIP_LENGTH = 5  # letters of a word in which a typo is corrected
 
-# Also in the functions of migration 0025, which store names and numbers in the same way.
+# Also in the functions `search_text` and `search_keys` of the schema, which the indexes contain.
 _NAME_SEPARATORS = str.maketrans(dict.fromkeys("|-'’.,/()&\"", " "))
 _NUMBER_SEPARATORS = str.maketrans(dict.fromkeys(" -().,/_#"))
 _TRIGRAM, _ALPHANUMERIC = re.compile("[a-z0-9]{3}"), re.compile("[a-z0-9]")
