@@ -6,10 +6,10 @@ import stat
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
-from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
+from uuid_utils.compat import uuid7
 
 from plankeeper.cli import plankeeper
 from plankeeper.core.encryption.cipher import SecretCipher, create_key_file, read_keys
@@ -17,7 +17,6 @@ from plankeeper.server.embedded_postgres import binaries
 from support.cluster import SharedCluster, execute
 from support.program import Done, run_plankeeper
 
-ACCOUNT = UUID(int=1)
 SECRETS = ["JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXQ"]
 
 
@@ -43,16 +42,16 @@ class Installation(NamedTuple):
         [position] = [position for position, line in enumerate(lines) if line.startswith("ok    schema ")]
         return lines[position + 1 :]
 
-    def add_accounts(self, *stored: str) -> None:
-        """Accounts with two-factor authentication, whose secrets are stored as given."""
-        execute(
-            self.dsn,
-            *(
+    def add_accounts(self, *secrets: str, key_file: Path | None = None) -> None:
+        """Accounts with two-factor authentication, whose secrets the first key of a file encrypts."""
+        cipher = SecretCipher(key_file or self.key_file)
+        for number, secret in enumerate(secrets):
+            id_ = uuid7()
+            execute(
+                self.dsn,
                 "insert into accounts (id, email, name, password_hash, totp_secret, created_at)"
-                f" values (time_ordered_uuid(), '{number}@example.com', 'A', '', '{text}', now())"
-                for number, text in enumerate(stored)
-            ),
-        )
+                f" values ('{id_}', '{number}@example.com', 'A', '', '{cipher.encrypt(secret, id_.bytes)}', now())",
+            )
 
     def key_ids(self) -> list[str]:
         return [key.id for key in read_keys(self.key_file)]
@@ -88,22 +87,9 @@ def test_create_writes_a_file_that_only_its_owner_can_read(tmp_path: Path) -> No
     assert read_keys(file) == [key]
 
 
-def test_secrets_in_plain_text_are_encrypted_once(installation: Installation) -> None:
-    [key_id] = installation.key_ids()
-    installation.add_accounts(*SECRETS)
-    assert installation.succeed("secret-key", "list") == [
-        f"{key_id}  encrypts  0 secrets",
-        "plain text          2 secrets",
-    ]
-    assert installation.succeed("secret-key", "rotate") == [f"2 secrets encrypted with the key {key_id}."]
-    assert installation.succeed("secret-key", "rotate") == [f"0 secrets encrypted with the key {key_id}."]
-    assert installation.succeed("secret-key", "list") == [f"{key_id}  encrypts  2 secrets"]
-
-
 def test_a_rotation_step_by_step(installation: Installation) -> None:
     [old_id], file = installation.key_ids(), installation.key_file
     installation.add_accounts(*SECRETS)
-    installation.succeed("secret-key", "rotate")
     added, command = installation.succeed("secret-key", "rotate", "--add-key")
     [_, new_id] = installation.key_ids()
     assert added == f"{file}: added the key {new_id}, which only decrypts. Copy the file to all servers, then run"
@@ -136,9 +122,7 @@ def test_an_old_key_in_use_is_not_dropped(installation: Installation, tmp_path: 
     installation.succeed("secret-key", "rotate", "--add-key")
     old_id, new_id = installation.key_ids()
     installation.succeed("secret-key", "rotate", "--promote", new_id)
-    stored = SecretCipher(old_file).encrypt(SECRETS[0], ACCOUNT.bytes)
-    installation.add_accounts(stored)
-    execute(installation.dsn, f"update accounts set id = '{ACCOUNT}'")
+    installation.add_accounts(SECRETS[0], key_file=old_file)
     assert error_message(installation.run("secret-key", "rotate", "--drop-old-keys")) == (
         f"Old keys are in use: 1 secret of the key {old_id}. Run `plankeeper secret-key rotate` once all servers have"
         " the file."
@@ -152,11 +136,10 @@ def test_an_old_key_in_use_is_not_dropped(installation: Installation, tmp_path: 
 def test_a_secret_that_a_server_stores_with_the_old_key_during_the_rotation_is_no_error(
     installation: Installation,
 ) -> None:
-    old_id, file = installation.key_ids()[0], installation.key_file
-    installation.add_accounts(SecretCipher(file).encrypt(SECRETS[0], ACCOUNT.bytes))
+    [old_id] = installation.key_ids()
+    installation.add_accounts(SECRETS[0])
     execute(
         installation.dsn,
-        f"update accounts set id = '{ACCOUNT}'",
         "create function keep_old() returns trigger language plpgsql as 'begin return old; end'",
         "create trigger keep_old before update on accounts for each row execute function keep_old()",
     )
@@ -203,7 +186,6 @@ def test_rotate_refuses_what_it_cannot_do(installation: Installation, tmp_path: 
 
 def test_secrets_of_a_missing_key_are_reported(installation: Installation, tmp_path: Path) -> None:
     installation.add_accounts(*SECRETS)
-    installation.succeed("secret-key", "rotate")
     [old_id], other = installation.key_ids(), tmp_path / "other.keys"
     key = create_key_file(other)
     rejected = installation.run("secret-key", "rotate", key_file=other)
@@ -220,16 +202,13 @@ def test_secrets_of_a_missing_key_are_reported(installation: Installation, tmp_p
     ]
 
 
-def test_doctor_reports_keys_and_counts_secrets_in_plain_text(installation: Installation, tmp_path: Path) -> None:
+def test_doctor_reports_keys_and_counts_their_secrets(installation: Installation, tmp_path: Path) -> None:
     [first_id], file = installation.key_ids(), installation.key_file
     assert installation.doctor() == [f"ok    key file {file}: {first_id} encrypts"]
-    installation.add_accounts(*SECRETS)
-    left = "warn  2 secrets in plain text: run `plankeeper secret-key rotate`"
-    assert installation.doctor() == [f"ok    key file {file}: {first_id} encrypts", left]
     not_set = "PLANKEEPER_SECRET_KEY_FILE is not set: `plankeeper secret-key create FILE` creates a key file"
     without_file = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=installation.dsn)
-    assert (without_file.returncode, without_file.stdout.splitlines()[-2:]) == (0, [f"warn  {not_set}", left])
-    installation.succeed("secret-key", "rotate")
+    assert (without_file.returncode, without_file.stdout.splitlines()[-1]) == (0, f"warn  {not_set}")
+    installation.add_accounts(*SECRETS)
     installation.succeed("secret-key", "rotate", "--add-key")
     second_id = installation.key_ids()[1]
     file.chmod(0o640)
@@ -248,7 +227,6 @@ def test_a_backup_contains_no_key_and_restore_names_the_keys(
     installation: Installation, cluster: SharedCluster, tmp_path: Path
 ) -> None:
     installation.add_accounts(*SECRETS)
-    installation.succeed("secret-key", "rotate")
     [key] = read_keys(installation.key_file)
     dump = tmp_path / "plankeeper.dump"
     installation.succeed("backup", str(dump))

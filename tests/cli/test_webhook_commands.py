@@ -9,7 +9,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
+from uuid_utils.compat import uuid7
 
+from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.webhooks.messages import new_secret
 from support.client import Client
 from support.program import environment, run_plankeeper
 from support.receiver import Receiver
@@ -68,35 +71,41 @@ def running_command(*arguments: str, **settings: str) -> Generator[RunningComman
 
 
 def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, receiver: Receiver) -> None:
-    own = ALLOWED_NETWORKS | {"PLANKEEPER_DATABASE_URL": server.dsn}
+    own = ALLOWED_NETWORKS | {
+        "PLANKEEPER_DATABASE_URL": server.dsn, "PLANKEEPER_SECRET_KEY_FILE": str(shared_key_file())
+    }  # fmt: skip
     # The server of these tests allows no private address; the worker's own setting is what counts when it sends.
-    [endpoint] = server.run(
-        server.db.rows(
-            str,
+    endpoint_id, secret = uuid7(), new_secret()
+    server.run(
+        server.db.execute(
             """
             insert into webhook_endpoints (plan_manager_id, id, url, event_types, payload, active, created_at, secret,
                 last_position)
-            values ($1, time_ordered_uuid(), $2, '{note_type.*}', 'thin', true, now(), 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0', 0)
-            returning secret
-            """,  # noqa: E501
-            api.plan_manager_id,
-            receiver.url,
+            values ($1, $2, $3, '{note_type.*}', 'thin', true, now(), $4, 0)
+            """,
+            api.plan_manager_id, endpoint_id, receiver.url,
+            secret_cipher(server.settings).encrypt(secret, endpoint_id.bytes),
         )
-    )
+    )  # fmt: skip
     with running_command("webhook-worker", **own) as worker:
         worker.wait_for_line("the webhook worker is started")
         api.create("/note-types", {"note_type": "Sent"})
         wait_until(lambda: "note_type.created" in event_types(receiver))
         assert worker.stop() == 0
-    assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
-    # Its secret is in plain text, so the worker needs no key file.
+    assert verify(receiver.received[0], secret)["data"]["plan_manager_id"] == api.plan_manager_id
     # In the same database, other tests leave endpoints whose secrets are encrypted with the keys of their servers.
     lines = [line for line in worker.lines if "which PLANKEEPER_SECRET_KEY_FILE does not contain" not in line]
-    warning, started = (json.loads(line) for line in lines)
-    assert (warning["level"], warning["event"]) == ("warning", "the configuration needs attention")
-    assert warning["reason"].startswith("PLANKEEPER_SECRET_KEY_FILE is not set")
+    [started] = [json.loads(line) for line in lines]
     assert started["event"] == "the webhook worker is started"
     assert {"version", "commit", "python", "database_host", "schema", "settings"} <= set(started)
+
+
+def test_a_worker_without_a_key_file_starts_with_a_warning(server: RunningServer) -> None:
+    with running_command("webhook-worker", PLANKEEPER_DATABASE_URL=server.dsn) as worker:
+        worker.wait_for_line("the webhook worker is started")
+    warning = json.loads(worker.lines[0])
+    assert (warning["level"], warning["event"]) == ("warning", "the configuration needs attention")
+    assert warning["reason"].startswith("PLANKEEPER_SECRET_KEY_FILE is not set")
 
 
 def test_a_worker_without_a_database_reports_it() -> None:

@@ -11,6 +11,7 @@ from pyotp import TOTP
 from plankeeper.access.accounts import member_store, totp
 from plankeeper.access.tokens import hash_token
 from plankeeper.console import draft_store, drafts
+from plankeeper.core.encryption.cipher import secret_cipher
 from support.client import Client
 from support.console import PASSWORD, Account, Browser, csrf_tokens
 from support.ended_sessions import (
@@ -78,7 +79,8 @@ def test_a_form_is_kept_through_two_factor_authentication(
     location = send_after_the_end(server, browser, person.account_id)
     secret = totp.new_secret()
     statement = "update accounts set totp_secret = $2, totp_counter = 0 where id = $1"
-    server.run(server.db.execute(statement, person.account_id, secret))
+    encrypted = secret_cipher(server.settings).encrypt(secret, person.account_id.bytes)
+    server.run(server.db.execute(statement, person.account_id, encrypted))
     path = next_path(location)
     two_factor = browser.sign_in(person, next=path).headers["location"]
     assert next_path(two_factor) == path

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpcore
 
 from plankeeper.cli.context import embedded_pool_size
-from plankeeper.cli.secret_keys import count_secrets, describe_usage, missing_file_sentence, missing_key_warnings
+from plankeeper.cli.secret_keys import describe_usage, missing_file_sentence, missing_key_warnings
 from plankeeper.core.encryption.cipher import SETTING, KeyFileError, has_open_permissions, read_keys
 from plankeeper.core.encryption.rotation import KeyUsage
 from plankeeper.core.settings import Settings
@@ -74,17 +74,10 @@ def mail_lines(settings: Settings) -> list[Line]:
 
 def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[Line]:
     """The keys of the key file, and the keys that stored secrets need."""
-    encrypted = [each for each in usage if each.key_id]
-    lines = _key_file_lines(settings, is_needed=bool(encrypted))
-    if encrypted:
-        lines.append(("ok", f"the database contains {describe_usage(encrypted)}"))
-    lines += [("FAIL", each.rstrip(".")) for each in missing_key_warnings(settings, usage)]
-    lines += [
-        ("warn", f"{count_secrets(each.secrets)} in plain text: run `plankeeper secret-key rotate`")
-        for each in usage
-        if each.key_id is None
-    ]
-    return lines
+    lines = _key_file_lines(settings, is_needed=bool(usage))
+    if usage:
+        lines.append(("ok", f"the database contains {describe_usage(usage)}"))
+    return [*lines, *(("FAIL", each.rstrip(".")) for each in missing_key_warnings(settings, usage))]
 
 
 def _key_file_lines(settings: Settings, *, is_needed: bool) -> list[Line]:

@@ -50,10 +50,8 @@ def list_() -> None:
     keys = [] if settings.secret_key_path is None else _read_keys(settings.secret_key_path)
     usage = {each.key_id: each.secrets for each in with_database(_count_by_key)}
     states = {key.id: "decrypts" if number else "encrypts" for number, key in enumerate(keys)}
-    for key_id in [*states, *(each for each in usage if each and each not in states)]:
+    for key_id in [*states, *(each for each in usage if each not in states)]:
         click.echo(f"{key_id}  {states.get(key_id, 'missing'):8}  {count_secrets(usage.get(key_id, 0))}")
-    if None in usage:
-        click.echo(f"plain text          {count_secrets(usage[None])}")
 
 
 async def _count_by_key(db: Database, _settings: Settings) -> list[KeyUsage]:
@@ -78,7 +76,6 @@ def rotate(add_key: bool, promoted_id: str | None, drop_old_keys: bool) -> None:
     4. `rotate --drop-old-keys` removes the old key. Copy the file to all servers.
 
     Running servers use a changed file at once. Each step can be repeated, except the first.
-    Secrets that an older version stored in plain text are encrypted too.
     """
     if add_key + bool(promoted_id) + drop_old_keys > 1:
         raise click.UsageError("Use one of --add-key, --promote and --drop-old-keys at a time.")
@@ -185,38 +182,31 @@ def missing_file_sentence(path: Path) -> str:
 
 
 async def prepare_embedded_keys(db: Database, settings: Settings) -> list[str]:
-    """Create the key file beside an embedded database, and encrypt secrets in plain text. Returns warnings.
+    """Create the key file beside an embedded database. Returns warnings.
 
     The file is not created if stored secrets need other keys: it must then be copied from where they were stored.
     """
     path = settings.secret_key_path
     is_default = settings.secret_key_file is None
-    has_encrypted_secrets = any(each.key_id for each in await rotation.count_by_key(db))
-    if path and is_default and not has_encrypted_secrets and not path.exists():
+    usage = await rotation.count_by_key(db)
+    if path and is_default and not usage and not path.exists():
         with _key_file_errors():
             create_key_file(path)
-    warnings = key_file_warnings(settings)
-    if not warnings:
-        await encrypt_with_first_key(db, secret_cipher(settings))
-    return [*warnings, *missing_key_warnings(settings, await rotation.count_by_key(db))]
+    return [*key_file_warnings(settings), *missing_key_warnings(settings, usage)]
 
 
 def missing_key_warnings(settings: Settings, usage: Sequence[KeyUsage]) -> list[str]:
     """A sentence if stored secrets need keys that the key file does not contain."""
     known_ids = secret_cipher(settings).key_ids()
-    missing = [each for each in usage if each.key_id and each.key_id not in known_ids]
+    missing = [each for each in usage if each.key_id not in known_ids]
     if not missing:
         return []
     return [f"The key file ({SETTING}) lacks keys of stored secrets: {describe_usage(missing)}."]
 
 
 def describe_usage(usage: Sequence[KeyUsage]) -> str:
-    """The keys with their numbers of secrets: `12 secrets of the key 1f2e3d4c, 1 secret in plain text`."""
-    parts = [
-        f"{count_secrets(each.secrets)} {f'of the key {each.key_id}' if each.key_id else 'in plain text'}"
-        for each in usage
-    ]
-    return ", ".join(parts) or "no secrets"
+    """The keys with their numbers of secrets: `12 secrets of the key 1f2e3d4c, 1 secret of the key 5a6b7c8d`."""
+    return ", ".join(f"{count_secrets(each.secrets)} of the key {each.key_id}" for each in usage) or "no secrets"
 
 
 def count_secrets(count: int) -> str:

@@ -38,7 +38,6 @@ PATHS: Mapping[AccessedKind, str] = {
 LISTS: Mapping[str, ListDefinition] = {each.kind: each for each in (ACTIVITY, INVOICES, PARTICIPANTS)}
 # Parameters for the position and the layout of a page of a list.
 PAGING = {"after", "before", "limit", "list", "offset", "size", "sort", "view"}
-PAGING_OF_WHOLE_LIST = {"after", "limit", "offset", "view"}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -60,9 +59,7 @@ class AccessNames:
             return f"{kind.capitalize()} {self._name(record.resource_id)}"
         if record.first_id and record.last_id:
             ends = f"{self._name(record.first_id)} to {self._name(record.last_id)}"
-            if is_whole_range(record):
-                return f"{MANY[kind].capitalize()} in order of ID, from {ends}"
-            return f"{MANY[kind].capitalize()} of a page from {ends}: some between them may not have been on it"
+            return f"{MANY[kind].capitalize()} in order of ID, from {ends}"
         ids = record.resource_ids or []
         if len(ids) > MAX_NAMES:
             text = f"{len(ids)} {MANY[kind]}"
@@ -95,12 +92,6 @@ class AccessNames:
 
     def _name(self, id_: UUID) -> str:
         return self.names.get(id_) or "(deleted)"
-
-
-def is_whole_range(record: AccessRecord) -> bool:
-    """Whether the page had every record between the two ids: before 0039, it could be filtered and sorted."""
-    names = {name for name, _ in read_query(record.query)}
-    return record.actor.kind == "api_key" and names <= PAGING_OF_WHOLE_LIST
 
 
 def read_query(query: str | None) -> list[tuple[str, str]]:

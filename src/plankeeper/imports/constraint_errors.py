@@ -28,5 +28,6 @@ CONSTRAINT_ERRORS: Mapping[str, ConstraintErrorHandler] = {
     "exit_reasons_parent_id_fkey": _invalid(
         parent_id="must be the id of an exit reason of this file or of this plan manager"
     ),
+    "invoices_pkey": _invalid(id="is that of an invoice that another import has just created: import the file again"),
     "invoice_lines_pkey": _invalid(line_items="must not contain two lines with the same id"),
 }

@@ -5,9 +5,8 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-from uuid import UUID
 
 from plankeeper.access.access_log import store as access_records
 from plankeeper.access.accounts import password_reset
@@ -16,9 +15,9 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.request_log.retention import RequestLogRetention
 from plankeeper.console import drafts as form_drafts
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database, Executor
+from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
-from plankeeper.events.retention import AgeRetention, DuePlanManagers, EventRetention
+from plankeeper.events.retention import AgeRetention, EventRetention
 from plankeeper.events.sequencer import Sequencer
 from plankeeper.http.idempotency.store import purge as purge_idempotency_records
 from plankeeper.http.rate_limits.store import purge as purge_rate_limits
@@ -39,11 +38,7 @@ log = logging.getLogger("plankeeper")
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
 ACCESS_RECORD_BATCH_SIZE, BIN_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
 
-TOTAL_CORRECTION_INTERVAL = 3600.0  # seconds. Counting the 1,000,000 invoices of a plan manager takes half a second
-
 PeriodicTask = Callable[[Database], Awaitable[object]]
-# Corrects the stored totals of a plan manager, and returns whether they were wrong.
-CorrectTotals = Callable[[Executor, UUID], Awaitable[bool]]
 
 
 def exit_with_parent() -> None:
@@ -82,7 +77,6 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         compact_counts,
         invoice_counts.compact_counts,
         provider_counts.compact_counts,
-        TotalCorrection({"invoices": invoice_counts.correct_counts, "providers": provider_counts.correct_counts}),
         purge_idempotency_records,
         purge_rate_limits,
         purge_mails,
@@ -114,28 +108,6 @@ async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
     except Exception as error:
         if not is_unavailable(error):
             log.exception("a periodic task failed")
-
-
-class TotalCorrection:
-    """A periodic task: compares the stored totals of one plan manager a second with a count, and corrects them.
-
-    A server of an earlier release may have written the records without adding to the totals.
-    """
-
-    def __init__(self, corrections: Mapping[str, CorrectTotals]) -> None:
-        """`corrections`: by the name of the counted records."""
-        self._corrections = corrections
-        self._due = DuePlanManagers(TOTAL_CORRECTION_INTERVAL)
-
-    async def __call__(self, db: Database) -> None:
-        due = await self._due.refresh(db)
-        if not due:
-            return
-        plan_manager_id = due.pop()
-        for name, correct in self._corrections.items():
-            if await correct(db, plan_manager_id):
-                members = {"totals": name, "plan_manager_id": plan_manager_id}
-                log.warning("stored totals were wrong and are corrected", extra=members)
 
 
 def _purge_tasks(settings: Settings) -> list[PeriodicTask]:

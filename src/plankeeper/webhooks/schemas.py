@@ -33,7 +33,7 @@ MAX_BODY_BYTES = 1024  # of a response
 
 
 class AttemptDetail(Struct):
-    """The headers of an attempt and the beginning of the response's body. Attempts of earlier versions have none."""
+    """The headers of an attempt and the beginning of the response's body, until an erasure deletes them."""
 
     attempt: int  # its number, from 1
     request_headers: dict[str, str]

@@ -17,6 +17,7 @@ from plankeeper.access.accounts import (
     totp,
 )
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.encryption.cipher import secret_cipher
 from support.accounts import recorded_account_events
 from support.console import PASSWORD, Account
 from support.openid_provider import OpenIdProvider
@@ -39,7 +40,8 @@ def invite(server: RunningServer, plan_manager_id: UUID, email: str, name: str |
 def enable_totp(server: RunningServer, account: Account) -> TOTP:
     secret = totp.new_secret()
     statement = "update accounts set totp_secret = $2, totp_counter = 0 where id = $1"
-    server.run(server.db.execute(statement, account.account_id, secret))
+    encrypted = secret_cipher(server.settings).encrypt(secret, account.account_id.bytes)
+    server.run(server.db.execute(statement, account.account_id, encrypted))
     return TOTP(secret)
 
 

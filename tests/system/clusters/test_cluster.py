@@ -418,7 +418,7 @@ def test_postgresql_rejects_another_user_who_reaches_the_socket(data_dir: Path, 
 
 
 @needs_root
-def test_a_cluster_of_an_older_version_gets_rules_when_it_starts(data_dir: Path) -> None:
+def test_missing_rules_are_written_when_a_cluster_starts(data_dir: Path) -> None:
     with Cluster(data_dir) as cluster:
         rules = [cluster.location / name for name in ("plankeeper_hba.conf", "plankeeper_ident.conf")]
     for each in rules:

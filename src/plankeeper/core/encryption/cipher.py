@@ -28,7 +28,7 @@ _ENCRYPTED = re.compile("v1:([0-9a-f]{8}):(.+)", re.DOTALL)
 
 
 class SecretDecryptionError(Exception):
-    """A stored secret was changed, or belongs to another record."""
+    """A stored secret was changed, is not encrypted, or belongs to another record."""
 
 
 def secret_cipher(settings: Settings) -> "SecretCipher":
@@ -49,7 +49,7 @@ class SecretCipher:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Without a file, the cipher only reads secrets in plain text."""
+        """Without a file, the cipher has no key."""
         self._path = path
         self._keys: Mapping[str, AESGCM] = {}  # by id, the encrypting key first
         self._version: tuple[int, ...] | None = None  # of the file that was read last
@@ -62,14 +62,14 @@ class SecretCipher:
         return f"v1:{key_id}:{base64.urlsafe_b64encode(nonce + ciphertext).decode()}"
 
     def decrypt(self, stored: str, associated_data: bytes) -> str:
-        """The secret of a stored text. Text that an older version stored without encryption is returned as it is.
+        """The secret of a stored text.
 
         Raises SecretKeyMissingError if the key is missing, and SecretDecryptionError if the text or the associated
         data is not the one that was encrypted.
         """
         match = _ENCRYPTED.fullmatch(stored)
         if match is None:
-            return stored
+            raise SecretDecryptionError("a stored secret is not encrypted")
         key = self._find_key(match[1])
         try:
             content = base64.b64decode(match[2], altchars=b"-_", validate=True)
@@ -120,10 +120,10 @@ class SecretCipher:
             log.error(event, extra={"reason": reason})  # noqa: TRY400 - the reason is enough
 
 
-def encrypting_key_id(stored: str) -> str | None:
-    """The id of the key that a stored secret is encrypted with; None for plain text."""
+def encrypting_key_id(stored: str) -> str:
+    """The id of the key that a stored secret is encrypted with; empty for other text."""
     match = _ENCRYPTED.fullmatch(stored)
-    return match[1] if match else None
+    return match[1] if match else ""
 
 
 KEY_BYTES = 32

@@ -23,9 +23,9 @@ class StoredSecret(Struct):
 
 
 class KeyUsage(Struct):
-    """The number of stored secrets that a key encrypts. `key_id` is None for plain text."""
+    """The number of stored secrets that a key encrypts."""
 
-    key_id: str | None
+    key_id: str
     secrets: int
 
 
@@ -49,19 +49,19 @@ _SECRETS: LiteralString = """
         convert_to(concat_ws(E'\\n', plan_manager_id, original_key_id, path, idempotency_key), 'UTF8'),
         convert_from(body, 'UTF8')
     from idempotency_records
-    where substr(body, 1, 3) = 'v1:' or path like '%/webhook-endpoints%' and position('"secret":"whsec_' in body) > 0
+    where substr(body, 1, 3) = 'v1:'
 """
 
 COUNT_BY_KEY: LiteralString = f"""
-    select substring(stored from '^v1:([0-9a-f]{{8}}):') as key_id, count(*) as secrets
+    select coalesce(substring(stored from '^v1:([0-9a-f]{{8}}):'), '') as key_id, count(*) as secrets
     from ({_SECRETS}) secret
-    group by key_id
-    order by key_id nulls last
+    group by 1
+    order by 1
 """
 
 
 async def count_by_key(db: Executor) -> list[KeyUsage]:
-    """The keys that encrypt stored secrets, with the number of secrets. Secrets in plain text are last."""
+    """The keys that encrypt stored secrets, with the number of secrets."""
     return await db.rows(KeyUsage, COUNT_BY_KEY)
 
 
@@ -74,7 +74,7 @@ LIST_WITH_OTHER_KEYS: LiteralString = f"""
 
 
 async def list_with_other_keys(db: Executor, key_id: str) -> list[StoredSecret]:
-    """All stored secrets that a key doesn't encrypt: those of other keys, and those in plain text."""
+    """All stored secrets that other keys encrypt."""
     return await db.rows(StoredSecret, LIST_WITH_OTHER_KEYS, key_id)
 
 
@@ -127,7 +127,7 @@ _MAX_PASSES = 10
 
 
 async def encrypt_with_first_key(db: Executor, cipher: SecretCipher) -> int:
-    """Encrypt secrets in plain text and secrets of other keys with the first key, and return their number.
+    """Encrypt the secrets of other keys with the first key, and return their number.
 
     Servers can keep running. Secrets whose key is missing and damaged secrets stay as they are. Raises
     SecretKeyMissingError if there is no key at all.

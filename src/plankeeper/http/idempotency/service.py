@@ -9,7 +9,7 @@ import asyncpg
 from starlette.types import Scope
 
 from plankeeper.core.context import IdempotencyKey, Principal, WriteContext
-from plankeeper.core.encryption.cipher import secret_cipher
+from plankeeper.core.encryption.cipher import encrypting_key_id, secret_cipher
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.json import canonical_json
 from plankeeper.http.idempotency import store
@@ -34,9 +34,10 @@ async def get_or_claim(ctx: WriteContext, idempotency_key: IdempotencyKey) -> Re
     stored = await store.get_response(ctx.tx, ctx.plan_manager_id, idempotency_key)
     if stored.request_hash != idempotency_key.request_hash:
         raise DomainError("idempotency_key_reused")
-    # The text of an encrypted response; JSON is returned as it is.
-    associated_data = _associated_data(ctx.plan_manager_id, idempotency_key)
-    body = secret_cipher(ctx.settings).decrypt(stored.body.decode(), associated_data).encode()
+    body = stored.body
+    if encrypting_key_id(body.decode()):  # a response with a secret; any other one is JSON
+        associated_data = _associated_data(ctx.plan_manager_id, idempotency_key)
+        body = secret_cipher(ctx.settings).decrypt(body.decode(), associated_data).encode()
     return Response(stored.status, body, {"idempotent-replayed": "true"})
 
 

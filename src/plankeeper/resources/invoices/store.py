@@ -109,9 +109,6 @@ INSERT = f"""
     insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS})
     select $1, id, {COLUMNS}, {RESULT_COLUMNS}
     from json_populate_recordset(null::invoices, $2)
-    on conflict (plan_manager_id, id) do update set -- another import has inserted it since
-        -- the sub-select only turns the columns of `excluded` into a list
-        ({COLUMNS}, {RESULT_COLUMNS}) = (select {COLUMNS}, {RESULT_COLUMNS} from (select excluded.*) written)
 """
 
 
@@ -221,25 +218,3 @@ COMPACT_COUNTS = compose_compaction("invoice_counts", "claim_status", "approval_
 async def compact_counts(db: Executor, max_groups: int = 100) -> int:
     """Sum up totals that consist of many rows, and return the number of rows removed."""
     return await db.one(int, COMPACT_COUNTS, max_groups)
-
-
-CORRECT_COUNTS = """
-    insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
-    select $1, claim_status, approval_status, sum(amount)
-    from (
-        select claim_status, approval_status, 1 as amount from invoices where plan_manager_id = $1
-        union all
-        select claim_status, approval_status, -amount from invoice_counts where plan_manager_id = $1
-    ) counted
-    group by claim_status, approval_status
-    having sum(amount) <> 0
-    returning amount
-"""
-
-
-async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
-    """Count the invoices and correct the totals. Returns whether they were wrong.
-
-    Rows and totals are read at the same moment, and a transaction commits both, so writers don't wait.
-    """
-    return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))

@@ -41,27 +41,6 @@ async def compact_counts(db: Executor, max_groups: int = 100) -> int:
     return await db.one(int, COMPACT_COUNTS, max_groups)
 
 
-CORRECT_COUNTS = """
-    insert into provider_counts (plan_manager_id, amount)
-    select $1, sum(amount)
-    from (
-        select count(*) as amount from providers where plan_manager_id = $1
-        union all
-        select -sum(amount) from provider_counts where plan_manager_id = $1
-    ) counted
-    having sum(amount) <> 0
-    returning amount
-"""
-
-
-async def correct_counts(db: Executor, plan_manager_id: UUID) -> bool:
-    """Count the providers and correct the total. Returns whether it was wrong.
-
-    Rows and total are read at the same moment, and a transaction commits both, so writers don't wait.
-    """
-    return bool(await db.rows(int, CORRECT_COUNTS, plan_manager_id))
-
-
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
     external_id, created_at

@@ -113,7 +113,7 @@ _MAP = "plankeeper"
 def write_files(location: Path, programs: PostgresBinaries) -> dict[str, str]:
     """Write the files for a cluster's next start, and return the settings that name them. Raises ClusterError.
 
-    They replace pg_hba.conf and pg_ident.conf, which clusters from earlier versions have without any authentication.
+    They replace pg_hba.conf and pg_ident.conf, so that a new version can change the rules.
     """
     files = {
         "hba_file": (location / "plankeeper_hba.conf", _hba()),

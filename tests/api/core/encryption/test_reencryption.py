@@ -13,7 +13,6 @@ from plankeeper.core.encryption import rotation
 from plankeeper.core.encryption.cipher import (
     SecretCipher,
     SecretKey,
-    encrypting_key_id,
     read_keys,
     replace_keys,
     secret_cipher,
@@ -28,7 +27,7 @@ from support.single_sign_on import set_up_provider
 ENDPOINT = {"url": "https://example.com/hooks"}
 
 
-def usage_of(server: RunningServer) -> dict[str | None, int]:
+def usage_of(server: RunningServer) -> dict[str, int]:
     return {each.key_id: each.secrets for each in server.run(rotation.count_by_key(server.db))}
 
 
@@ -86,22 +85,6 @@ def test_every_secret_is_counted_and_encrypted_with_a_new_first_key(
     stored = all_secrets(server)
     assert server.run(encrypt_with_first_key(server.db, cipher)) == 0
     assert all_secrets(server) == stored
-
-
-def test_secrets_in_plain_text_are_counted_and_encrypted(
-    server: RunningServer, api: Client, responses: list[Any]
-) -> None:
-    cipher = secret_cipher(server.settings)
-    [key_id] = cipher.key_ids()
-    for each, plaintext in zip(all_secrets(server), decrypted(server, cipher), strict=True):
-        server.run(rotation.replace(server.db, each, plaintext))
-    assert [encrypting_key_id(each.stored) for each in all_secrets(server)] == [None] * 6
-    assert locations(server) == ALL_LOCATIONS
-    assert usage_of(server) == {None: 6}
-    assert server.run(encrypt_with_first_key(server.db, cipher)) == 6
-    assert usage_of(server) == {key_id: 6}
-    again = api.post("/webhook-endpoints", ENDPOINT, headers={"Idempotency-Key": "create"})
-    assert again.content == responses[0].content
 
 
 def test_other_stored_responses_are_not_secrets(server: RunningServer, api: Client) -> None:
