@@ -30,7 +30,7 @@ _METHOD_NAME = re.compile(rf"\.\s*(?:{'|'.join(METHODS)})\b")
 RUNS_FOR_OTHERS = {
     "database.client": "the methods themselves",
     "database.pool": "the connections that the methods use",
-    "database.observed_connection": "the same connections, whose statements are reported",
+    "database.connections": "the same connections, whose statements are reported",
     "database.filters": "the statements of lists, which `composed_statements` returns",
     "database.migrations.env": "Alembic's lock",
     "database.migrations.versions": "a migration consists of SQL",

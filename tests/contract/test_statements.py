@@ -45,12 +45,11 @@ from support.sweeps import sweep
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
     "access.accounts.member_store": "roles and invitations, beside the accounts",
-    "access.accounts.reset_link_store": "the links that reset a password, beside the accounts",
     "access.accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "access.accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.activity_store": "the activity of the console, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
-    "access.accounts.recipient_store": "recipients of mails and tokens of links, beside the accounts",
+    "access.accounts.link_store": "recipients of mails and tokens of links, beside the accounts",
     "core.encryption.rotation": "stored secrets, wherever they are, beside their encryption with another key",
     "console.draft_store": "forms whose session ended before they were sent",
     "imports.file_store": "uploaded files, beside the imports",

@@ -12,7 +12,7 @@ from uuid import UUID
 from starlette.responses import JSONResponse
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import invitations, recipient_store, sessions
+from plankeeper.access.accounts import invitations, link_store, sessions
 from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
@@ -350,7 +350,7 @@ async def _create_accounts(
         await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", names["user_agent"])
     reset_token = new_token()
     expires_at = datetime.now(UTC) + timedelta(minutes=30)
-    await recipient_store.upsert_reset_link(server.db, other.email, hash_token(reset_token), expires_at)
+    await link_store.upsert_reset_link(server.db, other.email, hash_token(reset_token), expires_at)
     return {
         "account_id": str(other.account_id),
         "token": token,

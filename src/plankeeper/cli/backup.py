@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 import click
 
-from plankeeper.access.accounts import reset_link_store
+from plankeeper.access.accounts import link_store
 from plankeeper.access.accounts import store as accounts
 from plankeeper.access.plan_managers.store import list_all
 from plankeeper.cli.context import (
@@ -157,7 +157,7 @@ async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[
         await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
-            await reset_link_store.delete_all(tx)
+            await link_store.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
             with progress(lambda: None) as report:
                 report("collecting statistics", 0)

@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.batch_undo import batch_path, can_undo_batch
 from plankeeper.console.event_changes import FieldChange, field_changes, resource_name, truncate, without_technical
-from plankeeper.console.event_groups import EventGroup, group_events
-from plankeeper.console.event_texts import VIEW_TYPES
+from plankeeper.console.event_texts import VIEW_TYPES, EventGroup, group_events
 from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage

@@ -1,7 +1,9 @@
 """Texts of events: titles of types, and sentences about the change of a record."""
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.event_changes import FieldChange, field_changes, members_of, resource_name, without_technical
@@ -9,7 +11,7 @@ from plankeeper.console.labels import humanize, program_name
 from plankeeper.core.context import ActorKind
 from plankeeper.core.formatting import format_money
 from plankeeper.events.event_types import VERBS
-from plankeeper.events.schemas import Event
+from plankeeper.events.schemas import Event, HistoryEvent
 from plankeeper.resources.invoices.warnings import WARNINGS
 
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
@@ -106,3 +108,33 @@ def list_labels(changes: Sequence[FieldChange]) -> str:
     if len(labels) > MAX_LABELS:
         labels = [*labels[: MAX_LABELS - 1], f"{len(labels) - MAX_LABELS + 1} other fields"]
     return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1]))) if labels else "Nothing"
+
+
+class EventGroup(NamedTuple):
+    """Events of one type that belong together, in the order of the list; most groups have one."""
+
+    events: Sequence[HistoryEvent]
+
+    @property
+    def first(self) -> HistoryEvent:
+        return self.events[0]
+
+    @property
+    def title(self) -> str:
+        """`Participant added`; `50 participants added` for several."""
+        title, count = event_title(self.first.type), len(self.events)
+        if count == 1:
+            return title
+        kind = humanize(self.first.resource.kind)
+        rest = title.removeprefix(kind)
+        plural = f"{kind[:1].lower()}{kind[1:]}s".replace("aPI", "API")
+        return f"{count} {plural}{rest}" if rest != title else f"{title} ({count})"
+
+
+def group_events(events: Sequence[HistoryEvent]) -> list[EventGroup]:
+    """Neighbours of one type from the same import or the same request."""
+    return [EventGroup(list(group)) for _, group in groupby(events, key=_origin)]
+
+
+def _origin(event: HistoryEvent) -> tuple[str, UUID | str]:
+    return event.type, event.import_id or event.request_id or event.id

@@ -1,6 +1,10 @@
 """Labels of form fields. Pages show them beside the fields, and error messages name the fields by them."""
 
 import re
+from typing import Any, Protocol
+
+import tinycss2
+import tinycss2.color4
 
 # Labels that differ from the humanised field name.
 FIELD_LABELS = {
@@ -83,3 +87,39 @@ def error_sentence(name: str, message: str) -> str:
         message = message.capitalize()  # it isn't about this field alone
     text = message if message[:1].isupper() else f"{label} {message}"
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+_FUNCTIONS = ("rgb", "rgba", "hsl", "hsla", "hwb")  # colour spaces that convert to RGB without a colour profile
+
+
+def parse_color(text: str | None) -> str | None:
+    """The colour as `#rrggbb`, or `#rrggbbaa` if translucent; null if the text is not a colour in RGB, HSL or HWB."""
+    token: Any = tinycss2.parse_one_component_value(text or "", skip_comments=True)
+    if token.type == "function" and token.lower_name not in _FUNCTIONS:
+        return None
+    color: Any = tinycss2.color4.parse_color(token)
+    if color is None or isinstance(color, str):  # a string is `currentcolor`, which has no value of its own
+        return None
+    channels = [*color.to("srgb").coordinates, *([color.alpha] if color.alpha < 1 else [])]
+    return "#" + "".join(f"{round(min(1.0, max(0.0, each)) * 255):02x}" for each in channels)
+
+
+class HasPersonName(Protocol):
+    """A person with an optional first and last name."""
+
+    @property
+    def first_name(self) -> str | None: ...
+    @property
+    def last_name(self) -> str | None: ...
+
+
+def sortable_name(person: HasPersonName) -> str | None:
+    """`Kavanagh, Róisín`: the last name first, as lists are sorted; null for a person without a name."""
+    names = [each.strip() for each in (person.last_name, person.first_name) if each and each.strip()]
+    return ", ".join(names) or None
+
+
+def display_name(person: HasPersonName, default: str | None = None) -> str:
+    """A person's first and last name, or else the default."""
+    names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
+    return " ".join(names) or default or "No name"

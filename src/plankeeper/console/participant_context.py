@@ -4,11 +4,16 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from plankeeper.console.labels import display_name
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.lists.place import ListPlace, list_place
-from plankeeper.console.names import display_name
-from plankeeper.console.plan_dates import PlanProgress, age_on, describe_exit, plan_progress
 from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.console.spend import (
+    PlanProgress,
+    age_on,
+    describe_exit,
+    plan_progress,
+)
 from plankeeper.console.team_forms import member_name
 from plankeeper.core.context import or_404
 from plankeeper.core.formatting import format_money

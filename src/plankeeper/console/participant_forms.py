@@ -9,7 +9,7 @@ from msgspec import UNSET
 from plankeeper.console.confirmations import new_implausible
 from plankeeper.console.edit_forms import form_from
 from plankeeper.console.forms import Form
-from plankeeper.console.names import display_name
+from plankeeper.console.labels import display_name
 from plankeeper.console.participant_choices import MAX_CHOICES
 from plankeeper.console.routing import FormRequest
 from plankeeper.core.errors import FieldError

@@ -7,7 +7,7 @@ from uuid import UUID
 from plankeeper.console.confirmations import new_implausible, require_confirmed
 from plankeeper.console.edit_forms import find_changes, form_from
 from plankeeper.console.forms import Form
-from plankeeper.console.names import display_name
+from plankeeper.console.labels import display_name
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import FieldError

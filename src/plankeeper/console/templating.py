@@ -10,10 +10,9 @@ from jinja2.ext import Extension
 from starlette.templating import Jinja2Templates
 
 from plankeeper.access.policy import is_role_at_least
-from plankeeper.console.colors import parse_color
 from plankeeper.console.error_summary import has_id, sort_by_position
 from plankeeper.console.event_texts import actor_name, event_title
-from plankeeper.console.labels import error_sentence, field_label, humanize, program_name
+from plankeeper.console.labels import error_sentence, field_label, humanize, parse_color, program_name
 from plankeeper.console.static_files import static_url
 from plankeeper.core.dates import date_input
 from plankeeper.core.formatting import formatting_filters

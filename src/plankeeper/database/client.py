@@ -9,14 +9,12 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
-from plankeeper.database.connections import connect, connection_options
+from plankeeper.database.connections import OnStatement, connect, connection_options, statement_name
 from plankeeper.database.cursor_batches import read_batches
 from plankeeper.database.data_loader import DataLoader, GetMany, R
 from plankeeper.database.errors import set_statement_name
-from plankeeper.database.observed_connection import OnStatement
 from plankeeper.database.pool import Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory
-from plankeeper.database.statement_names import statement_name
 
 T = TypeVar("T")
 ConnectionLike = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute

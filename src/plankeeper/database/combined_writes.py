@@ -7,7 +7,7 @@ common table expressions. All of them see the database as it was before the stat
 from functools import lru_cache
 from typing import LiteralString, NamedTuple
 
-from plankeeper.database.statement_names import name_combined
+from plankeeper.database.connections import name_combined
 
 MAX_COMBINED = 100  # statements that are kept
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")

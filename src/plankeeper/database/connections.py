@@ -1,10 +1,64 @@
-"""Opens connections with the settings that the statements expect."""
+"""Connections with the settings that the statements expect, which report their statements by name."""
 
+import sys
+import time
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 import asyncpg
 
-from plankeeper.database.observed_connection import ObservedConnection, OnStatement
+# Called after each statement: its text, its seconds, and its error. It must be fast, and must not raise.
+OnStatement = Callable[[str, float, BaseException | None], None]
+
+
+def notify_all(*observers: OnStatement | None) -> OnStatement | None:
+    """One observer for all that aren't None, or None."""
+    given = [each for each in observers if each]
+    if len(given) < 2:
+        return given[0] if given else None
+
+    def notify(statement: str, seconds: float, error: BaseException | None) -> None:
+        for each in given:
+            each(statement, seconds, error)
+
+    return notify
+
+
+_Connection: Any = asyncpg.Connection  # without types that pyright accepts in strict mode
+
+
+def _ignore(_statement: str, _seconds: float, _error: BaseException | None) -> None:
+    """While the connection is opened, asyncpg runs statements of its own."""
+
+
+class ObservedConnection(_Connection):
+    """Reports statements and COPY. The rows of a cursor aren't reported."""
+
+    on_statement: OnStatement = staticmethod(_ignore)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._observe(query, _Connection.fetch(self, query, *args, **options))
+
+    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._observe(query, _Connection.fetchrow(self, query, *args, **options))
+
+    async def execute(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._observe(query, _Connection.execute(self, query, *args, **options))
+
+    async def copy_records_to_table(self, table_name: str, **options: Any) -> Any:
+        return await self._observe(f"copy {table_name}", _Connection.copy_records_to_table(self, table_name, **options))
+
+    async def _observe(self, statement: str, running: Any) -> Any:
+        started_at = time.perf_counter()
+        try:
+            result = await running
+        except BaseException as error:
+            self.on_statement(statement, time.perf_counter() - started_at, error)
+            raise
+        self.on_statement(statement, time.perf_counter() - started_at, None)
+        return result
+
 
 # The statements that a connection keeps prepared. It is enough for all statements of the package, including those of
 # each list for every set of filters (a contract test counts them), so no client displaces the statements of others.
@@ -54,3 +108,48 @@ def connection_options(command_timeout: float, **settings: str) -> dict[str, Any
         "statement_cache_size": STATEMENT_CACHE_SIZE,
         "server_settings": defaults | lock_settings | settings,
     }
+
+
+MAX_NAMES = 5000  # statements whose names are kept: those of the package, and the last ones that were composed
+
+_composed: dict[str, str] = {}
+_combined: dict[str, tuple[str, ...]] = {}  # few: services combine the same writes
+
+
+def name_composed(statement: str, name: str) -> None:
+    """Record the name of a statement that `database.filters` has composed."""
+    if len(_composed) >= MAX_NAMES:
+        del _composed[next(iter(_composed))]
+    _composed[statement] = name
+
+
+def name_combined(statement: str, parts: tuple[str, ...]) -> None:
+    """Record the names of the statements that `database.combined_writes` has combined into one."""
+    _combined[statement] = parts
+
+
+@lru_cache(MAX_NAMES)
+def statement_name(statement: str) -> str:
+    """The constant of a statement, such as `events.store.GET`, or else its first words, such as `commit`."""
+    if parts := _combined.get(statement):
+        return " + ".join(map(statement_name, parts))
+    return _composed.get(statement) or _constants().get(statement) or _abbreviate(statement)
+
+
+@cache
+def _constants() -> dict[str, str]:
+    """Every constant of the modules that are imported now, by its value."""
+    names: dict[str, str] = {}
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("plankeeper."):
+            for name, value in vars(module).items():
+                text = getattr(value, "statement", value)  # of a Write
+                if name.isupper() and isinstance(text, str) and " " in text:
+                    names.setdefault(text, f"{module_name.removeprefix('plankeeper.')}.{name}")
+    return names
+
+
+def _abbreviate(statement: str) -> str:
+    """A short statement without its semicolon, such as `copy events`; of another one, the first word."""
+    words = statement.rstrip(";").lower().split()
+    return " ".join(words if len(words) <= 2 else words[:1])

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import LiteralString, NamedTuple
 
+from plankeeper.database.connections import name_composed
 from plankeeper.database.sorting import (
     AdaptiveConditions,
     Sort,
@@ -22,7 +23,6 @@ from plankeeper.database.sorting import (
     compose_filtered,
     compose_index_walk,
 )
-from plankeeper.database.statement_names import name_composed
 
 # Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")

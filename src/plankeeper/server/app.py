@@ -27,7 +27,7 @@ from plankeeper.core import logs
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.commit_watermark import CommitWatermark
-from plankeeper.database.observed_connection import notify_all
+from plankeeper.database.connections import notify_all
 from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
 from plankeeper.http.browsers import JsonCORSMiddleware, PublicHostEndpoint

@@ -15,10 +15,9 @@ from plankeeper.core.context import current_request_id
 from plankeeper.core.metrics import SLOW_STATEMENTS
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.database.connections import OnStatement, statement_name
 from plankeeper.database.errors import is_unavailable
-from plankeeper.database.observed_connection import OnStatement
 from plankeeper.database.pool import PoolExhaustedError
-from plankeeper.database.statement_names import statement_name
 from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.webhooks import delivery_queue
 

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
-from plankeeper.database.statement_names import statement_name
+from plankeeper.database.connections import statement_name
 from support.cluster import SharedCluster
 
 OWNER = uuid7()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from plankeeper.core import metrics
 from plankeeper.database.client import Database
-from plankeeper.database.statement_names import statement_name
+from plankeeper.database.connections import statement_name
 from plankeeper.http.requests import RequestState
 from plankeeper.resources.note_types import store
 from plankeeper.resources.participants import queries

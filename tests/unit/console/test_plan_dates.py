@@ -4,7 +4,13 @@ from datetime import date, timedelta
 
 import pytest
 
-from plankeeper.console.plan_dates import PlanProgress, age_on, describe_exit, plan_progress, strip_position
+from plankeeper.console.spend import (
+    PlanProgress,
+    age_on,
+    describe_exit,
+    plan_progress,
+    strip_position,
+)
 
 START, END = date(2026, 7, 1), date(2027, 6, 30)
 

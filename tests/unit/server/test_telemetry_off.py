@@ -7,7 +7,7 @@ import pytest
 
 from plankeeper.core import setting_parsers
 from plankeeper.core.settings import SettingError, Settings
-from plankeeper.database.observed_connection import notify_all
+from plankeeper.database.connections import notify_all
 
 # A request in a process of its own: which modules are imported, and which functions are called.
 REQUEST = """
@@ -36,7 +36,7 @@ async def request():
 
 asyncio.run(request())
 assert sent[0]["status"] == 401, sent
-print(*sorted(each for each in called if each.startswith(("opentelemetry", "plankeeper.telemetry"))))
+print(*sorted(each for each in called if each.startswith(("opentelemetry", "plankeeper.server.telemetry"))))
 print(*sorted(each for each in sys.modules if each.startswith("opentelemetry")))
 print(len(called) > 5)
 """

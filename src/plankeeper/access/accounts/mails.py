@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.access.accounts import recipient_store
+from plankeeper.access.accounts import link_store
 from plankeeper.access.policy import PASSWORD_RESET_LIFETIME
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.settings import Settings
@@ -42,7 +42,7 @@ async def _write_password_reset(
     """Only the hash of the token is stored. Another attempt creates another token, which replaces the one before."""
     token = new_token()
     expires_at = at + PASSWORD_RESET_LIFETIME
-    email = await recipient_store.upsert_reset_link(db, content.email, hash_token(token), expires_at)
+    email = await link_store.upsert_reset_link(db, content.email, hash_token(token), expires_at)
     if email is None:
         return None
     return AddressedText(email, password_reset_text(f"{console_url(settings)}/reset-password/{token}", email))
@@ -52,7 +52,7 @@ async def _write_invitation(
     db: Executor, settings: Settings, content: InvitationMail, at: datetime
 ) -> AddressedText | None:
     token = new_token()
-    invited = await recipient_store.renew_invitation_link(
+    invited = await link_store.renew_invitation_link(
         db, content.plan_manager_id, content.invitation_id, hash_token(token), at
     )
     if invited is None:
@@ -66,7 +66,7 @@ async def _write_invitation(
 async def _write_new_device(
     db: Executor, settings: Settings, content: NewDeviceMail, _at: datetime
 ) -> AddressedText | None:
-    email = await recipient_store.get_email(db, content.account_id)
+    email = await link_store.get_email(db, content.account_id)
     if email is None:
         return None
     signed_in_at = format_time(content.signed_in_at, settings.time_zone)

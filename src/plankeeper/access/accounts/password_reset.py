@@ -4,9 +4,9 @@ import secrets
 from datetime import UTC, datetime
 
 from plankeeper.access.accounts import (
+    link_store,
     member_store,
     passwords,
-    reset_link_store,
     store,
 )
 from plankeeper.access.accounts.audit import ClientInfo, record_account_event, record_account_event_by_operator
@@ -50,7 +50,7 @@ async def reset(
 
 async def purge(db: Executor) -> None:
     """Delete expired links."""
-    await reset_link_store.delete_expired(db, datetime.now(UTC))
+    await link_store.delete_expired_reset_links(db, datetime.now(UTC))
 
 
 async def request_link(db: Database, email: str) -> None:
@@ -69,7 +69,7 @@ async def request_link(db: Database, email: str) -> None:
 
 async def is_open(db: Executor, token: str, at: datetime) -> bool:
     """Whether a link can be used."""
-    return await reset_link_store.get_account_id(db, hash_token(token), at) is not None
+    return await link_store.get_account_id_of_reset_link(db, hash_token(token), at) is not None
 
 
 async def use_link(
@@ -80,7 +80,7 @@ async def use_link(
     False if the link has expired, was used or was replaced. The person isn't signed in by it, and still needs a code if
     two-factor authentication is on.
     """
-    account_id = await reset_link_store.get_account_id(tx, hash_token(token), at)
+    account_id = await link_store.get_account_id_of_reset_link(tx, hash_token(token), at)
     account = await store.select_for_update(tx, account_id) if account_id else None
     # Another request could have used the link before the account was locked.
     if account is None or not await is_open(tx, token, at):
@@ -96,7 +96,7 @@ async def _set_password(tx: Transaction, account: Account, password: str) -> Non
     if error:
         raise ValidationError(password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(password))
-    await reset_link_store.delete(tx, account.id)
+    await link_store.delete_reset_link(tx, account.id)
     await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
     await store.delete_other_devices(tx, account.id, EXCEPT_NONE)
     await store.delete_throttles(tx, account.email)

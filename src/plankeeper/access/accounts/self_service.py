@@ -6,9 +6,9 @@ from math import ceil
 from msgspec.structs import replace
 
 from plankeeper.access.accounts import (
+    link_store,
     member_store,
     passwords,
-    reset_link_store,
     store,
     totp,
 )
@@ -168,7 +168,7 @@ async def change_password(
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await store.delete_other_devices(tx, account.id, hash_token(device_token))
-    await reset_link_store.delete(tx, account.id)
+    await link_store.delete_reset_link(tx, account.id)
     await record_account_event(tx, settings, account, "account.password_changed")
     return await renew_token(tx, settings, account, session)
 

@@ -13,7 +13,7 @@ from plankeeper.console.batch_undo import (
     undo_events,
 )
 from plankeeper.console.event_changes import field_changes, resource_name, resource_url, without_technical
-from plankeeper.console.event_groups import EventGroup
+from plankeeper.console.event_texts import EventGroup
 from plankeeper.console.lists.selection import show_outcomes
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.console.undoable_records import executor, participant_id_of

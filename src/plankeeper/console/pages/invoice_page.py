@@ -10,8 +10,8 @@ from plankeeper.console.lists.place import list_place
 from plankeeper.console.pages.invoices import MAX_REASON_LENGTH
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
-from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
+from plankeeper.console.spend import STRIP_WIDTH, strip_position
 from plankeeper.core.context import or_404
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.schemas import Invoice

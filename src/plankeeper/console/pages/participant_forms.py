@@ -14,7 +14,7 @@ from plankeeper.console.edit_forms import (
     translate_constraints,
 )
 from plankeeper.console.forms import without_spaces
-from plankeeper.console.names import display_name
+from plankeeper.console.labels import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL, get_or_404
 from plankeeper.console.participant_choices import form_choices
 from plankeeper.console.participant_context import describe_open_invoices

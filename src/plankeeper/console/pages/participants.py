@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
+from plankeeper.console.labels import display_name
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.participants import PARTICIPANTS
-from plankeeper.console.names import display_name
 from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

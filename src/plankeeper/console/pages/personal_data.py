@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.console.names import display_name
+from plankeeper.console.labels import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import DomainError, NotFound, ValidationError

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from plankeeper.console.labels import display_name
 from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.lists.selection import (
@@ -12,7 +13,6 @@ from plankeeper.console.lists.selection import (
     read_selection,
     seen_values,
 )
-from plankeeper.console.names import display_name
 from plankeeper.console.record_picker import pick_record
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.errors import DomainError, ValidationError

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.edit_forms import describe_changes, edit_context, require_unchanged, translate_constraints
-from plankeeper.console.names import display_name
+from plankeeper.console.labels import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.team_forms import PRIORITIES, form_context, member_form, member_name, require_valid_member

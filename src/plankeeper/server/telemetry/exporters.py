@@ -22,7 +22,7 @@ from uuid_utils.compat import uuid7
 from plankeeper import __version__
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.database.client import Transaction
-from plankeeper.database.observed_connection import OnStatement
+from plankeeper.database.connections import OnStatement
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.server.telemetry.requests import StatementSpans, TracedEndpoint, add_trace_id, complete_spans
 from plankeeper.server.telemetry.webhooks import WebhookTraces, publish_context

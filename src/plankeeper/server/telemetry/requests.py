@@ -10,7 +10,7 @@ from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from plankeeper.database.statement_names import statement_name
+from plankeeper.database.connections import statement_name
 from plankeeper.http.instrumentation import METHODS, OnResponse
 from plankeeper.http.requests import RequestState
 

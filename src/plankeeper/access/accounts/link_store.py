@@ -1,10 +1,10 @@
-"""SQL for writing a mail: its recipient, and the token of its link. Only hashes of tokens are stored."""
+"""SQL of mails about accounts and of their links: recipients, and tokens, of which only hashes are stored."""
 
 from datetime import datetime
 from uuid import UUID
 
 from plankeeper.access.accounts.schemas import MailedInvitation
-from plankeeper.database.client import Executor
+from plankeeper.database.client import Executor, Transaction
 
 GET_EMAIL = "select email from accounts where id = $1"
 
@@ -41,3 +41,34 @@ UPSERT_RESET_LINK = """
 async def upsert_reset_link(db: Executor, email: str, token_hash: bytes, expires_at: datetime) -> str | None:
     """Give the account of an email a token, which replaces an earlier one, and return its email; None without one."""
     return await db.one_or_none(str, UPSERT_RESET_LINK, email, token_hash, expires_at)
+
+
+GET_ACCOUNT_ID_OF_RESET_LINK = """
+    select account_id from account_password_resets where token_hash = $1 and expires_at > $2
+"""
+
+
+async def get_account_id_of_reset_link(db: Executor, token_hash: bytes, at: datetime) -> UUID | None:
+    """The account of an unexpired token."""
+    return await db.one_or_none(UUID, GET_ACCOUNT_ID_OF_RESET_LINK, token_hash, at)
+
+
+DELETE_RESET_LINK = "delete from account_password_resets where account_id = $1"
+
+
+async def delete_reset_link(tx: Transaction, account_id: UUID) -> None:
+    await tx.execute(DELETE_RESET_LINK, account_id)
+
+
+DELETE_EXPIRED_RESET_LINKS = "delete from account_password_resets where expires_at <= $1"
+
+
+async def delete_expired_reset_links(db: Executor, at: datetime) -> None:
+    await db.execute(DELETE_EXPIRED_RESET_LINKS, at)
+
+
+DELETE_ALL_RESET_LINKS = "delete from account_password_resets"
+
+
+async def delete_all_reset_links(tx: Transaction) -> None:
+    await tx.execute(DELETE_ALL_RESET_LINKS)
