@@ -114,7 +114,7 @@ UNBREAKABLE = {
 }  # fmt: skip
 
 # Of those, the ones that an import file can break.
-BREAKABLE_BY_IMPORT = {"invoice_lines_pkey", "users_email_key"}
+BREAKABLE_BY_IMPORT = {"invoice_lines_pkey", "invoices_pkey", "users_email_key"}
 
 
 class Constraint(Struct):

@@ -14,4 +14,4 @@ _END_OF_STATEMENT = re.compile(r";\n(?! )")
 
 def upgrade() -> None:
     for statement in filter(None, _END_OF_STATEMENT.split(Path(__file__).with_suffix(".sql").read_text())):
-        op.get_bind().exec_driver_sql(statement)
+        op.execute(statement)
