@@ -18,7 +18,7 @@ from plankeeper.database.client import Database
 from plankeeper.database.migrations import steps
 from support import next_release
 from support.cluster import SharedCluster, as_owner, execute
-from support.schema_dumps import dump
+from support.database_dumps import dump
 from support.server import RunningServer
 
 VERSIONS = ROOT / "database/migrations/versions"

@@ -21,6 +21,7 @@ from plankeeper.resources.participants.schemas import ParticipantListQuery
 from plankeeper.resources.providers import queries as providers
 from plankeeper.resources.providers.schemas import ProviderListQuery
 from plankeeper.resources.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
+from support.server import RunningServer
 from system.plans.crowded_database import OWNER
 from system.plans.explain import ExplainingExecutor, plan_nodes
 
@@ -416,6 +417,24 @@ STATISTICS: dict[str, tuple[Any, tuple[Any, ...], set[str]]] = {
         {"participants_active", "participants_by_account_manager"},
     ),
 }
+
+
+# Indexes of the long lists that neither a filter nor a sort nor a sum names.
+OTHER_USES = {
+    "participants_by_birth_or_address": "the console's search, which test_search_plans looks at",
+    "invoices_by_provider_and_number": "the duplicates of an invoice, and an invoice by provider and number",
+}
+
+
+def test_every_index_of_the_long_lists_has_a_use(server: RunningServer) -> None:
+    indexes = [each for _, by_filter in INDEXES.values() for each in by_filter.values()]
+    names = {name for each in indexes for name in (each.values() if isinstance(each, dict) else [each])}
+    names |= {name for by_sort in SORTS.values() for name in by_sort.values()}
+    names |= {name for _, _, of_sum in STATISTICS.values() for name in of_sum}
+    names |= {*OTHER_INDEXES.values(), *OTHER_USES}
+    statement = "select indexname::text from pg_indexes where schemaname = 'public' and tablename = any ($1)"
+    found = server.run(server.db.rows(str, statement, list(INDEXES)))
+    assert {WITH_ERRORS if each.startswith(WITH_ERRORS) else each for each in found} == names - {PRIMARY_KEY, SEARCHED}
 
 
 @pytest.mark.parametrize("name", STATISTICS)

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from plankeeper.server.embedded_postgres.cluster import Cluster
+from support.database_dumps import dump
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
-from support.schema_dumps import dump
 from support.server import wait_until
 
 TEXTS = {

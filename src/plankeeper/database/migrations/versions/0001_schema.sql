@@ -734,7 +734,7 @@ create table invoices (
 );
 create index invoices_by_participant on invoices (plan_manager_id, participant_id, id);
 create index invoices_by_provider on invoices (plan_manager_id, pm_provider_id, id);
--- The search for duplicates.
+-- The duplicates of an invoice, and an invoice by its provider and number.
 create index invoices_by_provider_and_number on invoices (plan_manager_id, pm_provider_id, invoice_number);
 create index invoices_by_number on invoices (plan_manager_id, invoice_number, id);
 create index invoices_by_claim_status on invoices (plan_manager_id, claim_status, id);

@@ -1,4 +1,4 @@
-"""Dumps of databases as SQL that any version of PostgreSQL and any client can run, and their schemas for comparison."""
+"""Dumps of databases as SQL statements, to compare them or to search them."""
 
 import re
 import subprocess
