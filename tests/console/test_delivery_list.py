@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from contract.plans import ExplainingExecutor, plan_nodes
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.json import to_json
 from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import AttemptHour, WebhookEndpointListQuery
 from support.console import Account, Browser, main_text
+from support.plans import ExplainingExecutor, plan_nodes
 from support.server import RunningServer
 
 PAGE = "/console/settings/webhooks"

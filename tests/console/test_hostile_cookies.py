@@ -33,9 +33,9 @@ def processor_seconds(send: Callable[[], Any]) -> float:
     return time.process_time() - started
 
 
-def cheapest(send: Callable[[], Any]) -> float:
-    """The least of three, because the test's process also does other things."""
-    return min(processor_seconds(send) for _ in range(3))
+def is_cheap(send: Callable[[], Any], more: float = 0.0) -> bool:
+    """Whether one of three takes little, because the test's process also does other things."""
+    return any(processor_seconds(send) < MAX_SECONDS + more for _ in range(3))
 
 
 @sweep("path", PATHS)
@@ -43,7 +43,7 @@ def test_a_hostile_cookie_costs_a_page_little_time(visitor: Browser, path: str) 
     names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
     url, cookie = path.format(**names), {"Cookie": HOSTILE_COOKIES["quoted quotes"]}
     assert visitor.get(url, headers=cookie).status_code < 500
-    assert cheapest(lambda: visitor.get(url, headers=cookie)) < MAX_SECONDS
+    assert is_cheap(lambda: visitor.get(url, headers=cookie))
 
 
 def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> None:
@@ -53,9 +53,10 @@ def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> 
         names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
         url = path.format(**names)
         assert owner.get(url, headers=cookie).status_code < 500
-        # A page with a QR code takes its time without the cookie too.
-        page_cost = cheapest(lambda url=url: owner.get(url))
-        assert cheapest(lambda url=url: owner.get(url, headers=cookie)) - page_cost < MAX_SECONDS, path
+        if not is_cheap(lambda url=url: owner.get(url, headers=cookie)):
+            # A page with a QR code takes its time without the cookie too.
+            page_cost = min(processor_seconds(lambda url=url: owner.get(url)) for _ in range(3))
+            assert is_cheap(lambda url=url: owner.get(url, headers=cookie), page_cost), path
     assert owner.get("/console/participants", headers=cookie).status_code == 200
 
 
@@ -63,7 +64,7 @@ def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> 
 def test_every_kind_of_hostile_cookie_is_read_in_linear_time(new_browser: Callable[..., Browser], kind: str) -> None:
     browser, cookie = new_browser(), {"Cookie": HOSTILE_COOKIES[kind]}
     assert browser.get("/console/sign-in", headers=cookie).status_code == 200
-    assert cheapest(lambda: browser.get("/console/sign-in", headers=cookie)) < MAX_SECONDS
+    assert is_cheap(lambda: browser.get("/console/sign-in", headers=cookie))
 
 
 @pytest.mark.parametrize(

@@ -214,11 +214,16 @@ def test_a_request_with_the_key_of_a_running_one_is_rejected(server: RunningServ
                 await get_or_claim(ctx, IdempotencyKey(api_key_id, path, "busy", b""))
             return await server.loop.run_in_executor(None, sent)
 
-    def send_all() -> list[httpx.Response]:
-        with ThreadPoolExecutor(7) as pool:
-            return list(pool.map(lambda name: Requests(tenant, name).send(headers={"Idempotency-Key": "busy"}), names))
+    with Requests(tenant, names[0]).server_with(statement_timeout=1) as client:  # which waits half as long for a lock
 
-    responses = server.run(hold(send_all))
+        def send(name: str) -> httpx.Response:
+            return Requests(tenant, name).send(headers={"Idempotency-Key": "busy"}, client=client)
+
+        def send_all() -> list[httpx.Response]:
+            with ThreadPoolExecutor(7) as pool:
+                return list(pool.map(send, names))
+
+        responses = server.run(hold(send_all))
     assert [(each.status_code, each.json()["error"]) for each in responses] == [
         (409, "idempotency_in_progress") for _ in names
     ]

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contract.plans import ExplainingExecutor, plan_nodes
 from plankeeper.console.lists.pages import MAX_COUNTED
 from plankeeper.console.pages.home import ONLY_RECORDS, RECENT_CHANGES
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.events import activity_store, store
 from plankeeper.events.schemas import EventFilter
 from support.cluster import SharedCluster
+from support.plans import ExplainingExecutor, plan_nodes
 from support.quiet import quiet_database
 
 VIEW = "invoice_view_session.started"

@@ -10,7 +10,7 @@ from plankeeper.access.access_log import store
 from plankeeper.access.access_log.schemas import AccessRecordFilter
 from plankeeper.database.client import Database
 from support.cluster import SharedCluster
-from system.plans.explain import ExplainingExecutor, plan_nodes
+from support.plans import ExplainingExecutor, plan_nodes
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7b")
 PERSON = UUID("01900000-0000-7000-8000-000000000700")

@@ -11,7 +11,7 @@ from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.store import FeedPage
 from support.cluster import SharedCluster
-from system.plans.explain import ExplainingExecutor, plan_nodes
+from support.plans import ExplainingExecutor, plan_nodes
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7c")
 NIL = str(UUID(int=0))

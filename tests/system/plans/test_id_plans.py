@@ -12,7 +12,7 @@ import pytest
 from contract.sources import Statement, location_of, store_statements
 from plankeeper.database.client import Database
 from support.cluster import as_owner
-from system.plans.explain import plan_nodes
+from support.plans import plan_nodes
 from system.plans.uneven_database import LARGE_OFFICE, ROW, prepare_uneven_database
 
 MAX_BUFFERS = 10  # of one scan of a table or an index: a look-up in a primary key reads three or four

@@ -19,8 +19,8 @@ from plankeeper.resources.participants.schemas import ParticipantListQuery
 from plankeeper.resources.providers import queries as providers
 from plankeeper.resources.providers.schemas import ProviderListQuery
 from support.cluster import SharedCluster
+from support.plans import ExplainingExecutor, plan_nodes
 from system.plans.crowded_database import OWNER, prepare_crowded_database
-from system.plans.explain import ExplainingExecutor, plan_nodes
 
 LISTS: dict[str, tuple[type[SortableQuery], Any]] = {
     "participants": (ParticipantListQuery, participants.list_page),

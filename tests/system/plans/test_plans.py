@@ -21,9 +21,9 @@ from plankeeper.resources.participants.schemas import ParticipantListQuery
 from plankeeper.resources.providers import queries as providers
 from plankeeper.resources.providers.schemas import ProviderListQuery
 from plankeeper.resources.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
+from support.plans import ExplainingExecutor, plan_nodes
 from support.server import RunningServer
 from system.plans.crowded_database import OWNER
-from system.plans.explain import ExplainingExecutor, plan_nodes
 
 PAGE = 1001
 # Rows that a page may read and discard: a walk that discards most rows of a plan manager uses the wrong index.

@@ -13,7 +13,7 @@ from plankeeper.database.client import Database
 from plankeeper.resources.search import service, store
 from plankeeper.resources.search.schemas import KINDS, SearchResults
 from support.cluster import SharedCluster
-from system.plans.explain import ExplainingExecutor, plan_nodes
+from support.plans import ExplainingExecutor, plan_nodes
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 # Rows that an index finds and that don't match: the trigrams of a word can be those of several others.

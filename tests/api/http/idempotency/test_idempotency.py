@@ -171,6 +171,8 @@ def test_old_records_are_deleted_and_recent_ones_kept(server: RunningServer, api
 def test_a_request_in_progress_is_waited_for_and_then_reported(server: RunningServer, api: Client) -> None:
     """The first request's transaction is held open by a lock on the row of the plan manager that it refers to."""
     body = json.dumps(CREATES["/participants"])
+    second = RunningServer(server.dsn, statement_timeout=1).start()  # it waits half as long for a lock
+    client = Client(second.url, api.key, api.plan_manager_id)
 
     async def held() -> list[Any]:
         async with server.db.transaction() as tx:
@@ -183,13 +185,15 @@ def test_a_request_in_progress_is_waited_for_and_then_reported(server: RunningSe
             import asyncio
 
             return await asyncio.to_thread(
-                lambda: [api.request("POST", "/participants", content=body, headers=SLOW_HEADERS)]
+                lambda: [client.request("POST", "/participants", content=body, headers=SLOW_HEADERS)]
             )
 
     [response] = server.run(held())
     assert (response.status_code, response.json()["error"]) == (409, "idempotency_in_progress")
     assert response.headers["retry-after"] == "1"
     assert total(api, "/participants") == 0
+    client.http.close()
+    second.stop()
 
 
 SLOW_HEADERS = {"Idempotency-Key": "slow", "Content-Type": "application/json"}
