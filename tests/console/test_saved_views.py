@@ -108,7 +108,10 @@ def test_others_cannot_change_a_view(new_member: Callable[[str], Browser]) -> No
         assert browser.submit(f"{path}/delete").status_code == 404
     assert "Managers and owners can change it." in viewer.get(f"{ours}/edit").text
     response = other_manager.submit(f"{ours}/edit", {"name": "Ours"})
-    assert (response.status_code, "can be removed by whoever saved the view" in response.text) == (422, True)
+    assert (response.status_code, "can only be changed by the person who saved the view" in response.text) == (
+        422,
+        True,
+    )
     assert other_manager.submit(f"{ours}/edit", {"name": "All of ours", "is_shared": "true"}).status_code == 303
     assert [name for name, _ in saved(viewer)] == ["All of ours"]
 

@@ -199,7 +199,7 @@ def directed_pages(
     for names in dict.fromkeys(((), first, last, filtered_list.fields)):
         for sort, descending, start in product(filtered_list.sorts, (False, True), starts):
             if start != "null" or filtered_list.sorts[sort].is_nullable:
-                for reading in (Reading(is_walk=True), Reading(is_backward=True), Reading(True, is_walk=True)):
+                for reading in (Reading(scans_index=True), Reading(is_backward=True), Reading(True, scans_index=True)):
                     yield names, SortOrder(sort, descending), start, reading
 
 

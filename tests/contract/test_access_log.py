@@ -107,7 +107,7 @@ def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]
 
 def test_each_read_of_the_api_is_recorded_or_shows_no_personal_data() -> None:
     reads = {name for name, each in OPERATIONS.items() if not each.writes}
-    assert {name for name in reads if not OPERATIONS[name].discloses} == WITHOUT_PERSONAL_DATA
+    assert {name for name in reads if not OPERATIONS[name].access_log} == WITHOUT_PERSONAL_DATA
 
 
 def list_queries(operation: Operation, item: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -127,14 +127,14 @@ def list_queries(operation: Operation, item: Mapping[str, Any]) -> Iterator[dict
 
 
 @pytest.mark.parametrize(
-    "name", [each for each in LISTS if OPERATIONS[each].discloses in KINDS and not OPERATIONS[each].path_ids]
+    "name", [each for each in LISTS if OPERATIONS[each].access_log in KINDS and not OPERATIONS[each].path_ids]
 )
 def test_a_page_of_a_list_is_recorded_with_exactly_its_records(
     server: RunningServer, office: tuple[Client, dict[str, list[str]]], name: str
 ) -> None:
     client, ids = office
     operation = OPERATIONS[name]
-    kind, path = str(operation.discloses), operation.path.removeprefix(PREFIX)
+    kind, path = str(operation.access_log), operation.path.removeprefix(PREFIX)
     item = client.get(path, limit=1).json()["data"][0]
     pages: dict[str, tuple[dict[str, str], set[str]]] = {}
     for query in list_queries(operation, item):

@@ -10,7 +10,7 @@ from plankeeper.console.event_changes import FieldChange, field_changes, resourc
 from plankeeper.console.event_texts import VIEW_TYPES, EventGroup, group_events
 from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage
+from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 from plankeeper.events import activity_store, store
@@ -71,7 +71,7 @@ class EventQuery(NamedTuple):
 class ActivitySource:
     """The rows of the activity."""
 
-    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage:
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage:
         """Groups of events. Where few events precede a page, the page before it is the first one."""
         query, limit = event_query(values), EVENTS_PER_ROW * place.size
         if place.is_backward and (start := parse_uuid(place.before)):

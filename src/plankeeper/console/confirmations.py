@@ -7,14 +7,14 @@ from plankeeper.console.forms import FieldWarning, Form, FormError
 from plankeeper.core.dates import normalize_date
 from plankeeper.core.errors import FieldError
 from plankeeper.core.json import to_json
-from plankeeper.core.soft_validation import Implausible
+from plankeeper.core.soft_validation import ValueWarning
 
 CONFIRMED_FIELD = "confirmed_warning"  # the hidden fields with the warnings that were shown
 SAVE_ANYWAY_FIELD = "save_anyway"  # the button that confirms them
 
 
 def require_confirmed(
-    form: Form, implausible: Iterable[Implausible], errors: Sequence[FieldError] = (), records_url: str = ""
+    form: Form, implausible: Iterable[ValueWarning], errors: Sequence[FieldError] = (), records_url: str = ""
 ) -> None:
     """Raises FormError for errors, and for warnings unless the user has seen them and saves anyway.
 
@@ -30,13 +30,13 @@ def require_confirmed(
         raise FormError(errors, warnings)
 
 
-def new_implausible(before: Iterable[Implausible], after: Iterable[Implausible]) -> list[Implausible]:
+def new_implausible(before: Iterable[ValueWarning], after: Iterable[ValueWarning]) -> list[ValueWarning]:
     """The warnings that a change causes, without those that the record had before."""
     known = set(before)
     return [each for each in after if each not in known]
 
 
-def _build_warning(form: Form, found: Implausible, earlier: FieldWarning | None, records_url: str) -> FieldWarning:
+def _build_warning(form: Form, found: ValueWarning, earlier: FieldWarning | None, records_url: str) -> FieldWarning:
     """The warning about a field, together with an earlier one about the same field."""
     message = f"{earlier.message}, and {found.message}" if earlier else found.message
     values = [normalize_date(text) for text in form.getlist(found.field)]  # the page shows dates in its own format

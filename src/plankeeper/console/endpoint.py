@@ -29,7 +29,6 @@ from plankeeper.console.forms import (
 )
 from plankeeper.console.origin import Origin
 from plankeeper.console.outdated_forms import OUTDATED, kept_form, resume, sign_in_redirect
-from plankeeper.console.required_pages import SIGN_IN, required_redirect
 from plankeeper.console.responses import (
     add_common_headers,
     download_response,
@@ -47,6 +46,7 @@ from plankeeper.console.routing import (
     ProviderRedirect,
     Redirect,
 )
+from plankeeper.console.sign_in_guard import SIGN_IN, guard_redirect
 from plankeeper.console.templating import create_templates
 from plankeeper.core.context import OnAccess, or_404, report_disclosed
 from plankeeper.core.errors import DomainError, NotFound
@@ -121,7 +121,7 @@ class PageEndpoint:
     async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
-            await user.load_session(self._deps.db, is_use=not self._is_background(request))
+            await user.load_session(self._deps.db, is_use=self._extends_session(request))
             if user.session:
                 state.plan_manager_id, state.account_id = user.session.plan_manager_id, user.session.account_id
             route = self._select_route(request)
@@ -170,7 +170,7 @@ class PageEndpoint:
         if is_form:
             verify_origin(request, origin.form_origins)
         is_outdated = is_form and not is_current_token(page_request.form.raw("csrf"), user.csrf_token)
-        redirect = required_redirect(route, user.session, request)
+        redirect = guard_redirect(route, user.session, request)
         if redirect and is_outdated:
             redirect = await sign_in_redirect(route, page_request, path_params, request)
         if redirect:
@@ -237,9 +237,9 @@ class PageEndpoint:
         with self._upload_slot(user):
             return await read_upload(request)
 
-    def _is_background(self, request: Request) -> bool:
+    def _extends_session(self, request: Request) -> bool:
         route = self._routes.get(request.method)
-        return route is not None and route.background
+        return route is None or route.extends_session
 
     def _select_route(self, request: Request) -> PageRoute:
         if b"%2f" in request.scope.get("raw_path", b"").lower() or not self._routes:
@@ -283,8 +283,8 @@ class PageEndpoint:
             result = await route.on_error(request, **path_params)
             if isinstance(result, HtmlPage):
                 result = replace(result, status=FORM_ERROR_STATUSES[error.status])
-        if route.discloses and isinstance(result, HtmlPage):
-            request.record_access("viewed", route.discloses, next(iter(path_params.values())))
+        if route.access_log and isinstance(result, HtmlPage):
+            request.record_access("viewed", route.access_log, next(iter(path_params.values())))
         return result
 
     async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:

@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.access.request_log import store
 from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatch
 from plankeeper.console.lists.dates import TimeRange
-from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
+from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid
 
@@ -48,9 +48,9 @@ async def get_request(request: PageRequest, text: str) -> KeptRequest | None:
 class RequestSource:
     """The rows of the list of requests."""
 
-    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage:
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage:
         start = parse_cursor(place.start)
-        place = place if start else PagePlace(place.size)
+        place = place if start else PagePosition(place.size)
         found = await find_requests(request, request_filter(values), start, place.size, is_backward=place.is_backward)
         page = cut_source_page(place, found, lambda row: row.id, lambda row: row.id)
         page.rows = in_order_of_time(page.rows)

@@ -10,9 +10,9 @@ from plankeeper.access.accounts.schemas import Session
 from plankeeper.console import drafts
 from plankeeper.console.csrf import CsrfError
 from plankeeper.console.forms import Form
-from plankeeper.console.required_pages import CHOOSE_PLAN_MANAGER, SIGN_IN, TWO_FACTOR
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PageRequest, PageRoute, Redirect
+from plankeeper.console.sign_in_guard import CHOOSE_PLAN_MANAGER, SIGN_IN, TWO_FACTOR
 
 DRAFT_PARAM = "draft"
 NOT_KEPT = {"csrf", "password", "new_password", "code", "secret"}

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.console.labels import display_name
 from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.place import ListPlace, list_place
+from plankeeper.console.lists.position import ListPlace, list_position
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.console.spend import (
     PlanProgress,
@@ -21,7 +21,7 @@ from plankeeper.core.lists import SortableQuery
 from plankeeper.resources.invoices import queries
 from plankeeper.resources.invoices.queries import ParticipantNumbers
 from plankeeper.resources.participants import store
-from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.team_members import store as team_store
 from plankeeper.resources.team_members.schemas import TeamMember
@@ -73,14 +73,14 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         participant,
         display_name(participant),
         f"{PREFIX}/participants/{participant_id}",
-        is_scheme_number(participant.participant_number or ""),
+        is_ndis_number(participant.participant_number or ""),
         age_on(participant.date_of_birth, today) if participant.date_of_birth else None,
         plan_progress(*plan, min(today, exit_date) if has_left and exit_date else today),
         describe_exit(exit_date, today) if has_left else None,
         contact,
         member_name(contact) if contact else None,
         await queries.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
-        await list_place(request, "participants", participant_id),
+        await list_position(request, "participants", participant_id),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
     return context | {"tab_url": header.page_url + tab, "today": today}

@@ -13,14 +13,14 @@ from plankeeper.console.labels import display_name
 from plankeeper.console.participant_choices import MAX_CHOICES
 from plankeeper.console.routing import FormRequest
 from plankeeper.core.errors import FieldError
-from plankeeper.core.soft_validation import Implausible
+from plankeeper.core.soft_validation import ValueWarning
 from plankeeper.resources.exit_reasons import store as exit_reasons
 from plankeeper.resources.exit_reasons.schemas import ExitReason
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants.rules import (
     find_contradictory_reason,
-    find_implausible,
     find_incomplete_exit,
+    find_value_warnings,
     has_name,
 )
 from plankeeper.resources.participants.schemas import (
@@ -106,11 +106,11 @@ def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
 
 async def find_implausible_changes(
     request: FormRequest, before: ParticipantRow | None, after: ParticipantRow
-) -> list[Implausible]:
+) -> list[ValueWarning]:
     """The warnings that a change causes, also because of other records."""
     today = datetime.now(request.settings.time_zone).date()
-    old = [*find_implausible(before, today), *find_incomplete_exit(before)] if before else []
-    found = new_implausible(old, [*find_implausible(after, today), *find_incomplete_exit(after)])
+    old = [*find_value_warnings(before, today), *find_incomplete_exit(before)] if before else []
+    found = new_implausible(old, [*find_value_warnings(after, today), *find_incomplete_exit(after)])
     if before is None or _exit_reason_ids(before) != _exit_reason_ids(after):
         found += find_contradictory_reason(after, await _load_exit_reasons(request, after))
     number = after.participant_number
@@ -119,13 +119,13 @@ async def find_implausible_changes(
     return found
 
 
-async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
+async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
     """A warning about another participant with the same number, stored with or without spaces."""
     query = ParticipantListQuery(limit=2, participant_number=number)
     for other in await queries.list_page(request.tx, request.plan_manager_id, query):
         if other.id != own_id:
             message = f"is already the number of {display_name(other)}"
-            return [Implausible("participant_number", message, other.id)]
+            return [ValueWarning("participant_number", message, other.id)]
     return []
 
 

@@ -240,13 +240,11 @@ class PageRoute:
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
     form_path: str | None = None  # of that page
-    checks_credentials: bool = (
-        False  # whether the handler checks a password or a code, which is slow and could be guessed
-    )
+    checks_credentials: bool = False  # whether the handler checks a password or a code, which is slow
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
     upload: bool = False  # whether the form may carry a file
-    background: bool = False  # whether a page sends the request by itself, which doesn't keep a session open
-    discloses: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
+    extends_session: bool = True  # not for requests that a page sends by itself
+    access_log: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
 
 
 class Pages:
@@ -256,10 +254,10 @@ class Pages:
         self.routes: list[PageRoute] = []
 
     def get(
-        self, path: str, *, role: RequiredRole, calls_provider: bool = False, discloses: AccessedKind | None = None
+        self, path: str, *, role: RequiredRole, calls_provider: bool = False, access_log: AccessedKind | None = None
     ) -> Callable[[H], H]:
-        """Register a page. `discloses` is for pages of one participant or invoice: viewing them is recorded."""
-        return self._register("GET", path, role, calls_provider=calls_provider, discloses=discloses)
+        """Register a page. `access_log` is for pages of one participant or invoice: viewing them is recorded."""
+        return self._register("GET", path, role, calls_provider=calls_provider, access_log=access_log)
 
     def post(
         self,
@@ -269,7 +267,7 @@ class Pages:
         on_error: Handler | None = None,
         checks_credentials: bool = False,
         upload: bool = False,
-        background: bool = False,
+        extends_session: bool = True,
     ) -> Callable[[H], H]:
         return self._register(
             "POST",
@@ -278,7 +276,7 @@ class Pages:
             on_error,
             checks_credentials=checks_credentials,
             upload=upload,
-            background=background,
+            extends_session=extends_session,
         )
 
     def _register(
@@ -296,8 +294,8 @@ class Pages:
             form = next(
                 (each for each in self.routes if on_error and each.handler is on_error and each.method == "GET"), None
             )
-            if form and form.discloses:  # it shows the form again
-                flags["discloses"] = form.discloses
+            if form and form.access_log:  # it shows the form again
+                flags["access_log"] = form.access_log
             form_path = form.path if form else None
             route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, form_path, **flags)
             self.routes.append(route)

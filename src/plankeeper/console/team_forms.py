@@ -18,7 +18,7 @@ from plankeeper.resources.team_members import store
 from plankeeper.resources.team_members.rules import (
     NO_ACCESS,
     PermissionSlug,
-    find_implausible,
+    find_value_warnings,
     other_priority,
     requires_email,
 )
@@ -118,11 +118,11 @@ async def require_valid_member(
         found = await _find_identity_errors(request, after, participant)
         errors += [each for each in found if each.field not in invalid]
     errors += _find_access_errors(request.form)
-    displaces, error = await _check_priority(request, participant_id, before, after.contact_priority)
+    replaces_holder, error = await _check_priority(request, participant_id, before, after.contact_priority)
     errors += error
-    implausible = new_implausible(find_implausible(old) if before else [], find_implausible(after))
+    implausible = new_implausible(find_value_warnings(old) if before else [], find_value_warnings(after))
     require_confirmed(request.form, implausible, errors)
-    return change, displaces
+    return change, replaces_holder
 
 
 def _with_access(form: Form) -> Form:

@@ -80,8 +80,10 @@ async def _get_account_manager(request: PageRequest, event: Event) -> Struct | N
 
 async def _update_team_member(request: FormRequest, event: Event, change: TeamMemberChange) -> Struct:
     """Another holder of the contact priority swaps it, as in a confirmed form."""
-    displaces = change.contact_priority is not UNSET and change.contact_priority is not None
-    return await team_service.update(request.write_context, *_member_key(event), change, displaces=displaces)
+    replaces_holder = change.contact_priority is not UNSET and change.contact_priority is not None
+    return await team_service.update(
+        request.write_context, *_member_key(event), change, replaces_holder=replaces_holder
+    )
 
 
 def _lock_participant(request: FormRequest, event: Event) -> Awaitable[object]:

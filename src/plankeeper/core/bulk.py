@@ -66,7 +66,7 @@ def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -
             if id_ not in found:
                 yield item_error(index, "id", f"must be the id of an existing {resource}", "not_found")
             elif id_ in seen:
-                yield item_error(index, "id", "occurs in an earlier item", "duplicate")
+                yield item_error(index, "id", "is a duplicate of an earlier item", "duplicate")
             seen.add(id_)
 
 
@@ -108,7 +108,7 @@ async def _find_taken(
         if value in holders and (own_id is UNSET or UUID(own_id) != holders[value]):
             errors.append(item_error(index, "external_id", f"belongs to another {resource}", "duplicate"))
         elif value in seen:
-            errors.append(item_error(index, "external_id", "occurs in an earlier item", "duplicate"))
+            errors.append(item_error(index, "external_id", "is a duplicate of an earlier item", "duplicate"))
         seen.add(value)
     return errors
 

@@ -78,11 +78,11 @@ _AFTER_DESCRIPTION = (
 )
 
 _SORTED_AFTER_DESCRIPTION = f"{_AFTER_DESCRIPTION} With `sort`, it is the `next_cursor` of the page before."
-_SEALED_AFTER_DESCRIPTION = (
+_OPAQUE_AFTER_DESCRIPTION = (
     "Returns the items after those of a page, whose `next_cursor` it is. `0` starts at the beginning. Not allowed with"
     " `offset`."
 )
-_SEALED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
+_ENCRYPTED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
 
 
 def _cursor(pattern: str, expected: str, description: str = _AFTER_DESCRIPTION) -> Meta:
@@ -94,7 +94,7 @@ _UuidCursor = Annotated[str, _cursor(f"0|{UUID_PATTERN}", "0 or a UUID with hyph
 _SortedUuidCursor = Annotated[
     str,
     _cursor(
-        f"0|{UUID_PATTERN}|{_SEALED_CURSOR}",
+        f"0|{UUID_PATTERN}|{_ENCRYPTED_CURSOR}",
         "0, a UUID with hyphens or, with `sort`, a `next_cursor`",
         _SORTED_AFTER_DESCRIPTION,
     ),
@@ -103,12 +103,12 @@ _NumberText = Annotated[str, Meta(pattern="^[0-9]{1,18}$", extra={"message": "mu
 _SortedNumberCursor = Annotated[
     str,
     _cursor(
-        f"[0-9]{{1,18}}|{_SEALED_CURSOR}",
+        f"[0-9]{{1,18}}|{_ENCRYPTED_CURSOR}",
         "0, a whole number or, with `sort`, a `next_cursor`",
         _SORTED_AFTER_DESCRIPTION,
     ),
 ]
-_OpaqueCursor = Annotated[str, _cursor(f"0|{_SEALED_CURSOR}", "0 or a `next_cursor`", _SEALED_AFTER_DESCRIPTION)]
+_OpaqueCursor = Annotated[str, _cursor(f"0|{_ENCRYPTED_CURSOR}", "0 or a `next_cursor`", _OPAQUE_AFTER_DESCRIPTION)]
 _CodeCursor = Annotated[str, _cursor("0|[a-z][a-z_]{0,99}", "0 or an error code")]
 
 
@@ -212,14 +212,14 @@ class SortableQuery(ListQuery, frozen=True):
         return is_shallow and not self.has_filters and self.order is None
 
     @property
-    def has_sealed_cursor(self) -> bool:
+    def has_encrypted_cursor(self) -> bool:
         return isinstance(self.after, str) and self.after.startswith(CURSOR_PREFIX)
 
     @property
     def has_cursor_of_another_order(self) -> bool:
         """Whether the cursor is an id although the list is sorted, or an encrypted cursor although it isn't."""
         starts_list = self.after is UNSET or self.after == "0"
-        return not starts_list and self.has_sealed_cursor != (self.order is not None)
+        return not starts_list and self.has_encrypted_cursor != (self.order is not None)
 
 
 class ResourceListQuery(UuidListQuery, SortableQuery, frozen=True):
@@ -246,7 +246,7 @@ class NumberedListQuery(SortableQuery, frozen=True):
         return 0 if self.after is UNSET else int(str(self.after))
 
 
-class SealedListQuery(ListQuery, frozen=True):
+class OpaqueListQuery(ListQuery, frozen=True):
     """A list whose rows have no single id: its cursor is opaque."""
 
     after: _OpaqueCursor | UnsetType = UNSET
@@ -298,7 +298,7 @@ _NONCE_BYTES = 12
 _decode = msgspec.msgpack.Decoder(Start).decode
 
 
-def seal_cursor(key: bytes, start: Start, associated_data: bytes) -> str:
+def encrypt_cursor(key: bytes, start: Start, associated_data: bytes) -> str:
     nonce = os.urandom(_NONCE_BYTES)
     sealed = AESGCM(key).encrypt(nonce, msgspec.msgpack.encode(start), associated_data)
     return CURSOR_PREFIX + _encode(nonce + sealed)
@@ -316,7 +316,7 @@ def _decode_text(text: str) -> bytes:
     return content
 
 
-def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
+def decrypt_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
     """The row of an encrypted cursor. Raises ValidationError if it belongs to another list, or was changed."""
     try:
         content = _decode_text(cursor.removeprefix(CURSOR_PREFIX))
@@ -365,10 +365,10 @@ async def _sorted_ids(
     values = filtered_list.filter_values(query, extra)
     associated_data = msgspec.msgpack.encode([plan_manager_id, filtered_list.name, order, values], enc_hook=str)
     key = await get_key(db) if query.uses_cursor else None
-    start = open_cursor(key, str(query.after), associated_data) if key and query.has_sealed_cursor else None
+    start = decrypt_cursor(key, str(query.after), associated_data) if key and query.has_encrypted_cursor else None
     found = await filtered_list.sorted_ids(db, plan_manager_id, query, order, start, FORWARD, **extra)
     next_cursor = None
     if key and len(found) > query.limit:
         last = found[query.limit - 1]
-        next_cursor = seal_cursor(key, Start(last.value, last.id), associated_data)
+        next_cursor = encrypt_cursor(key, Start(last.value, last.id), associated_data)
     return [filtered_list.parse_id(each.id) for each in found], next_cursor

@@ -68,7 +68,7 @@ class RecordMatcher:
         if key is None:
             return MatchError(f"is required, because each {self._noun} finds its record by it", "required")
         if key in self._seen:
-            return MatchError(f"occurs in an earlier {self._noun}", "duplicate")
+            return MatchError(f"is a duplicate of an earlier {self._noun}", "duplicate")
         self._seen.add(key)
         if len(ids) > 1:
             return MatchError(f"belongs to {len(ids)} records: send the `id` of one of them", "duplicate")

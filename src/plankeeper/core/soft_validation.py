@@ -38,7 +38,7 @@ SHARED_POSTCODES = {
 }  # fmt: skip - one line for each postcode is too long
 
 
-class Implausible(NamedTuple):
+class ValueWarning(NamedTuple):
     """A warning about an unusual value. A message in lower case continues the field's label.
 
     `record_id` is another record that the message is about.
@@ -49,25 +49,25 @@ class Implausible(NamedTuple):
     record_id: UUID | None = None
 
 
-def find_implausible_phone(field: str, text: str | None) -> Iterator[Implausible]:
+def find_implausible_phone(field: str, text: str | None) -> Iterator[ValueWarning]:
     digits = re.sub(r"[^0-9]", "", text or "")
     is_plausible = MIN_PHONE_DIGITS <= len(digits) <= MAX_PHONE_DIGITS or SHORT_NUMBER.fullmatch(digits)
     if text and text.strip() and not is_plausible:
-        yield Implausible(field, "should have 8 to 15 digits, such as 0491 570 156")
+        yield ValueWarning(field, "should have 8 to 15 digits, such as 0491 570 156")
 
 
-def find_implausible_postcode(field: str, text: str | None, state: str | None) -> Iterator[Implausible]:
+def find_implausible_postcode(field: str, text: str | None, state: str | None) -> Iterator[ValueWarning]:
     postcode = (text or "").strip()
     if not postcode:
         return
     if not re.fullmatch(r"[0-9]{4}", postcode):
-        yield Implausible(field, "should have 4 digits")
+        yield ValueWarning(field, "should have 4 digits")
         return
     states = states_of_postcode(int(postcode))
     if not states:
-        yield Implausible(field, f"{postcode} isn’t a postcode in Australia")
+        yield ValueWarning(field, f"{postcode} isn’t a postcode in Australia")
     elif state and state.upper() not in states:
-        yield Implausible(field, f"{postcode} is in {' and '.join(states)}, not in {state.upper()}")
+        yield ValueWarning(field, f"{postcode} is in {' and '.join(states)}, not in {state.upper()}")
 
 
 def states_of_postcode(postcode: int) -> tuple[str, ...]:

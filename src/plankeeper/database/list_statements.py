@@ -152,7 +152,7 @@ class Reading(NamedTuple):
     """
 
     is_backward: bool = False
-    is_walk: bool | None = None
+    scans_index: bool | None = None
 
 
 FORWARD = Reading()
@@ -292,11 +292,11 @@ class ListStatements:
         filters = self.filters_of(names)
         parameters = self._sorted_parameters(names, start)
         is_unfiltered = not (filters or self.scope) or self._is_in_order(names, order)
-        is_walk = is_unfiltered if reading.is_walk is None else reading.is_walk and not self.collects(names)
-        is_lead = not is_walk or (bool(filters) and filters[0].order == self.sorts[order.name].expression)
+        scans_index = is_unfiltered if reading.scans_index is None else reading.scans_index and not self.collects(names)
+        is_lead = not scans_index or (bool(filters) and filters[0].order == self.sorts[order.name].expression)
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1", is_lead=is_lead)
         page = self._sorted_page(order, start, reading)
-        if is_walk:
+        if scans_index:
             statement = compose_index_walk(page, table, conditions)
         else:
             statement = compose_filtered(page, table, conditions, is_distinct=_has_alternatives(filters))

@@ -10,7 +10,7 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.events import order_store
 
 
-class DuePlanManagers:
+class PlanManagerSchedule:
     """The plan managers that are due: all of them, once the list is empty and `interval` seconds have passed."""
 
     def __init__(self, interval: float) -> None:
@@ -36,7 +36,7 @@ class EventRetention:
 
     def __init__(self, days: int) -> None:
         self._retention = timedelta(days=days)
-        self._due = DuePlanManagers(CHECK_INTERVAL)
+        self._due = PlanManagerSchedule(CHECK_INTERVAL)
 
     async def __call__(self, db: Database) -> None:
         due = await self._due.refresh(db)
@@ -62,7 +62,7 @@ class AgeRetention:
 
     def __init__(self, days: int, purge: Purge, batch_size: int) -> None:
         self._retention, self._purge, self._batch_size = timedelta(days=days), purge, batch_size
-        self._due = DuePlanManagers(AGE_CHECK_INTERVAL)
+        self._due = PlanManagerSchedule(AGE_CHECK_INTERVAL)
 
     async def __call__(self, db: Database) -> None:
         due = await self._due.refresh(db)

@@ -27,7 +27,7 @@ NIL_UUID = UUID(int=0)
 
 
 @router.get(
-    "/events", scope=READ, extension=True, errors=("cursor_expired",), discloses=lambda page: list_disclosed(page.data)
+    "/events", scope=READ, extension=True, errors=("cursor_expired",), access_log=lambda page: list_disclosed(page.data)
 )
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     """List events in the order in which their writes were committed, or the newest first. Supports cursors only.
@@ -90,7 +90,7 @@ async def _require_cursor(ctx: ReadContext, after: str) -> None:
 
 
 @router.get(
-    "/events/{event_id}", scope=READ, extension=True, etag=True, discloses=lambda event: list_disclosed([event])
+    "/events/{event_id}", scope=READ, extension=True, etag=True, access_log=lambda event: list_disclosed([event])
 )
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get an event. Events that retention has deleted aren't found."""

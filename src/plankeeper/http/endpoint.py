@@ -186,7 +186,7 @@ class Endpoint:
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
         response = Response.from_object(operation.status, result, headers)
-        if operation.discloses and scope["method"] != "HEAD":
+        if operation.access_log and scope["method"] != "HEAD":
             self._record_access(operation, state, values, scope, result)
         if not operation.has_etag:
             return response
@@ -204,10 +204,10 @@ class Endpoint:
         self, operation: Operation, state: RequestState, values: dict[str, Any], scope: Scope, result: Any
     ) -> None:
         """Report the records in a response: one record, or those of a page, as ids or as the first and the last one."""
-        if not (self._deps.on_access and operation.discloses and state.principal and state.plan_manager_id):
+        if not (self._deps.on_access and operation.access_log and state.principal and state.plan_manager_id):
             return
         by, request_id = (state.plan_manager_id, state.principal.actor), state.request_id.decode()
-        kind, query = operation.discloses, scope["query_string"].decode("latin-1") or None
+        kind, query = operation.access_log, scope["query_string"].decode("latin-1") or None
         if callable(kind):
             action: AccessAction = "viewed" if operation.path_ids else "listed"
             for each, ids in kind(result).items():

@@ -66,7 +66,7 @@ class Operation:
     optional_body: bool = False  # whether a request without a body is one with an empty object
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
-    discloses: AccessedKind | ListDisclosed | None = None  # the kind of records in the response, for the access log
+    access_log: AccessedKind | ListDisclosed | None = None  # the kind of records in the response, for the access log
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
@@ -107,11 +107,11 @@ class Router:
         extension: bool = False,
         etag: bool = False,
         errors: tuple[ErrorCode, ...] = (),
-        discloses: AccessedKind | ListDisclosed | None = None,
+        access_log: AccessedKind | ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a read. `etag` is for single resources.
 
-        `discloses` is the kind of record that the access log names: by the first id of the path, or for a list
+        `access_log` is the kind of record that the access log names: by the first id of the path, or for a list
         without one by the page. For other responses, it lists their records.
         """
         return self._route(
@@ -121,7 +121,7 @@ class Router:
             extension=extension,
             has_etag=etag,
             errors=errors,
-            discloses=discloses,
+            access_log=access_log,
         )
 
     def post(
@@ -137,7 +137,7 @@ class Router:
         max_body_bytes: int = MAX_BODY_BYTES,
         optional_body: bool = False,
         find_errors: FindErrors | None = None,
-        discloses: ListDisclosed | None = None,
+        access_log: ListDisclosed | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a write, or a read with a body.
 
@@ -158,7 +158,7 @@ class Router:
             max_body_bytes=max_body_bytes,
             optional_body=optional_body,
             find_errors=find_errors,
-            discloses=discloses,
+            access_log=access_log,
         )
 
     def put(

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from plankeeper.core.context import WriteContext
 from plankeeper.core.formatting import format_date
 from plankeeper.core.json import to_json
-from plankeeper.core.soft_validation import Implausible
+from plankeeper.core.soft_validation import ValueWarning
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.imports.cells import load_references
@@ -68,10 +68,10 @@ def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
     """The warnings about the record in an event."""
     if resource == "participants":
         participant = msgspec.json.decode(record, type=ParticipantFacts)
-        return [_warning(each, participant) for each in participant_rules.find_implausible(participant, today)]
+        return [_warning(each, participant) for each in participant_rules.find_value_warnings(participant, today)]
     if resource == "providers":
         provider = msgspec.json.decode(record, type=ProviderFacts)
-        return [_warning(each, provider) for each in provider_rules.find_implausible(provider)]
+        return [_warning(each, provider) for each in provider_rules.find_value_warnings(provider)]
     return []
 
 
@@ -82,7 +82,7 @@ def find_warnings_in_cells(resource: str, cells: Mapping[str, str], today: date)
     return [each for each in found if each.field in known]
 
 
-def _warning(implausible: Implausible, record: Struct) -> Problem:
+def _warning(implausible: ValueWarning, record: Struct) -> Problem:
     value = getattr(record, implausible.field)
     # A message in upper case is a complete sentence.
     field = "" if implausible.message[:1].isupper() else implausible.field

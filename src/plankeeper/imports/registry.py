@@ -33,7 +33,7 @@ from plankeeper.resources.note_types import store as note_types
 from plankeeper.resources.note_types.schemas import NoteTypeImport, NoteTypeRow
 from plankeeper.resources.participants import bulk as participant_bulk
 from plankeeper.resources.participants import store as participants
-from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import ParticipantImport, ParticipantRow
 from plankeeper.resources.providers import service as provider_service
 from plankeeper.resources.providers import store as providers
@@ -65,7 +65,7 @@ class Resource:
 
 def _check_participant(values: ParticipantImport) -> str | None:
     number = values.participant_number
-    if not isinstance(number, str) or is_scheme_number(number):
+    if not isinstance(number, str) or is_ndis_number(number):
         return None
     return f"participant_number {number!r} is not a 9-digit scheme number"
 

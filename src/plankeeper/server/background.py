@@ -69,11 +69,11 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     async def warn_of_expiry(_db: object) -> None:
         await service.record_expiry_warnings(db, settings)
 
-    async def end_views(_db: object) -> None:
+    async def expire_view_sessions(_db: object) -> None:
         await viewing.end_stale(db, settings)
 
     periodic_tasks = [
-        fan_out.find_behind,
+        fan_out.find_lagging,
         compact_counts,
         invoice_counts.compact_counts,
         provider_counts.compact_counts,
@@ -82,7 +82,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_mails,
         password_reset.purge,
         warn_of_expiry,
-        end_views,
+        expire_view_sessions,
         *_purge_tasks(settings),
     ]
     async with asyncio.TaskGroup() as group:

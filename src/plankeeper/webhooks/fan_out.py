@@ -44,7 +44,7 @@ class FanOut:
         self._due_at[plan_manager_id] = 0.0
         self._notified.set()
 
-    async def find_behind(self, db: Executor) -> None:
+    async def find_lagging(self, db: Executor) -> None:
         """Add all plan managers that have events for their endpoints: the process that was notified may have died."""
         for each in await endpoint_store.plan_managers_behind(db, self._nodes):
             self._due_at.setdefault(each, 0.0)

@@ -92,7 +92,7 @@ def test_ids_must_exist_and_occur_once(api: Client, other: Client, kind: str) ->
     items = [{"id": own}, {"id": str(uuid7())}, {"id": foreign}, {"id": own.upper(), name: "Twice"}, {name: "New"}]
     missing = f"must be the id of an existing {kind.removesuffix('s')}"
     assert field_errors(api.post(f"/{kind}/bulk", {"items": items})) == [
-        ("items[1].id", missing), ("items[2].id", missing), ("items[3].id", "occurs in an earlier item"),
+        ("items[1].id", missing), ("items[2].id", missing), ("items[3].id", "is a duplicate of an earlier item"),
     ]  # fmt: skip
     assert api.get(f"/{kind}").json()["pagination"]["total"] == 1
 
@@ -147,7 +147,7 @@ def test_references_are_checked_with_their_index(api: Client, other: Client, imp
         {"account_manager_id": foreign},
         {"exit_reason_category_id": str(uuid7())},
     ]
-    of_manager = "must be the id of an account manager that the list shows"
+    of_manager = "must be the id of an active account manager"
     of_reason = "must be the id of an exit reason of this plan manager"
     assert sorted(field_errors(api.post("/participants/bulk", {"items": items}))) == [
         ("items[1].account_manager_id", of_manager),

@@ -109,7 +109,7 @@ def test_errors_of_matches_come_with_the_others(api: Client, kind: str) -> None:
     stored = [
         (f"items[0].{name}", "duplicate", "belongs to 2 records: send the `id` of one of them"),
         (f"items[1].{name}", "required", "is required, because each item finds its record by it"),
-        (f"items[3].{name}", "duplicate", "occurs in an earlier item"),
+        (f"items[3].{name}", "duplicate", "is a duplicate of an earlier item"),
         ("items[4].external_id", "duplicate", f"belongs to another {word}"),
     ]
     response = api.post(f"/{kind}/bulk?match={name}", {"items": items})
@@ -130,8 +130,8 @@ def test_without_match_external_ids_must_not_repeat(api: Client, kind: str) -> N
     items = [{"external_id": "crm-1"}, {"external_id": "new"}, {"external_id": "new"}, {**one, "city": "Perth"}]
     assert errors_of(api.post(f"/{kind}/bulk", {"items": items})) == [
         ("items[0].external_id", "duplicate", f"belongs to another {WORDS[kind]}"),
-        ("items[2].external_id", "duplicate", "occurs in an earlier item"),
-        ("items[3].external_id", "duplicate", "occurs in an earlier item"),
+        ("items[2].external_id", "duplicate", "is a duplicate of an earlier item"),
+        ("items[3].external_id", "duplicate", "is a duplicate of an earlier item"),
     ]
     [saved] = api.post(f"/{kind}/bulk", {"items": [{**one, "city": "Perth"}]}).json()["data"]
     assert (saved["id"], saved["city"]) == (one["id"], "Perth")

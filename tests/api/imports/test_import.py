@@ -412,6 +412,6 @@ def test_lines_match_records_by_a_field(
     report = import_matched("51824753000,Third", *lines[1:], ",Nobody", "51824753000,Again")
     assert [(each.line_number, each.field, each.message) for each in report.errors] == [
         (1502, field, "is required, because each line finds its record by it"),
-        (1503, field, "occurs in an earlier line"),
+        (1503, field, "is a duplicate of an earlier line"),
     ]
     assert api.get(f"/{resource}", **{field: "51824753000"}).json()["data"][0][name] == "Other"

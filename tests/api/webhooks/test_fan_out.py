@@ -134,7 +134,7 @@ async def test_inactive_endpoints_and_those_that_have_read_everything_are_not_be
     await fan_out(quiet.db, current)
     await quiet.db.execute("update webhook_endpoints set active = false where plan_manager_id = $1", inactive)
     task = FanOut(quiet.db)
-    await task.find_behind(quiet.db)
+    await task.find_lagging(quiet.db)
     assert set(task._due_at) == {behind}  # noqa: SLF001 - the plan managers that it has taken note of
 
 

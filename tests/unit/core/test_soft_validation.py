@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.core.soft_validation import Implausible, states_of_postcode
+from plankeeper.core.soft_validation import ValueWarning, states_of_postcode
 from plankeeper.resources.participants import rules as participants
 from plankeeper.resources.participants.schemas import ParticipantRow
 from plankeeper.resources.providers import rules as providers
@@ -57,7 +57,7 @@ PHONE = "should have 8 to 15 digits, such as 0491 570 156"
 )
 def test_implausible_values_of_a_participant(values: dict[str, Any], warnings: list[tuple[str, str]]) -> None:
     participant = ParticipantRow(**IDENTITY, **({"first_name": "Ann"} | values))
-    assert participants.find_implausible(participant, TODAY) == [Implausible(*each) for each in warnings]
+    assert participants.find_value_warnings(participant, TODAY) == [ValueWarning(*each) for each in warnings]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_implausible_values_of_a_participant(values: dict[str, Any], warnings: l
 )
 def test_implausible_values_of_a_provider(values: dict[str, Any], warnings: list[tuple[str, str]]) -> None:
     provider = Provider(**IDENTITY, updated_at=IDENTITY["created_at"], **({"entity_name": "Acme"} | values))
-    assert providers.find_implausible(provider) == [Implausible(*each) for each in warnings]
+    assert providers.find_value_warnings(provider) == [ValueWarning(*each) for each in warnings]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_implausible_values_of_a_provider(values: dict[str, Any], warnings: list
 )
 def test_implausible_values_of_a_team_member(values: dict[str, Any], warnings: list[tuple[str, str]]) -> None:
     member = TeamMemberRow(participant_id="", id="", user_id="", **values)
-    assert team_members.find_implausible(member) == [Implausible(*each) for each in warnings]
+    assert team_members.find_value_warnings(member) == [ValueWarning(*each) for each in warnings]
 
 
 def test_each_postcode_has_one_main_state_or_none() -> None:

@@ -236,4 +236,4 @@ async def _require_other_owner(ctx: WriteContext, member: Member) -> None:
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
     other_owners = [holder for holder in holders if holder.role == "owner" and holder.account_id != member.id]
     if member.role == "owner" and not other_owners and ctx.actor.kind != "system":
-        raise ValidationError(role="of the only owner can't change: make another member an owner first")
+        raise ValidationError(role="can't change, because this is the only owner: make another person an owner first")

@@ -58,7 +58,9 @@ async def update(ctx: WriteContext, role: str | None, view: SavedView, name: str
     if not can_change(view, _account_id(ctx), role):
         raise NotFound
     if view.is_shared and not is_shared and view.owner_id != ctx.actor.account_id:
-        raise ValidationError(is_shared="can be removed by whoever saved the view. You can delete it.")
+        raise ValidationError(
+            is_shared="can only be changed by the person who saved the view. You can delete the view."
+        )
     changed = SavedView(
         view.id,
         view.owner_id,

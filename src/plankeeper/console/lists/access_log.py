@@ -16,7 +16,7 @@ from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, TimeRange, d
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter
 from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
+from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 
@@ -57,7 +57,7 @@ def fold(records: Sequence[AccessRecord]) -> list[AccessEntry]:
 class AccessSource:
     """The rows of the access log."""
 
-    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage:
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage:
         """As many records as the page has rows, grouped in entries, so the page can have fewer rows."""
         start = parse_uuid(place.start)
         place = place if start else place._replace(after="", before="")

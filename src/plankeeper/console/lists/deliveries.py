@@ -12,7 +12,7 @@ from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, da
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
 from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePlace, SourceCount, SourcePage, cut_source_page
+from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid
@@ -38,9 +38,9 @@ class DeliverySource:
 
     endpoint_id: UUID
 
-    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage:
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage:
         start = parse_uuid(place.start)
-        place = place if start else PagePlace(place.size)
+        place = place if start else PagePosition(place.size)
         filters = delivery_filter(values)
         if start and place.is_backward:
             filters = filters._replace(after=max(start, filters.after or start))

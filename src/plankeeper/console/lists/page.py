@@ -16,7 +16,7 @@ from plankeeper.console.lists.filters import (
     RecordFilter,
 )
 from plankeeper.console.lists.pages import MAX_COUNTED, ListReader, RowsPage, read_source_page
-from plankeeper.console.lists.place import record_url
+from plankeeper.console.lists.position import record_url
 from plankeeper.console.lists.query import (
     PAGE_SIZES,
     ListPageQuery,

@@ -9,10 +9,10 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.console.lists.query import ListPageQuery
-from plankeeper.console.lists.sources import PagePlace, RowSource
+from plankeeper.console.lists.sources import PagePosition, RowSource
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.core.lists import SortableQuery, in_order, open_cursor, seal_cursor
+from plankeeper.core.lists import SortableQuery, decrypt_cursor, encrypt_cursor, in_order
 from plankeeper.database.client import Executor
 from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.filters import ListSummary, Reading
@@ -43,7 +43,7 @@ async def read_source_page(
 ) -> RowsPage:
     """The page of a list with a source. The number of rows before it isn't known."""
     found = await source.read_page(
-        request, values, PagePlace(query.size, query.after, query.before, not query.order.descending)
+        request, values, PagePosition(query.size, query.after, query.before, not query.order.descending)
     )
     count = await source.count(request, values)
     return RowsPage(
@@ -74,21 +74,21 @@ class ListReader:
     async def read_page(self) -> RowsPage:
         """The page of the query; the first one if its cursor belongs to another list."""
         summary = await self.read_summary()
-        is_walk = summary.count > MAX_COUNTED
+        scans_index = summary.count > MAX_COUNTED
         is_backward = bool(self.query.before) and not self.query.after
         start = await self._open(self.query.after or self.query.before)
-        found = await self.read_ids(start, self.query.size, Reading(is_backward and start is not None, is_walk))
+        found = await self.read_ids(start, self.query.size, Reading(is_backward and start is not None, scans_index))
         has_more = len(found) > self.query.size
         ids = found[: self.query.size]
         if start and is_backward:
             ids.reverse()
-        page = RowsPage(await self.get_rows(ids), None if is_walk else summary.count, summary.total)
+        page = RowsPage(await self.get_rows(ids), None if scans_index else summary.count, summary.total)
         has_previous, has_next = (has_more, True) if start and is_backward else (start is not None, has_more)
         if ids and has_previous:
             page.previous = self.query.first_page(before=await self._seal(ids[0]))
         if ids and has_next:
             page.next = self.query.first_page(after=await self._seal(ids[-1]))
-        if is_walk:
+        if scans_index:
             page.total = None
             page.position = None if has_previous else 1
         elif ids and has_previous:
@@ -97,7 +97,7 @@ class ListReader:
 
     async def read_batches(self) -> AsyncIterator[list[Any]]:
         """All rows, at most BATCH_SIZE at a time."""
-        reading = Reading(is_walk=(await self.read_summary()).count > MAX_COUNTED)
+        reading = Reading(scans_index=(await self.read_summary()).count > MAX_COUNTED)
         start: Start | None = None
         while True:
             found = await self.read_ids(start, BATCH_SIZE, reading)
@@ -138,7 +138,7 @@ class ListReader:
             SortableQuery(limit=1),
             self.query.order,
             None,
-            Reading(is_walk=False),
+            Reading(scans_index=False),
             **(values | {"id": [record_id]}),
         )
         return Start(found[0].value, found[0].id) if found else None
@@ -162,13 +162,13 @@ class ListReader:
         return self._key
 
     async def _seal(self, row: SortedId) -> str:
-        return seal_cursor(await self._get_key(), Start(row.value, row.id), self._associated_data)
+        return encrypt_cursor(await self._get_key(), Start(row.value, row.id), self._associated_data)
 
     async def _open(self, cursor: str) -> Start | None:
         """The row of a cursor; null for one of another list, such as that of yesterday's date preset."""
         if not cursor:
             return None
         try:
-            return open_cursor(await self._get_key(), cursor, self._associated_data)
+            return decrypt_cursor(await self._get_key(), cursor, self._associated_data)
         except ValidationError:
             return None

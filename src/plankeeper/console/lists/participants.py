@@ -14,7 +14,7 @@ from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.database.client import Executor
 from plankeeper.resources.participants import queries, store
-from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.search.filters import search_values
 
@@ -25,7 +25,7 @@ def _name(participant: Participant, _names: Names) -> str | None:
 
 def _number(participant: Participant, _names: Names) -> Checked | None:
     number = participant.participant_number
-    return Checked(number, None if is_scheme_number(number) else "Not 9 digits") if number else None
+    return Checked(number, None if is_ndis_number(number) else "Not 9 digits") if number else None
 
 
 def _account_manager(participant: Participant, _names: Names) -> str | None:

@@ -73,7 +73,7 @@ class Outcome(NamedTuple):
 async def read_selection(
     request: PageRequest, definition: ListDefinition, form: Form, describe: Describe, action: AccessAction = "listed"
 ) -> Selection:
-    """The rows of a form or a query, which `action` discloses: those with its ids or, with `all`, those of its list.
+    """The rows of a form or a query, which `action` access_log: those with its ids or, with `all`, those of its list.
 
     Raises ValidationError for too many.
     """

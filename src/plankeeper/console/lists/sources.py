@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from plankeeper.console.routing import PageRequest
 
 
-class PagePlace(NamedTuple):
+class PagePosition(NamedTuple):
     """The start of a page of a list: after a row, before one, or at the beginning."""
 
     size: int
@@ -43,7 +43,7 @@ class SourceCount(NamedTuple):
 class RowSource(Protocol):
     """Reads the rows of a list, newest first, with the values of its filters."""
 
-    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePlace) -> SourcePage: ...
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage: ...
 
     async def count(self, request: PageRequest, values: Mapping[str, Any]) -> SourceCount: ...
 
@@ -53,7 +53,7 @@ class RowSource(Protocol):
 
 
 def cut_source_page(
-    place: PagePlace, found: Sequence[Any], first_cursor: Callable[[Any], str], last_cursor: Callable[[Any], str]
+    place: PagePosition, found: Sequence[Any], first_cursor: Callable[[Any], str], last_cursor: Callable[[Any], str]
 ) -> SourcePage:
     """The page of rows that were found from its start on, nearest first; one more shows that others follow.
 

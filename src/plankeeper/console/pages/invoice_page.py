@@ -6,7 +6,7 @@ from uuid import UUID
 from plankeeper.console.invoice_comparison import compare_invoices, file_name
 from plankeeper.console.invoice_evidence import Evidence, find_evidence
 from plankeeper.console.lists.invoices import active_warnings, load_names
-from plankeeper.console.lists.place import list_place
+from plankeeper.console.lists.position import list_position
 from plankeeper.console.pages.invoices import MAX_REASON_LENGTH
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
@@ -22,7 +22,7 @@ pages = Pages()
 LATEST_EVENTS = 4
 
 
-@pages.get("/invoices/{invoice_id}", role="viewer", discloses="invoice")
+@pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
 async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     invoice = or_404(await store.get(*place, invoice_id))
@@ -47,7 +47,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
-        "place": await list_place(request, "invoices", invoice_id),
+        "place": await list_position(request, "invoices", invoice_id),
     }
     return HtmlPage("invoice.html", context)
 

@@ -31,7 +31,7 @@ from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import apply_patch
 from plankeeper.resources.participants import service, store
-from plankeeper.resources.participants.rules import is_scheme_number
+from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import ParticipantUpdate
 
 pages = Pages()
@@ -52,7 +52,7 @@ async def new(request: PageRequest) -> HtmlPage:
 @pages.post("/participants", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     form, manager_errors = await read_account_manager(request, None)
-    form = without_spaces(form, "participant_number", empty_form(), is_scheme_number)
+    form = without_spaces(form, "participant_number", empty_form(), is_ndis_number)
     change, errors = find_changes(ParticipantUpdate, form, empty_form())
     row = apply_patch(change, empty_row())
     errors = [*errors, *manager_errors] or find_missing_identity(row)
@@ -103,7 +103,7 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
         current = participant_form(participant)
         require_unchanged(request, select_fields(current, SECTIONS[name].fields))
         form, manager_errors = await read_account_manager(request, participant)
-        form = without_spaces(form, "participant_number", current, is_scheme_number)
+        form = without_spaces(form, "participant_number", current, is_ndis_number)
         change, errors = find_changes(ParticipantUpdate, form, current, fields_to_save(name, form))
         errors += manager_errors
         after = apply_patch(change, or_404(before))
@@ -121,5 +121,5 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
 
 
 for _name in SECTIONS:
-    _edit = pages.get(f"{EDIT_PATH}/{_name}", role="manager", discloses="participant")(edit_section(_name))
+    _edit = pages.get(f"{EDIT_PATH}/{_name}", role="manager", access_log="participant")(edit_section(_name))
     pages.post(f"{EDIT_PATH}/{_name}", role="manager", on_error=_edit)(update_section(_name))

@@ -18,7 +18,7 @@ pages = Pages()
 MAX_PROVIDERS = 5
 
 
-@pages.get("/participants/{participant_id}/invoices", role="viewer", discloses="participant")
+@pages.get("/participants/{participant_id}/invoices", role="viewer", access_log="participant")
 async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/invoices")
     place, participant = (request.db, request.plan_manager_id), context["participant"]

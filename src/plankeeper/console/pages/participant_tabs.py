@@ -18,7 +18,7 @@ LATEST_EVENTS = 3
 LATEST_INVOICES = 5
 
 
-@pages.get("/participants/{participant_id}", role="viewer", discloses="participant")
+@pages.get("/participants/{participant_id}", role="viewer", access_log="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "")
     latest = (request.db, request.plan_manager_id)
@@ -33,7 +33,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     return HtmlPage("participant.html", context)
 
 
-@pages.get("/participants/{participant_id}/team", role="viewer", discloses="participant")
+@pages.get("/participants/{participant_id}/team", role="viewer", access_log="participant")
 async def team(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/team")
     members = await team_context(request, participant_id, f"{context['page_url']}/team")

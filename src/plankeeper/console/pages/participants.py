@@ -30,7 +30,7 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PARTICIPANTS)
 
 
-@pages.get("/participants/{participant_id}/delete", role="manager", discloses="participant")
+@pages.get("/participants/{participant_id}/delete", role="manager", access_log="participant")
 async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)
     members = await team_store.count(request.db, request.plan_manager_id, participant_id, TeamMemberListQuery())

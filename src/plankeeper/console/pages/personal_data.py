@@ -22,7 +22,7 @@ MAX_MENTIONS_SHOWN = 50
 MAX_MENTION_LENGTH = 200
 
 
-@pages.get("/participants/{participant_id}/data", role="owner", discloses="participant")
+@pages.get("/participants/{participant_id}/data", role="owner", access_log="participant")
 async def show_data(request: PageRequest, participant_id: UUID) -> HtmlPage:
     export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
     context = {
@@ -53,7 +53,7 @@ async def _export(request: PageRequest, participant_id: UUID) -> PersonExport:
     return export
 
 
-@pages.get("/participants/{participant_id}/erase", role="owner", discloses="participant")
+@pages.get("/participants/{participant_id}/erase", role="owner", access_log="participant")
 async def erase_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     name = await _display_name(request, participant_id)
     context: dict[str, object] = {"participant_id": participant_id, "name": name, "labels": COUNT_LABELS, "hold": None}
@@ -82,7 +82,7 @@ async def erase(request: FormRequest, participant_id: UUID) -> Redirect:
     return Redirect(PARTICIPANTS_URL, "The person’s data is erased.")
 
 
-@pages.get("/participants/{participant_id}/hold", role="owner", discloses="participant")
+@pages.get("/participants/{participant_id}/hold", role="owner", access_log="participant")
 async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     if not await service.is_known(request.db, request.plan_manager_id, participant_id):
         raise NotFound

@@ -6,7 +6,7 @@ from uuid import UUID
 from stdnum.au import abn
 
 from plankeeper.console.lists.invoices import load_names, warning_titles
-from plankeeper.console.lists.place import list_place
+from plankeeper.console.lists.position import list_position
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
@@ -46,7 +46,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
     }
-    context["place"] = await list_place(request, "providers", provider_id)
+    context["place"] = await list_position(request, "providers", provider_id)
     return HtmlPage("provider.html", {**context, "similar": await similar_names(request, provider)})
 
 

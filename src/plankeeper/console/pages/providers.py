@@ -15,9 +15,9 @@ from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import STATE_CODES, apply_patch
-from plankeeper.core.soft_validation import Implausible
+from plankeeper.core.soft_validation import ValueWarning
 from plankeeper.resources.providers import queries, service, store
-from plankeeper.resources.providers.rules import find_implausible
+from plankeeper.resources.providers.rules import find_value_warnings
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
 from plankeeper.resources.trash import service as bin_service
 
@@ -90,19 +90,19 @@ async def plausible_change(request: FormRequest, before: Provider, *, is_new: bo
     form = without_spaces(request.form, "abn", current, abn.is_valid)
     change, errors = find_changes(ProviderUpdate, form, current)
     after = apply_patch(change, before)
-    implausible = new_implausible([] if is_new else find_implausible(before), find_implausible(after))
+    implausible = new_implausible([] if is_new else find_value_warnings(before), find_value_warnings(after))
     if after.abn and after.abn != before.abn:
         implausible += await find_abn_holders(request, after.abn, before.id)
     require_confirmed(request.form, implausible, errors, PROVIDERS_URL)
     return change
 
 
-async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
+async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
     """A warning about another provider with the same ABN, stored with or without spaces."""
     query = ProviderListQuery(limit=2, abn=number)
     for other in await queries.list_page(request.tx, request.plan_manager_id, query):
         if other.id != own_id:
-            return [Implausible("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
+            return [ValueWarning("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
     return []
 
 

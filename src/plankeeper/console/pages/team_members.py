@@ -39,7 +39,7 @@ async def team_context(request: PageRequest, participant_id: UUID, page_url: str
     }
 
 
-@pages.get(TEAM_PATH + "/new", role="manager", discloses="participant")
+@pages.get(TEAM_PATH + "/new", role="manager", access_log="participant")
 async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id)
     return HtmlPage("team_member_new.html", context | await form_context(request, participant_id, None))
@@ -47,20 +47,20 @@ async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
 
 @pages.post(TEAM_PATH, role="manager", on_error=new)
 async def create(request: FormRequest, participant_id: UUID) -> Redirect:
-    change, displaces = await require_valid_member(request, participant_id, None)
+    change, replaces_holder = await require_valid_member(request, participant_id, None)
     async with translate_errors(request):
-        member = await service.create(request.write_context, participant_id, change, displaces=displaces)
-    contacts = await describe_contacts(request, participant_id) if displaces else ""
+        member = await service.create(request.write_context, participant_id, change, replaces_holder=replaces_holder)
+    contacts = await describe_contacts(request, participant_id) if replaces_holder else ""
     return Redirect(team_url(participant_id), f"{member_name(member)} added to the team.{contacts}")
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", discloses="participant")
+@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", access_log="participant")
 async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
     return HtmlPage("team_member.html", {**context, "priorities": PRIORITIES})
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager", discloses="participant")
+@pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager", access_log="participant")
 async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
     member: TeamMember = context["member"]
@@ -75,13 +75,13 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     await service.select_for_update(request.write_context, participant_id, team_member_id)
     current = or_404(await store.get(request.tx, request.plan_manager_id, participant_id, team_member_id))
     require_unchanged(request, member_form(current))
-    valid, displaces = await require_valid_member(request, participant_id, current)
+    valid, replaces_holder = await require_valid_member(request, participant_id, current)
     change = TeamMemberChange(**{name: getattr(valid, name) for name in TeamMemberChange.__struct_fields__})
     async with translate_errors(request):
         member = await service.update(
-            request.write_context, participant_id, team_member_id, change, displaces=displaces
+            request.write_context, participant_id, team_member_id, change, replaces_holder=replaces_holder
         )
-    contacts = await describe_contacts(request, participant_id) if displaces else ""
+    contacts = await describe_contacts(request, participant_id) if replaces_holder else ""
     message = f"Changes to {member_name(member)} saved{describe_changes(change)}.{contacts}"
     return Redirect(team_url(participant_id), message, undo=request.undo_path)
 
@@ -90,7 +90,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
 async def make_primary(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     """The previous primary contact becomes the secondary one, or gets the new one's previous priority."""
     change = TeamMemberChange(contact_priority=1)
-    await service.update(request.write_context, participant_id, team_member_id, change, displaces=True)
+    await service.update(request.write_context, participant_id, team_member_id, change, replaces_holder=True)
     return Redirect(team_url(participant_id), (await describe_contacts(request, participant_id)).strip())
 
 
@@ -105,7 +105,7 @@ async def describe_contacts(request: FormRequest, participant_id: UUID) -> str:
     return "".join(f" {each}" for each in sentences)
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager", discloses="participant")
+@pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager", access_log="participant")
 async def remove_form(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     return HtmlPage("team_member_remove.html", await member_context(request, participant_id, team_member_id))
 

@@ -45,7 +45,7 @@ class TimelineEntry(NamedTuple):
     undo: str | None
 
 
-@pages.get("/participants/{participant_id}/timeline", role="viewer", discloses="participant")
+@pages.get("/participants/{participant_id}/timeline", role="viewer", access_log="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/timeline")
     kind, before = request.query.text("kind"), parse_uuid(request.query.text("before"))

@@ -20,12 +20,12 @@ async def start(request: FormRequest, invoice_id: UUID) -> Response:
     return JSONResponse({"id": str(session.id)})
 
 
-@pages.post("/view-sessions/{session_id}/heartbeat", role="viewer", background=True)
+@pages.post("/view-sessions/{session_id}/heartbeat", role="viewer", extends_session=False)
 async def heartbeat(request: FormRequest, session_id: UUID) -> Response:
     return heartbeat_response(await service.heartbeat(request.write_context, session_id, parse_client_report(request)))
 
 
-@pages.post("/view-sessions/{session_id}/end", role="viewer", background=True)
+@pages.post("/view-sessions/{session_id}/end", role="viewer", extends_session=False)
 async def end(request: FormRequest, session_id: UUID) -> Response:
     return heartbeat_response(
         await service.heartbeat(request.write_context, session_id, parse_client_report(request), is_last=True)

@@ -20,7 +20,7 @@ from plankeeper.resources.invoices.schemas import (
 router = Router("invoices")
 
 
-@router.get("/invoices", scope=READ, extension=True, discloses="invoice")
+@router.get("/invoices", scope=READ, extension=True, access_log="invoice")
 async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices. Deleted invoices are included, and marked with `is_deleted`."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
@@ -32,7 +32,7 @@ def _list_invoices(response: InvoiceStatusResponse) -> Mapping[AccessedKind, Seq
     return {"invoice": [each.id for each in response.data.invoices]}
 
 
-@router.post("/invoices/status", scope=READ, extension=True, errors=("not_found",), discloses=_list_invoices)
+@router.post("/invoices/status", scope=READ, extension=True, errors=("not_found",), access_log=_list_invoices)
 async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
     """Ask where invoices stand. Returns all invoices with a number from providers with an email. `read` is enough."""
     invoices = await store.find_by_provider_and_number(
@@ -44,7 +44,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, discloses="invoice")
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, access_log="invoice")
 async def get(ctx: ReadContext, invoice_id: UUID) -> Invoice:
     """Get an invoice. It contains its lines."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

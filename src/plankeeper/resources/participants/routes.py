@@ -21,7 +21,7 @@ from plankeeper.resources.participants.schemas import (
 router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
-@router.get("/participants", scope=READ, discloses="participant")
+@router.get("/participants", scope=READ, access_log="participant")
 async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
     """List participants. Filters are combined with AND."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
@@ -47,7 +47,7 @@ async def save_many(ctx: WriteContext, query: ParticipantBulkQuery, bulk: Partic
     return BulkResult(await bulk_writes.save_many(ctx, query, bulk.items))
 
 
-@router.get("/participants/{participant_id}", scope=READ, etag=True, discloses="participant")
+@router.get("/participants/{participant_id}", scope=READ, etag=True, access_log="participant")
 async def get(ctx: ReadContext, participant_id: UUID) -> Participant:
     """Get a participant. It includes the names of its account manager and its exit reasons."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))

@@ -5,12 +5,12 @@ from datetime import date
 from typing import Protocol
 from uuid import UUID
 
-from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.core.soft_validation import ValueWarning, find_implausible_phone, find_implausible_postcode
 from plankeeper.resources.exit_reasons.schemas import ExitReason
 from plankeeper.resources.participants.schemas import ParticipantRow
 
 
-def is_scheme_number(text: str) -> bool:
+def is_ndis_number(text: str) -> bool:
     """Whether a text consists of the 9 digits of an NDIS number."""
     return len(text) == 9 and text.isascii() and text.isdecimal()
 
@@ -54,7 +54,7 @@ def has_name(participant: PlausibleFields) -> bool:
     return any(name and name.strip() for name in names)
 
 
-def find_implausible(participant: PlausibleFields, today: date) -> list[Implausible]:
+def find_value_warnings(participant: PlausibleFields, today: date) -> list[ValueWarning]:
     """Warnings about unusual values, in the order of the form. Other records are not read."""
     return [
         *_find_implausible_person(participant, today),
@@ -64,41 +64,43 @@ def find_implausible(participant: PlausibleFields, today: date) -> list[Implausi
     ]
 
 
-def _find_implausible_person(participant: PlausibleFields, today: date) -> Iterator[Implausible]:
+def _find_implausible_person(participant: PlausibleFields, today: date) -> Iterator[ValueWarning]:
     if not has_name(participant):
-        yield Implausible("first_name", "The participant has no name")
+        yield ValueWarning("first_name", "The participant has no name")
     number = participant.participant_number
-    if number and not is_scheme_number(number):
-        yield Implausible("participant_number", f"should have 9 digits, such as {NUMBER_START}0 205 409")
+    if number and not is_ndis_number(number):
+        yield ValueWarning("participant_number", f"should have 9 digits, such as {NUMBER_START}0 205 409")
     elif number and not number.startswith(NUMBER_START):
-        yield Implausible("participant_number", f"should begin with {NUMBER_START}")
+        yield ValueWarning("participant_number", f"should begin with {NUMBER_START}")
     birth = participant.date_of_birth
     if birth and birth > today:
-        yield Implausible("date_of_birth", "is in the future")
+        yield ValueWarning("date_of_birth", "is in the future")
     elif birth and birth.year < FIRST_BIRTH_YEAR:
-        yield Implausible("date_of_birth", f"is before {FIRST_BIRTH_YEAR}")
+        yield ValueWarning("date_of_birth", f"is before {FIRST_BIRTH_YEAR}")
 
 
-def _find_implausible_plan(participant: PlausibleFields) -> Iterator[Implausible]:
+def _find_implausible_plan(participant: PlausibleFields) -> Iterator[ValueWarning]:
     start, end = participant.plan_start_date, participant.plan_end_date
     if start and end and end < start:
-        yield Implausible("plan_end_date", f"is before the plan start date, {start.day} {start:%b %Y}")
+        yield ValueWarning("plan_end_date", f"is before the plan start date, {start.day} {start:%b %Y}")
     if participant.date_ceased and participant.status != "Inactive":
         message = f"is {participant.status}, although the participant has an exit date"
-        yield Implausible("status", message)
+        yield ValueWarning("status", message)
 
 
-def find_incomplete_exit(participant: ParticipantRow) -> Iterator[Implausible]:
+def find_incomplete_exit(participant: ParticipantRow) -> Iterator[ValueWarning]:
     """The missing fields of a participant who has left. Imports accept this: other systems seldom have them."""
     if participant.status != "Inactive":
         return
     if participant.date_ceased is None:
-        yield Implausible("date_ceased", "is missing, although the participant is Inactive")
+        yield ValueWarning("date_ceased", "is missing, although the participant is Inactive")
     if participant.exit_reason_category_id is None and not (participant.reason_for_leaving or "").strip():
-        yield Implausible("exit_reason_category_id", "is missing, although the participant is Inactive")
+        yield ValueWarning("exit_reason_category_id", "is missing, although the participant is Inactive")
 
 
-def find_contradictory_reason(participant: ParticipantRow, reasons: Mapping[UUID, ExitReason]) -> Iterator[Implausible]:
+def find_contradictory_reason(
+    participant: ParticipantRow, reasons: Mapping[UUID, ExitReason]
+) -> Iterator[ValueWarning]:
     """A specific exit reason that doesn't belong to the participant's exit reason. The message suggests others."""
     category_id = participant.exit_reason_category_id
     specific = reasons.get(participant.exit_reason_subcategory_id or UUID(int=0))
@@ -113,4 +115,4 @@ def find_contradictory_reason(participant: ParticipantRow, reasons: Mapping[UUID
         message += f", not to “{category.name}”. For “{category.name}”, {advice}"
     else:
         message += ", but no exit reason is chosen"
-    yield Implausible("exit_reason_subcategory_id", message)
+    yield ValueWarning("exit_reason_subcategory_id", message)

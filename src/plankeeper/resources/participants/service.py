@@ -123,5 +123,5 @@ async def _require_visible_account_manager(ctx: WriteContext, change: Participan
     if not isinstance(manager_id, str):
         return
     if await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
-        message = "must be the id of an account manager that the list shows"
+        message = "must be the id of an active account manager"
         raise ValidationError(FieldError("account_manager_id", message, "not_found"))

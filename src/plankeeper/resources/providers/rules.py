@@ -5,7 +5,7 @@ from typing import Protocol
 
 from stdnum.au import abn as abn_format
 
-from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.core.soft_validation import ValueWarning, find_implausible_phone, find_implausible_postcode
 
 
 class PlausibleFields(Protocol):
@@ -23,7 +23,7 @@ class PlausibleFields(Protocol):
     def state(self) -> str | None: ...
 
 
-def find_implausible(provider: PlausibleFields) -> list[Implausible]:
+def find_value_warnings(provider: PlausibleFields) -> list[ValueWarning]:
     """Warnings about unusual values, in the order of the form. Other records are not read."""
     return [
         *_find_implausible_identity(provider),
@@ -32,11 +32,11 @@ def find_implausible(provider: PlausibleFields) -> list[Implausible]:
     ]
 
 
-def _find_implausible_identity(provider: PlausibleFields) -> Iterator[Implausible]:
+def _find_implausible_identity(provider: PlausibleFields) -> Iterator[ValueWarning]:
     if not (provider.entity_name or "").strip():
-        yield Implausible("entity_name", "The provider has no name")
+        yield ValueWarning("entity_name", "The provider has no name")
     digits = "".join((provider.abn or "").split())
     if digits and not (len(digits) == 11 and digits.isascii() and digits.isdecimal()):
-        yield Implausible("abn", "should have 11 digits, such as 51 824 753 556")
+        yield ValueWarning("abn", "should have 11 digits, such as 51 824 753 556")
     elif digits and not abn_format.is_valid(digits):
-        yield Implausible("abn", "has a wrong digit: its check digits don’t match")
+        yield ValueWarning("abn", "has a wrong digit: its check digits don’t match")

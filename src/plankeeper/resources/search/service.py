@@ -182,7 +182,7 @@ async def _find_similar(
     """Matches with a typo in a word, without those that are known."""
     ids = {_key(each) for each in known}
     found = list[Match]()
-    for word in terms.words_with_slips:
+    for word in terms.words_with_typos:
         others = [part_pattern(each) for each in terms.latin_words if each != word]
         rows = await STORES[kind].by_key(db, plan_manager_id, word, others, MAX_COUNT)
         found += [each for each in rows if _key(each) not in ids and correct(terms.words, each.text)]

@@ -56,7 +56,7 @@ class SearchTerms(Struct, frozen=True):
         return words if has_name and not self.is_email and not self.other_words else []
 
     @property
-    def words_with_slips(self) -> list[str]:
+    def words_with_typos(self) -> list[str]:
         """The words in which a typo is corrected."""
         return [each for each in self.words if len(each) >= MIN_SLIP_LENGTH and each.isascii() and each.isalpha()]
 
@@ -136,7 +136,7 @@ def word_pattern(word: str) -> str:
     return f"% {escape_like(word)} %"
 
 
-def has_slip(word: str, other: str) -> bool:
+def has_typo(word: str, other: str) -> bool:
     """Whether two words differ by one letter: another one, one too many or too few, or two that changed places."""
     if word == other or abs(len(word) - len(other)) > 1:
         return False
@@ -154,7 +154,7 @@ def correct(words: Iterable[str], text: str) -> str | None:
     """The searched words, each as in a text or with its typo corrected; null if one is missing."""
     known, corrected = text.split(), list[str]()
     for word in words:
-        similar = next((each for each in known if has_slip(word, each)), None)
+        similar = next((each for each in known if has_typo(word, each)), None)
         if any(each.startswith(word) for each in known):
             corrected.append(word)
         elif similar:

@@ -31,7 +31,7 @@ def _list_participants(page: Page[TeamMember]) -> Mapping[AccessedKind, Sequence
     return {"participant": list(dict.fromkeys(each.participant_id for each in page.data))}
 
 
-@router.get("/team-members", scope=READ, extension=True, discloses=_list_participants)
+@router.get("/team-members", scope=READ, extension=True, access_log=_list_participants)
 async def list_all(ctx: ReadContext, query: AllTeamMembersQuery) -> Page[TeamMember]:
     """List the team members of all participants. They are in order of `participant_id` and `id`.
 
@@ -42,7 +42,7 @@ async def list_all(ctx: ReadContext, query: AllTeamMembersQuery) -> Page[TeamMem
     return build_page(query, rows, total)
 
 
-@router.get("/participants/{participant_id}/team-members", scope=READ, discloses="participant")
+@router.get("/participants/{participant_id}/team-members", scope=READ, access_log="participant")
 async def list_(ctx: ReadContext, participant_id: UUID, query: TeamMemberListQuery) -> Page[TeamMember]:
     """List the team members of a participant. Each comes with its permissions."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
@@ -70,7 +70,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     scope=READ,
     extension=True,
     etag=True,
-    discloses="participant",
+    access_log="participant",
 )
 async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404) -> TeamMember:
     """Get a team member. It contains its permissions."""

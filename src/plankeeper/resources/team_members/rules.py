@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 from plankeeper.core.fields import is_email
-from plankeeper.core.soft_validation import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.core.soft_validation import ValueWarning, find_implausible_phone, find_implausible_postcode
 
 PermissionSlug = Literal[
     "view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents", "no_access"
@@ -49,16 +49,16 @@ class PlausibleFields(Protocol):
     def state(self) -> str | None: ...
 
 
-def find_implausible(member: PlausibleFields) -> list[Implausible]:
+def find_value_warnings(member: PlausibleFields) -> list[ValueWarning]:
     """Warnings about unusual values, in the order of the form."""
     email = (member.secondary_email or "").strip()
     has_invalid_email = email and (len(email) > 254 or not is_email(email))
     granted = effective_permissions(member.permissions)
     cannot_see = "approve_invoices" in granted and "view_invoices" not in granted
     return [
-        *([Implausible("permissions", APPROVES_UNSEEN)] if cannot_see else []),
+        *([ValueWarning("permissions", APPROVES_UNSEEN)] if cannot_see else []),
         *find_implausible_phone("phone_number", member.phone_number),
         *find_implausible_phone("secondary_phone_number", member.secondary_phone_number),
-        *([Implausible("secondary_email", "isn’t an email address")] if has_invalid_email else []),
+        *([ValueWarning("secondary_email", "isn’t an email address")] if has_invalid_email else []),
         *find_implausible_postcode("postcode", member.postcode, member.state),
     ]

@@ -27,8 +27,8 @@ from plankeeper.core.fields import (
 from plankeeper.core.lists import (
     DefaultSort,
     ExternalIdFilter,
+    OpaqueListQuery,
     ResourceListQuery,
-    SealedListQuery,
 )
 from plankeeper.resources.team_members.rules import NO_ACCESS, PermissionSlug
 
@@ -207,7 +207,7 @@ class TeamMemberImport(TeamMemberCreate):
     pm_profile_id: NewId | None | UnsetType = UNSET
 
 
-class AllTeamMembersQuery(SealedListQuery, frozen=True):
+class AllTeamMembersQuery(OpaqueListQuery, frozen=True):
     """Filters of the list of all teams, combined with AND."""
 
     participant_id: Annotated[

@@ -80,9 +80,9 @@ async def select_for_update(ctx: WriteContext, participant_id: UUID, team_member
 
 
 async def create(
-    ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate, *, displaces: bool = False
+    ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate, *, replaces_holder: bool = False
 ) -> TeamMember:
-    """Add a member; raises NotFound. With `displaces`, another holder of the contact priority gives it up."""
+    """Add a member; raises NotFound. With `replaces_holder`, another holder of the contact priority gives it up."""
     participant = or_404(await select_participant_for_share(ctx.tx, ctx.plan_manager_id, participant_id))
     email = unset_to_none(new.email)
     if not any((unset_to_none(new.first_name), unset_to_none(new.last_name), email)):
@@ -100,8 +100,8 @@ async def create(
     )
     row = apply_patch(new, defaults)
     row.permissions = effective_permissions(permissions)
-    if displaces:
-        await _displace_holder(ctx, row, None)
+    if replaces_holder:
+        await _clear_holder(ctx, row, None)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row]))
     await store.grant_permissions(ctx.tx, ctx.plan_manager_id, to_json([row]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, row.id))
@@ -115,13 +115,13 @@ async def update(
     team_member_id: UUID,
     change: TeamMemberChange,
     *,
-    displaces: bool = False,
+    replaces_holder: bool = False,
 ) -> TeamMember:
     """Apply the fields that are set; raises NotFound.
 
-    With `displaces`, another holder of the contact priority gives it up, and gets the one that becomes free.
+    With `replaces_holder`, another holder of the contact priority gives it up, and gets the one that becomes free.
     """
-    if displaces:  # all of the team in order, so that two such updates never wait for each other
+    if replaces_holder:  # all of the team in order, so that two such updates never wait for each other
         await store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id, team_member_id))
     if isinstance(change, TeamMemberUpdate):
@@ -136,8 +136,8 @@ async def update(
     if not is_changed(old, new):
         ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
         return before
-    if displaces:
-        await _displace_holder(ctx, new, old.contact_priority)
+    if replaces_holder:
+        await _clear_holder(ctx, new, old.contact_priority)
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
     if new.permissions != old.permissions:
         await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([new]))
@@ -152,7 +152,7 @@ def _require_own_email(change: TeamMemberUpdate, old: TeamMemberRow) -> None:
         raise ValidationError(FieldError("email", message, "read_only"))
 
 
-async def _displace_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: int | None) -> None:
+async def _clear_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: int | None) -> None:
     """Take the contact priority that a member is about to get from its holder, and record the holder's event.
 
     The holder gets the member's old priority, or else the other one if nobody has it.

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.lists import PageRows, cut_page, fetch_page, open_cursor, seal_cursor
+from plankeeper.core.lists import PageRows, cut_page, decrypt_cursor, encrypt_cursor, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.filters import Filter, FilteredList
@@ -333,12 +333,12 @@ async def list_page_of_all(db: Executor, plan_manager_id: UUID, query: AllTeamMe
     key = await get_key(db) if query.uses_cursor else None
     start = Start(NIL_UUID, NIL_UUID)
     if key and query.after != "0":
-        start = open_cursor(key, str(query.after), associated_data)
+        start = decrypt_cursor(key, str(query.after), associated_data)
     values = (*_filters_of_all(query), *start, query.limit + 1, query.offset)
     page = cut_page(await db.rows(TeamMember, LIST_PAGE_OF_ALL, plan_manager_id, *values), query.limit)
     if key and page.has_more:
         last = page[-1]
-        page.next_cursor = seal_cursor(key, Start(str(last.participant_id), str(last.id)), associated_data)
+        page.next_cursor = encrypt_cursor(key, Start(str(last.participant_id), str(last.id)), associated_data)
     return page
 
 

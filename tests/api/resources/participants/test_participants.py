@@ -216,7 +216,7 @@ def test_an_account_manager_must_be_visible(api: Client, other: Client, manager:
     import_rows(other, "account-managers", [{"id": theirs, "first_name": "Other"}])
     made = api.create("/participants", {"account_manager_id": manager.upper()})
     assert get_one(api, made["id"])["account_manager"] == {"id": manager, "name": "Max Ng"}
-    says = [("account_manager_id", "must be the id of an account manager that the list shows")]
+    says = [("account_manager_id", "must be the id of an active account manager")]
     for wrong in (*(row["id"] for row in rows), theirs, str(uuid7())):
         assert field_errors(api.post("/participants", {"account_manager_id": wrong})) == says
         assert field_errors(api.put(f"/participants/{made['id']}", {"account_manager_id": wrong})) == says

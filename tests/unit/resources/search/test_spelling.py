@@ -3,7 +3,7 @@
 import pytest
 
 from plankeeper.resources.search.service import rank
-from plankeeper.resources.search.terms import correct, has_slip
+from plankeeper.resources.search.terms import correct, has_typo
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from plankeeper.resources.search.terms import correct, has_slip
     ],
 )
 def test_a_slip_is_one_letter(word: str, other: str, is_slip: bool) -> None:
-    assert (has_slip(word, other), has_slip(other, word)) == (is_slip, is_slip)
+    assert (has_typo(word, other), has_typo(other, word)) == (is_slip, is_slip)
 
 
 def test_only_the_words_with_a_slip_are_corrected() -> None:

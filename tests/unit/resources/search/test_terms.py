@@ -94,7 +94,7 @@ def test_the_longest_word_comes_first() -> None:
 
 
 def test_slips_are_forgiven_in_long_words_of_letters() -> None:
-    assert parse("anna kavanah 12345 李李李李李").words_with_slips == ["kavanah"]
+    assert parse("anna kavanah 12345 李李李李李").words_with_typos == ["kavanah"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class ListPlace:
         return _suffix(self.query)
 
 
-async def list_place(request: PageRequest, kind: str, record_id: UUID) -> ListPlace | None:
+async def list_position(request: PageRequest, kind: str, record_id: UUID) -> ListPlace | None:
     """The position of a record in the list of the parameter `list`; null if the page wasn't opened from a list.
 
     For a form, it is the position after the form's write.
@@ -70,17 +70,17 @@ async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
     if start is None:
         return ListPlace(query.definition.title, query.definition.one, query.text, query.url())
     count = (await reader.read_summary()).count
-    is_walk = count > MAX_COUNTED
+    scans_index = count > MAX_COUNTED
     return ListPlace(
         query.definition.title,
         query.definition.one,
         query.text,
         query.url(),
         is_member,
-        await _neighbour_url(reader, start, Reading(is_backward=True, is_walk=is_walk)),
-        await _neighbour_url(reader, start, Reading(is_backward=False, is_walk=is_walk)),
-        1 + await reader.count_before(start) if is_member and not is_walk else None,
-        None if is_walk else count,
+        await _neighbour_url(reader, start, Reading(is_backward=True, scans_index=scans_index)),
+        await _neighbour_url(reader, start, Reading(is_backward=False, scans_index=scans_index)),
+        1 + await reader.count_before(start) if is_member and not scans_index else None,
+        None if scans_index else count,
     )
 
 

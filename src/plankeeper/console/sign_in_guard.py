@@ -11,7 +11,7 @@ SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-f
 ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
 
 
-def required_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
+def guard_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
     """The page that the user has to visit first, such as the sign-in page; null if there is none."""
     if route.role == "anyone":
         return None
