@@ -6,11 +6,12 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock sbom fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
+.PHONY: help run test test-fast test-system test-cluster check fmt openapi release-openapi examples docs lock sbom fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
 	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
+	@echo "make test-fast       run the tests of make test that take about a minute together"
 	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
@@ -38,8 +39,20 @@ endif
 # Every page of the documentation site in Chromium takes two minutes.
 SITE_TESTS := tests/browser/test_documentation_site.py
 
+# make check runs it.
+WORDING_TEST := tests/unit/test_wording.py
+
 test: .venv/dev docs
-	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS)
+	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS) --ignore=$(WORDING_TEST)
+
+# Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
+# migrations, and the tests of the project's own tools, which start many processes.
+FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/test_,page_attacks.py page_pipeline.py form_errors.py)
+TOOL_TESTS := $(addprefix tests/unit/test_,audit.py ci_run.py locks.py make_targets.py sbom.py)
+
+test-fast: .venv/dev docs
+	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(TOOL_TESTS) $(WORDING_TEST)) \
+		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs
 	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system $(SITE_TESTS)
@@ -52,7 +65,7 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell .
-	$(BIN)/pytest -q tests/unit/test_wording.py
+	$(BIN)/pytest -q $(WORDING_TEST)
 	$(BIN)/pyright
 	$(BIN)/plankeeper openapi --check openapi.json
 	@scripts/audit.sh
