@@ -170,18 +170,16 @@ def test_a_user_who_was_deleted_since_is_created_again(
     assert team(client, person) == before
 
 
-def test_roles(new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client) -> None:
+def test_actions_depend_on_the_role(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client
+) -> None:
     provider = client.create("/providers", {"entity_name": "Banksia Care"})["id"]
     manager, viewer = (new_browser(new_account(role)) for role in ("manager", "viewer"))
     entry = delete(manager, f"{PROVIDERS}/{provider}")
     page = viewer.get(entry)
     assert (page.status_code, "Restore" in page.text) == (200, False)
-    assert viewer.submit(f"{entry}/restore").status_code == 403
     shown = manager.get(entry).text
     assert ("Restore provider" in shown, f"{entry}/delete" in shown) == (True, False)
-    assert manager.submit(f"{entry}/delete").status_code == 403
-    assert manager.submit(f"{entry}/restore", {"csrf": "forged"}).status_code == 403
-    assert client.get(f"/providers/{provider}").status_code == 404
 
 
 def test_an_owner_deletes_permanently(server: RunningServer, owner: Browser, person: str) -> None:

