@@ -200,7 +200,7 @@ def test_the_last_owner_is_neither_removed_nor_demoted(
         only.submit(f"{PAGE}/{person.account_id}/role", {"role": "viewer", "was": "owner"}),
         only.submit(f"{PAGE}/{person.account_id}/remove"),
     ):
-        assert (response.status_code, "make another member an owner first" in response.text) == (422, True)
+        assert (response.status_code, "make another person an owner first" in response.text) == (422, True)
     assert roles_by_account(plan_manager_id) == {person.account_id: "owner"}
     new_account("owner")
     assert f"{person.account_id}/remove" in only.get(PAGE).text

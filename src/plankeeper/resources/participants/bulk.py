@@ -108,7 +108,7 @@ async def _find_unknown_references(
     visible = await account_managers.list_page(db, plan_manager_id, query, operator)
     reasons = await exit_reasons.list_existing(db, plan_manager_id, list(_sent_ids(changes, _EXIT_REASONS)))
     known = {name: (set(reasons), "exit reason of this plan manager") for name in _EXIT_REASONS}
-    known["account_manager_id"] = ({each.id for each in visible}, "account manager that the list shows")
+    known["account_manager_id"] = ({each.id for each in visible}, "active account manager")
     return [
         item_error(index, name, f"must be the id of an {what}", "not_found")
         for index, item in changes

@@ -22,6 +22,7 @@ from plankeeper.access.accounts.audit import ClientInfo
 from plankeeper.access.accounts.credentials import LoginError, VerifiedCredentials
 from plankeeper.access.accounts.schemas import LoginResult
 from plankeeper.access.policy import PASSWORD_RESET_LIFETIME
+from plankeeper.core.encryption.cipher import secret_cipher
 from plankeeper.core.errors import ValidationError
 from plankeeper.database.client import Executor, Transaction
 from support.accounts import AccountDriver, recorded_account_events
@@ -163,7 +164,8 @@ def test_a_reset_is_recorded_with_its_client_and_signs_nobody_in(ada: AccountDri
 
 def test_two_factor_authentication_is_still_required(ada: AccountDriver, outbox: Outbox) -> None:
     secret = totp.new_secret()
-    ada.write(lambda ctx: store.set_totp(ctx.tx, ada.id, secret, 0))
+    stored = secret_cipher(ada.server.settings).encrypt(secret, ada.id.bytes)
+    ada.write(lambda ctx: store.set_totp(ctx.tx, ada.id, stored, 0))
     assert use_link(ada, mailed_token(ada, outbox))
     found = ada.sign_in(NEW_PASSWORD)
     assert isinstance(found, LoginResult)
