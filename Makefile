@@ -46,12 +46,12 @@ test: .venv/dev docs
 	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS) --ignore=$(WORDING_TEST)
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
-# migrations, and the tests of the project's own tools, which start many processes.
+# migrations, the examples of the sample data, and the tests of the project's own tools, which start many processes.
 FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/test_,page_attacks.py page_pipeline.py form_errors.py)
-TOOL_TESTS := $(addprefix tests/unit/test_,audit.py ci_run.py locks.py make_targets.py sbom.py)
+NOT_FAST := tests/contract/test_openapi_examples.py $(addprefix tests/unit/test_,audit.py ci_run.py locks.py make_targets.py sbom.py)
 
 test-fast: .venv/dev docs
-	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(TOOL_TESTS) $(WORDING_TEST)) \
+	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(NOT_FAST) $(WORDING_TEST)) \
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs

@@ -96,7 +96,7 @@ def credentials(
 ) -> dict[str, Callable[[Operation], Any]]:
     """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
     owner, makes = tenant.client.plan_manager_id, KeyFactory(server, tenant.plan_manager_id)
-    revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
+    revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=3))
 
     def headers(key: str | None, whose: str | None = owner) -> Callable[[Operation], dict[str, str]]:
         found = {"X-Plan-Manager-Id": whose, "Authorization": f"Bearer {key}" if key else None}
@@ -108,7 +108,7 @@ def credentials(
             "GET", "/participants", headers=headers(key)(OPERATIONS["GET /participants"])
         ).status_code
 
-    assert [status(key) for key in (revoked, rotated, expired)] == [200] * 3
+    assert [status(key) for key in (expired, revoked, rotated)] == [200] * 3
     makes.revoke(revoked)
     makes.rotate(rotated, timedelta(0))
     wait_until(lambda: [status(key) for key in (revoked, rotated, expired)] == [401] * 3)
