@@ -23,7 +23,6 @@ from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.server.embedded_postgres.binaries import ClusterError
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
-from plankeeper.server.metrics import registry
 
 T = TypeVar("T")
 
@@ -93,6 +92,8 @@ def embedded_cluster(settings: Settings, *, creates: bool = False) -> Generator[
 def serve_metrics(host: str, port: int) -> None:
     """Serve `/metrics` on a port of its own, in a thread."""
     from prometheus_client import start_http_server
+
+    from plankeeper.server.metrics import registry
 
     try:
         start_http_server(port, host, registry())

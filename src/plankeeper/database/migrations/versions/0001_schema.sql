@@ -733,9 +733,10 @@ create table invoices (
     primary key (plan_manager_id, id)
 );
 create index invoices_by_participant on invoices (plan_manager_id, participant_id, id);
-create index invoices_by_provider on invoices (plan_manager_id, pm_provider_id, id);
 -- The duplicates of an invoice, and an invoice by its provider and number.
 create index invoices_by_provider_and_number on invoices (plan_manager_id, pm_provider_id, invoice_number);
+-- After the one above: of two indexes that cost the same, PostgreSQL uses the newer one.
+create index invoices_by_provider on invoices (plan_manager_id, pm_provider_id, id);
 create index invoices_by_number on invoices (plan_manager_id, invoice_number, id);
 create index invoices_by_claim_status on invoices (plan_manager_id, claim_status, id);
 create index invoices_by_approval_status on invoices (plan_manager_id, approval_status, id);

@@ -1,4 +1,4 @@
-"""The sample data is imported only by the commands that need it."""
+"""What is imported only when it is needed: the sample data, and the library for metrics."""
 
 import subprocess
 import sys
@@ -24,3 +24,10 @@ def test_neither_the_commands_nor_the_application_import_the_sample_data() -> No
     assert {
         name for name in imported if f"{name}.".startswith(("plankeeper.cli.sample_data.", "plankeeper.cli.demo."))
     } == set()
+
+
+def test_the_commands_import_the_library_for_metrics_only_when_the_folder_of_a_server_is_known() -> None:
+    """It reads the folder when it is imported: `core/server_folder.py`."""
+    program = "import sys, plankeeper.cli; print('prometheus_client' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False"]
