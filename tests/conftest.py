@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+# pytest rewrites it when it is imported, which CPython 3.11 can't do while another thread parses: not during a test.
+import anyio._backends._asyncio  # noqa: F401 - httpcore imports it with the first request
 import pytest
 from argon2 import PasswordHasher
 from jinja2 import Environment, FileSystemBytecodeCache
