@@ -2,8 +2,10 @@
 
 from uuid import UUID
 
+from msgspec import UnsetType
+
 from plankeeper.core.context import ReadContext, WriteContext, or_404
-from plankeeper.core.fields import EmptyResponse, unset_to_none
+from plankeeper.core.fields import EmptyResponse
 from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
 from plankeeper.webhooks import endpoint_store, service
@@ -84,7 +86,8 @@ async def test(ctx: WriteContext, webhook_endpoint_id: UUID, request: WebhookTes
 
     Without a body, it receives a `webhook_endpoint.tested` event. The `sequence` of a test is null.
     """
-    return await service.send_test(ctx, webhook_endpoint_id, unset_to_none(request.type) or TEST_TYPE)
+    type_ = TEST_TYPE if isinstance(request.type, UnsetType) else request.type
+    return await service.send_test(ctx, webhook_endpoint_id, type_)
 
 
 @router.post(

@@ -266,6 +266,7 @@ def test_a_test_without_a_type_is_about_the_endpoint(
         ("participant.create", "did you mean participant.created?"),
         ("participant.*", "is not an event type"),
         ("*", "is not an event type"),
+        ("", "is not an event type"),
         ("plan_manager.created", "is never sent to webhook endpoints"),
         ("webhook_delivery.retried", "is never sent to webhook endpoints"),
     ],
