@@ -90,11 +90,12 @@ def test_when_tables_cannot_grow_reads_work_and_writes_return_503(
     with other_client(load, dsn) as client:
         filler = fill_disk(disk)
         wait_until(lambda: is_out_of_space(client) and load.retries > 30, 60)
-        assert client.get("/participants").status_code == 200
+        # If the log needed the space first, PostgreSQL starts again, and says so for a moment.
+        wait_until(lambda: client.get("/participants").status_code == 200)
         wait_until(lambda: detail(httpx.get(ready)) == "The database's disk is full, so it can't write.")
-        rejected = client.post("/participants", json={"reason_for_leaving": os.urandom(4000).hex()})
-        assert detail(rejected).startswith("The database's disk is full, so it can't write. Nothing was written.")
-    # If the log needed the space first, PostgreSQL starts again, and says so for a moment.
+        sentence = "The database's disk is full, so it can't write. Nothing was written."
+        body = {"reason_for_leaving": os.urandom(4000).hex()}
+        wait_until(lambda: detail(client.post("/participants", json=body)).startswith(sentence))
     sick = wait_until(lambda: is_reported(run_program("doctor", PLANKEEPER_DATA_DIR=str(disk / "data"))))
     assert sick.returncode == 1
     assert re.search("^warn  the database has .* and its disk 0.0 MiB of free space", sick.stdout, re.MULTILINE)
