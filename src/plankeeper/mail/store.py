@@ -75,9 +75,9 @@ GET_OWNER_RECIPIENT = """
 """
 
 
-async def get_owner_recipient(db: Executor, plan_manager_id: UUID, account_id: UUID) -> OwnerRecipient | None:
-    """The email of an owner of a plan manager; None for an account that isn't an owner any more."""
-    return await db.one_or_none(OwnerRecipient, GET_OWNER_RECIPIENT, plan_manager_id, account_id)
+async def get_owner_recipient(db: Executor, content: OwnerMail) -> OwnerRecipient | None:
+    """The owner that a mail is for; None for an account that isn't an owner any more."""
+    return await db.one_or_none(OwnerRecipient, GET_OWNER_RECIPIENT, content.plan_manager_id, content.account_id)
 
 
 POSTPONE = "update outgoing_mails set next_attempt_at = $2 where id = $1 and attempt_count = $3"

@@ -25,9 +25,7 @@ class WebhookDisabledMail(Struct, tag_field="kind", tag="webhook_disabled"):
 async def _write_webhook_disabled(
     db: Executor, settings: Settings, content: WebhookDisabledMail, _at: datetime
 ) -> AddressedText | None:
-    if content.account_id is None:
-        return None
-    owner = await get_owner_recipient(db, content.plan_manager_id, content.account_id)
+    owner = await get_owner_recipient(db, content)
     if owner is None:
         return None
     url = f"{console_url(settings)}/settings/webhooks/{content.endpoint_id}"

@@ -25,9 +25,7 @@ class KeyExpiringMail(Struct, tag_field="kind", tag="key_expiring"):
 async def _write_key_expiring(
     db: Executor, settings: Settings, content: KeyExpiringMail, _at: datetime
 ) -> AddressedText | None:
-    if content.account_id is None:
-        return None
-    owner = await get_owner_recipient(db, content.plan_manager_id, content.account_id)
+    owner = await get_owner_recipient(db, content)
     if owner is None:
         return None
     url, expires_at = f"{console_url(settings)}/settings/keys", format_time(content.expires_at, settings.time_zone)

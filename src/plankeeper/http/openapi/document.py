@@ -234,11 +234,6 @@ both.
 A path that doesn't exist returns 404 with the code `path_not_found`. A method that a path doesn't have returns 405 with
 the code `method_not_allowed`, and the header `Allow`.
 """
-# Of schemas that no example of a response or a body contains.
-_OTHER_EXAMPLES = {
-    "ErrorResource": {"kind": "participant", "id": EXAMPLES["path_ids"]["participant_id"]},
-    "PermissionByName": {"name": "view_budget"},
-}
 
 
 def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
