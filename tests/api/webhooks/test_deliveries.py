@@ -525,7 +525,7 @@ def test_deliveries_are_deleted_with_their_endpoint_even_while_one_is_sent(
         [later] = emit_events(server, api)
         wait_until(lambda: later in received_subject_ids(receiver))
     assert server.run(server.db.one(int, "select count(*) from webhook_deliveries")) == 1
-    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+    assert not [each for each in caplog.records if each.levelname == "ERROR" and each.name.startswith("plankeeper")]
     assert len(receiver.received) == 4
 
 

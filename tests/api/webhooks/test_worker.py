@@ -474,7 +474,7 @@ def test_a_worker_recovers_from_a_lost_database_connection(
         wait_until(lambda: len(receiver.received) >= 6)
         wait_until(lambda: len(list_deliveries(api, endpoint, status="succeeded")) == 6)
     assert sorted(received_subject_ids(receiver)) == sorted(first + made)
-    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+    assert not [each for each in caplog.records if each.levelname == "ERROR" and each.name.startswith("plankeeper")]
 
 
 def write_events(server: RunningServer, api: Client) -> list[str] | None:

@@ -79,10 +79,13 @@ class Telemetry:
     def __init__(self) -> None:
         resource = _resource()
         self._traces, self._logs = TracerProvider(resource=resource), LoggerProvider(resource=resource)
+        self._exporters: list[OTLPSpanExporter | OTLPLogExporter] = []
         if _is_exported("OTEL_TRACES_EXPORTER"):
-            self._traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+            self._exporters.append(spans := OTLPSpanExporter())
+            self._traces.add_span_processor(BatchSpanProcessor(spans))
         if _is_exported("OTEL_LOGS_EXPORTER"):
-            self._logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+            self._exporters.append(records := OTLPLogExporter())
+            self._logs.add_log_record_processor(BatchLogRecordProcessor(records))
         self.tracer = self._traces.get_tracer("plankeeper", __version__)
         self._reports = ErrorReports(self._logs.get_logger("plankeeper", __version__))
         root = logging.getLogger()
@@ -109,13 +112,17 @@ class Telemetry:
         return WebhookTraces(self.tracer)
 
     async def close(self) -> None:
-        """Export the rest. An unresponsive collector delays the process by at most SHUTDOWN_TIMEOUT."""
+        """Export the rest. A collector that doesn't answer delays the process by at most SHUTDOWN_TIMEOUT."""
         root = logging.getLogger()
         root.removeHandler(self._reports)
         for handler in root.handlers:
             handler.removeFilter(add_trace_id)
-        closing = [asyncio.to_thread(each.shutdown) for each in (self._traces, self._logs)]
-        await asyncio.wait([asyncio.ensure_future(each) for each in closing], timeout=SHUTDOWN_TIMEOUT)
+        closing = [asyncio.create_task(asyncio.to_thread(each.shutdown)) for each in (self._traces, self._logs)]
+        _, late = await asyncio.wait(closing, timeout=SHUTDOWN_TIMEOUT)
+        if late:
+            for each in self._exporters:
+                each.shutdown()  # An export that failed isn't tried again.
+            await asyncio.wait(late, timeout=1)
 
 
 def _resource() -> Resource:

@@ -1,6 +1,7 @@
 """Traces and error reports, as a receiver of OTLP sees them: from a request to its statements and its webhooks."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -327,3 +328,4 @@ def test_requests_succeed_and_the_server_stops_without_a_collector(
             client.get("/participants")
             time.sleep(0.1)
         client.http.close()
+    assert not [each.name for each in threading.enumerate() if each.name.startswith("OtelBatch")]
