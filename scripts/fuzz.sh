@@ -57,7 +57,7 @@ with open(sys.argv[2], "w") as file:
     json.dump(document, file)
 PYTHON
 
-# positive_data_acceptance is excluded: JSON Schema cannot express the rules that involve several members (a cursor
+# positive_data_acceptance is excluded: JSON Schema cannot express the rules that involve several fields (a cursor
 # without an offset, permissions with an email, references to existing records).
 # One worker: with several threads, CPython 3.11 sometimes fails to parse code that hypothesis generates.
 fuzz() {

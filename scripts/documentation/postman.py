@@ -100,8 +100,8 @@ def _value(document: dict[str, Any], schema: dict[str, Any]) -> Any:
         if name in schema:
             return schema[name][0]
     if "properties" in schema:
-        members = schema["properties"].items()
-        return {name: _value(document, each) for name, each in members if name in schema.get("required", [])}
+        fields = schema["properties"].items()
+        return {name: _value(document, each) for name, each in fields if name in schema.get("required", [])}
     types = schema.get("type", "object")
     return {"string": "", "integer": 0, "number": 0, "boolean": True, "array": []}.get(
         types if isinstance(types, str) else types[0], {}

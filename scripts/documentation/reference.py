@@ -60,13 +60,13 @@ def _response(document: dict[str, Any], status: str, response: dict[str, Any]) -
 
 def _schema(name: str, schema: dict[str, Any]) -> str:
     heading = _lines(f"### {name} schema", schema.get("description", ""))
-    members = schema.get("properties")
-    if members is None:
+    fields = schema.get("properties")
+    if fields is None:
         return _lines(heading, f"Type: {_type(schema)}")
     required = schema.get("required", [])
     rows = [
-        (f"`{member}`", _limited(each), "yes" if member in required else "no", each.get("description", ""))
-        for member, each in members.items()
+        (f"`{field}`", _limited(each), "yes" if field in required else "no", each.get("description", ""))
+        for field, each in fields.items()
     ]
     return _lines(heading, _table(("Field", "Type", "Required", "Meaning"), rows))
 

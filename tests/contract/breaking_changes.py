@@ -1,6 +1,6 @@
 """What would break a client between two OpenAPI documents, according to docs/api/versions.md.
 
-Requests may become more tolerant, and responses may gain members and values. Everything else is a breaking change. Each
+Requests may become more tolerant, and responses may gain fields and values. Everything else is a breaking change. Each
 one is a sentence, such as "GET /participants: the query parameter state was removed".
 """
 
@@ -205,20 +205,20 @@ def _compare_one(
         yield f"{about} doesn't have the format {old['format']} any more"
     if "items" in old and "items" in new:
         yield from compare(documents, old["items"], new["items"], direction, f"an item of {about}", seen)
-    old_members, new_members = old.get("properties", {}), new.get("properties", {})
-    for name, member in old_members.items():
+    old_properties, new_properties = old.get("properties", {}), new.get("properties", {})
+    for name, schema in old_properties.items():
         path = f"{name} of {about}"
-        if name in new_members:
-            yield from compare(documents, member, new_members[name], direction, path, seen)
-        elif direction == "response" or new.get("additionalProperties") is False or new_members:
+        if name in new_properties:
+            yield from compare(documents, schema, new_properties[name], direction, path, seen)
+        elif direction == "response" or new.get("additionalProperties") is False or new_properties:
             yield f"{path} was removed"
     old_required, new_required = set(old.get("required", [])), set(new.get("required", []))
     if direction == "request":
         yield from (f"{name} of {about} is required now" for name in sorted(new_required - old_required))
         if old.get("additionalProperties", True) is not False and new.get("additionalProperties") is False:
-            yield f"{about} doesn't accept additional members any more"
+            yield f"{about} doesn't accept additional fields any more"
     else:
-        present = sorted((old_required - new_required) & set(new_members))
+        present = sorted((old_required - new_required) & set(new_properties))
         yield from (f"{name} of {about} is not always present any more" for name in present)
 
 

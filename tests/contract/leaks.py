@@ -31,7 +31,7 @@ COMPRESSION_HEADERS = {"content-encoding", "vary"}
 
 
 def all_strings(body: Any) -> list[str]:
-    """Every text in a body, names of members too."""
+    """Every text in a body, names of fields too."""
     if isinstance(body, dict):
         return [*body, *(text for value in body.values() for text in all_strings(value))]
     if isinstance(body, list):
@@ -40,7 +40,7 @@ def all_strings(body: Any) -> list[str]:
 
 
 def assert_error_leaks_nothing(response: httpx.Response) -> None:
-    """An error response has the documented members and headers, and reveals no internals."""
+    """An error response has the documented fields and headers, and reveals no internals."""
     assert response.status_code >= 400
     allowed = ERROR_HEADERS | RATE_LIMIT_HEADERS | COMPRESSION_HEADERS | {"allow", "retry-after", "www-authenticate"}
     assert set(response.headers) <= allowed, response.headers

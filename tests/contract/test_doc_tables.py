@@ -48,9 +48,9 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
 def test_a_page_describes_every_field_as_the_openapi_document_does(place: tuple[str, str]) -> None:
     page, heading = place
     expected = [
-        [f"`{name}`", member["description"]]
+        [f"`{name}`", field["description"]]
         for schema in SCHEMAS[place]
-        for name, member in DOCUMENTED[schema]["properties"].items()
+        for name, field in DOCUMENTED[schema]["properties"].items()
     ]
     listed = [[name, _without_links(text)] for name, text in table_rows(section(f"docs/api/{page}.md", heading))]
     assert listed == expected, "\n".join(f"| {name} | {text} |" for name, text in expected)

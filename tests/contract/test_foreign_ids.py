@@ -34,7 +34,7 @@ from support.sweeps import sweep
 
 ReadTenantData = Callable[[UUID | str], Any]
 
-# Whose id a parameter or a member takes, where the world calls it otherwise.
+# Whose id a parameter or a field takes, where the world calls it otherwise.
 ID_SOURCES = {
     "account_manager": "account_manager_id", "resource_id": "participant_id", "user_id": "team_member_id",
     "parent_id": "exit_reason_category_id",
@@ -76,8 +76,8 @@ OTHER_FIELDS = {"plan_manager", "plan_manager_id", "created_by", "user_id", "sco
 Case = tuple[str, str]
 
 
-def id_members(shape: type[Struct] | None) -> list[str]:
-    """The members of a shape that take ids, by name or by form; and nested objects, which someone has to look at."""
+def id_fields(shape: type[Struct] | None) -> list[str]:
+    """The fields of a shape that take ids, by name or by form; and nested objects, which someone has to look at."""
     if shape is None:
         return []
     _, components = msgspec.json.schema_components([shape], schema_hook=custom_schema)
@@ -91,21 +91,21 @@ def _takes_an_id(name: str, schema: str) -> bool:
 
 
 def body_cases(operations: Iterable[Operation]) -> list[Case]:
-    return [(operation_name(each), member) for each in operations for member in id_members(each.body)]
+    return [(operation_name(each), field) for each in operations for field in id_fields(each.body)]
 
 
 def query_cases(operations: Iterable[Operation]) -> list[Case]:
     """All but `after`, which stands for a place: see test_tenancy.py."""
-    return [(operation_name(each), member) for each in operations for member in id_members(each.query)]
+    return [(operation_name(each), field) for each in operations for field in id_fields(each.query)]
 
 
 def path_cases(operations: Iterable[Operation]) -> list[Case]:
-    return [(operation_name(each), member) for each in operations for member in each.path_ids]
+    return [(operation_name(each), field) for each in operations for field in each.path_ids]
 
 
-def id_source(name: str, member: str) -> str:
-    """The name of the id that a parameter or a member takes."""
-    return LIST_IDS[name] if member == "id" and name in LIST_IDS else ID_SOURCES.get(member, member)
+def id_source(name: str, field: str) -> str:
+    """The name of the id that a parameter or a field takes."""
+    return LIST_IDS[name] if field == "id" and name in LIST_IDS else ID_SOURCES.get(field, field)
 
 
 def cases_without_id(cases: Iterable[Case], tenant: Tenant) -> set[Case]:
@@ -121,7 +121,7 @@ WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 @pytest.fixture(scope="module")
 def owner(other_tenant: Tenant) -> Tenant:
     """The other plan manager, which has used every filter and every reference."""
-    refers = {name: other_tenant.ids[name] for member in BODY_CASES if (name := member[1]) in other_tenant.ids}
+    refers = {name: other_tenant.ids[name] for field in BODY_CASES if (name := field[1]) in other_tenant.ids}
     assert other_tenant.client.put(f"/participants/{other_tenant.ids['participant_id']}", refers).is_success
     seen = {
         "invoice_id": other_tenant.ids["invoice_id"],
@@ -167,14 +167,14 @@ def test_every_id_of_every_route_has_a_test_case(tenant: Tenant) -> None:
     known = [*path_cases(OPERATIONS.values()), *body_cases(OPERATIONS.values()), *query_cases(OPERATIONS.values())]
     assert cases_without_id(known, tenant) == set()
     assert len(WITH_ID) > 10
-    assert {member for _, member in BODY_CASES} >= {"account_manager_id", "exit_reason_category_id"}
-    assert {member for _, member in QUERY_CASES} >= {"account_manager", "resource_id", "user_id", "provider_id"}
+    assert {field for _, field in BODY_CASES} >= {"account_manager_id", "exit_reason_category_id"}
+    assert {field for _, field in QUERY_CASES} >= {"account_manager", "resource_id", "user_id", "provider_id"}
 
 
 def test_the_exceptions_are_still_needed() -> None:
     known = {*body_cases(OPERATIONS.values()), *query_cases(OPERATIONS.values())}
     assert set(NO_IDS) <= known
-    assert set(ID_SOURCES) <= {member for _, member in known}
+    assert set(ID_SOURCES) <= {field for _, field in known}
 
 
 def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
@@ -202,8 +202,8 @@ def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
     route = "PUT /things/{thing_id}"
     assert cases_without_id(path_cases(new.operations), tenant) == {(route, "thing_id")}
     assert cases_without_id(query_cases(new.operations), tenant) == {(route, "branch")}
-    members = ("plan_id", "successor", "others", "nested")
-    assert cases_without_id(body_cases(new.operations), tenant) == {(route, each) for each in members}
+    fields = ("plan_id", "successor", "others", "nested")
+    assert cases_without_id(body_cases(new.operations), tenant) == {(route, each) for each in fields}
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -240,37 +240,37 @@ def assert_no_leak(owner: Tenant, answer: httpx.Response) -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-@sweep("name, member", BODY_CASES)
+@sweep("name, field", BODY_CASES)
 def test_a_foreign_id_in_a_body_is_rejected_whatever_else_is_sent(
-    tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str, member: str
+    tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str, field: str
 ) -> None:
-    operation, which = OPERATIONS[name], ID_SOURCES.get(member, member)
+    operation, which = OPERATIONS[name], ID_SOURCES.get(field, field)
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)
     more = {"Idempotency-Key": str(uuid7())}
     if operation.method == "PUT":
         more["If-Match"] = tenant.client.get(path).headers["etag"]
     responses = [
-        tenant.client.request(operation.method, path, json=BODIES[name] | {member: value}, headers=more)
+        tenant.client.request(operation.method, path, json=BODIES[name] | {field: value}, headers=more)
         for value in (absent_ids(tenant)[which], owner.ids[which], owner.ids[which].upper())
     ]
     for answer in responses:
-        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [member])
+        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [field])
         assert without_volatile_parts(answer) == without_volatile_parts(responses[0])
         assert_no_leak(owner, answer)
 
 
 @pytest.mark.usefixtures("unchanged")
-@sweep("name, member", QUERY_CASES)
+@sweep("name, field", QUERY_CASES)
 def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
-    tenant: Tenant, owner: Tenant, name: str, member: str
+    tenant: Tenant, owner: Tenant, name: str, field: str
 ) -> None:
-    which, path = id_source(name, member), OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
+    which, path = id_source(name, field), OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     own_path = OPERATIONS[name].path.removeprefix(PREFIX).format(**owner.ids)
-    assert owner.client.get(own_path, **{member: owner.ids[which]}).json()["data"], "or nothing is proved"
+    assert owner.client.get(own_path, **{field: owner.ids[which]}).json()["data"], "or nothing is proved"
     headers = {"If-None-Match": "*", "Idempotency-Key": str(uuid7())}
     for params in ({}, {"after": "0"}, {"limit": "1000"}, {"offset": "1"} if path != "/events" else {}):
         responses = [
-            tenant.client.request("GET", path, params={member: value} | params, headers=headers)
+            tenant.client.request("GET", path, params={field: value} | params, headers=headers)
             for value in (absent_ids(tenant)[which], owner.ids[which], owner.ids[which].upper())
         ]
         for answer in responses:
@@ -279,28 +279,26 @@ def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
             assert_no_leak(owner, answer)
 
 
-def members_of_response(answer: Any) -> set[str]:
-    """The members of an answer, in any of its views."""
+def fields_of_response(answer: Any) -> set[str]:
+    """The fields of an answer, in any of its views."""
     if get_origin(answer) in (Union, UnionType):
-        return set().union(*(members_of_response(each) for each in get_args(answer)))
+        return set().union(*(fields_of_response(each) for each in get_args(answer)))
     return set(answer.__struct_encode_fields__)
 
 
 @pytest.mark.usefixtures("unchanged")
 @sweep("name", [name for name, each in OPERATIONS.items() if each.body and name not in BULK])
-def test_a_body_accepts_only_its_own_members(tenant: Tenant, owner: Tenant, name: str) -> None:
+def test_a_body_accepts_only_its_own_fields(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     assert operation.body
     foreign = {"id": owner.ids["participant_id"], "plan_manager_id": owner.client.plan_manager_id}
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)
-    answers = members_of_response(operation.response_type)
+    answers = fields_of_response(operation.response_type)
     others = (OTHER_FIELDS if operation.read_only else OTHER_FIELDS | answers) | {"id"}
-    for member in sorted(
-        others - operation.read_only.difference({"id"}) - set(operation.body.__struct_encode_fields__)
-    ):
-        value = foreign.get(member, owner.ids["participant_id"])
-        answer = tenant.client.request(operation.method, path, json=BODIES[name] | {member: value})
-        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [member])
+    for field in sorted(others - operation.read_only.difference({"id"}) - set(operation.body.__struct_encode_fields__)):
+        value = foreign.get(field, owner.ids["participant_id"])
+        answer = tenant.client.request(operation.method, path, json=BODIES[name] | {field: value})
+        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [field])
         assert_no_leak(owner, answer)
     assert {"id", "plan_manager_id"} & others
 

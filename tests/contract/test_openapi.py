@@ -47,7 +47,7 @@ PARAMETERS = {
     "GET /participants/{participant_id}/team-members": _LIST_PARAMETERS,
     "GET /account-managers": _LIST_PARAMETERS | {"active", "email"},
 }
-# The members that the contract gives its bodies and answers.
+# The fields that the contract gives its bodies and answers.
 BODIES = {
     "ParticipantCreate": {"first_name", "last_name", "participant_number", "email", "state"},
     "ParticipantUpdate": {"first_name", "last_name", "participant_number", "email", "state"},
@@ -143,9 +143,9 @@ def test_every_schema_is_json_schema() -> None:
 def test_every_component_is_referenced_and_every_reference_resolves() -> None:
     there = {
         f"#/components/{kind}/{name}"
-        for kind, members in DOCUMENT["components"].items()
+        for kind, parts in DOCUMENT["components"].items()
         if kind != "securitySchemes"
-        for name in members
+        for name in parts
     }
     assert set(references(DOCUMENT)) == there
 
@@ -252,9 +252,9 @@ def properties_of(name: str) -> dict[str, Any]:
 
 
 @sweep("name", sorted(BODIES))
-def test_a_member_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
-    members = properties_of(name)
-    assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == BODIES[name]
+def test_a_field_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
+    fields = properties_of(name)
+    assert {field for field, schema in fields.items() if not schema.get(EXTENSION)} == BODIES[name]
 
 
 @sweep("name", [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT"])

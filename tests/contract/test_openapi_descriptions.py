@@ -19,7 +19,7 @@ def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
     for kind in ("schemas", "parameters", "headers", "responses", "securitySchemes"):
         yield from ((f"{kind}.{name}", part) for name, part in COMPONENTS[kind].items())
     for name, schema in COMPONENTS["schemas"].items():
-        yield from ((f"{name}.{member}", part) for member, part in schema.get("properties", {}).items())
+        yield from ((f"{name}.{field}", part) for field, part in schema.get("properties", {}).items())
     for name, operation in OPERATIONS.items():
         yield name, operation
         own_parameters = (each for each in operation["parameters"] if "$ref" not in each)

@@ -59,7 +59,7 @@ def test_a_schema_has_a_valid_example(name: str) -> None:
     assert example_errors({"$ref": f"#/components/schemas/{name}"}, example) == []
 
 
-def test_the_example_of_a_schema_has_no_other_members() -> None:
+def test_the_example_of_a_schema_has_no_other_fields() -> None:
     for name, schema in SCHEMAS.items():
         if schema.get("properties") and "allOf" not in schema:
             assert set(schema["examples"][0]) <= set(schema["properties"]), name

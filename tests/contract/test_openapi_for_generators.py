@@ -43,8 +43,8 @@ def test_an_enum_is_a_component_with_a_type() -> None:
 
 def test_a_response_can_contain_event_types_of_later_versions() -> None:
     schemas = DOCUMENT["components"]["schemas"]
-    for member in (schemas["Event"]["properties"]["type"], schemas["WebhookDelivery"]["properties"]["event_type"]):
-        assert (member["type"], "enum" in member, "anyOf" in member) == ("string", False, False)
+    for field in (schemas["Event"]["properties"]["type"], schemas["WebhookDelivery"]["properties"]["event_type"]):
+        assert (field["type"], "enum" in field, "anyOf" in field) == ("string", False, False)
 
 
 def test_the_plan_manager_is_a_part_of_the_credentials() -> None:

@@ -44,7 +44,7 @@ def test_the_page_shows_the_actual_message() -> None:
     assert len(values["webhook-signature"]) == len(dict(sent)["webhook-signature"])
 
 
-def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
+def test_the_page_names_every_header_and_every_field_of_a_message() -> None:
     headers = [name for name, _ in build_headers("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
     event = Event(UUID(int=0), "a.b", datetime.now(UTC), SYSTEM, ResourceRef("a", "b"), None, None, None, 1)
     full = json.loads(build_body(event, UUID(int=0), "full"))
@@ -52,7 +52,7 @@ def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
     assert [row[0].strip("`") for row in table_rows(section(PAGE, "The message"))] == headers + fields
 
 
-def test_the_page_names_every_member_of_an_attempt() -> None:
+def test_the_page_names_every_field_of_an_attempt() -> None:
     assert set(re.findall(r"`(\w+)`", section(PAGE, "Deliveries"))) >= set(Attempt.__struct_encode_fields__)
 
 

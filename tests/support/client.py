@@ -122,7 +122,7 @@ def _validator(method: str, template: str, status: int) -> Draft202012Validator:
     schema = response["content"]["application/json"]["schema"]
     document = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
     for each in document["components"]["schemas"].values():
-        # An answer has no member that the document does not name.
+        # An answer has no field that the document does not name.
         if "properties" in each:
             each["additionalProperties"] = False
     return Draft202012Validator(document, validate_formats=True, formats={"email": _is_email})

@@ -1,7 +1,7 @@
 """The documentation as the tests read it: pages, fenced blocks, tables, and what an example's answer must match.
 
 In an example's answer `…` stands for whatever is there: inside a text for any characters, as the last item of a list
-for any further items, as a member of an object for any further members, as a line for any further lines.
+for any further items, as a field of an object for any further fields, as a line for any further lines.
 """
 
 import json
@@ -103,15 +103,15 @@ def table_rows(text: str) -> list[list[str]]:
 def differences(expected: Any, actual: Any, place: str = "$") -> list[str]:
     """Where an answer is not what a page shows."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        expected_members = {name: value for name, value in expected.items() if name != ELLIPSIS}
-        problems = [f"{place}.{name}: is missing" for name in expected_members if name not in actual]
+        expected_fields = {name: value for name, value in expected.items() if name != ELLIPSIS}
+        problems = [f"{place}.{name}: is missing" for name in expected_fields if name not in actual]
         if ELLIPSIS not in expected:
-            problems += [f"{place}.{name}: is not shown" for name in actual if name not in expected_members]
-        shared = [name for name in expected_members if name in actual]
+            problems += [f"{place}.{name}: is not shown" for name in actual if name not in expected_fields]
+        shared = [name for name in expected_fields if name in actual]
         return problems + [
             problem
             for name in shared
-            for problem in differences(expected_members[name], actual[name], f"{place}.{name}")
+            for problem in differences(expected_fields[name], actual[name], f"{place}.{name}")
         ]
     if isinstance(expected, list) and isinstance(actual, list):
         more = bool(expected) and expected[-1] == ELLIPSIS

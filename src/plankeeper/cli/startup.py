@@ -38,10 +38,10 @@ def errors_as_log_lines(*, enabled: bool) -> Generator[None]:
         yield
     except click.ClickException as error:
         # Their sentences are written for operators. Those about the database also quote PostgreSQL or the driver.
-        members, cause = {"reason": error.format_message()}, None
+        extra, cause = {"reason": error.format_message()}, None
         if isinstance(error, DatabaseError):
-            members, cause = {"reason": error.reason, "database_host": describe_database(Settings.read())}, error.cause
-        log.error("the program cannot start", extra=members, exc_info=cause)  # noqa: TRY400 - the cause
+            extra, cause = {"reason": error.reason, "database_host": describe_database(Settings.read())}, error.cause
+        log.error("the program cannot start", extra=extra, exc_info=cause)  # noqa: TRY400 - the cause
         sys.exit(error.exit_code)
     except Exception:
         log.exception("the program failed")
@@ -82,7 +82,7 @@ def changed_settings() -> dict[str, str]:
     }
 
 
-def log_start(event: str, settings: Settings, changed: dict[str, str], **members: object) -> None:
+def log_start(event: str, settings: Settings, changed: dict[str, str], **extra: object) -> None:
     """Log one line about a started program, with its version, settings and database.
 
     `settings` are those that the operator chose, and `changed` those that differ from the defaults.
@@ -95,7 +95,7 @@ def log_start(event: str, settings: Settings, changed: dict[str, str], **members
         "schema": schema.LATEST_REVISION,
         "settings": changed,
     }
-    log.info(event, extra=members | about)
+    log.info(event, extra=extra | about)
 
 
 def describe_database(settings: Settings) -> str:

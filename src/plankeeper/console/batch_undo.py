@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.edit_forms import translate_constraints
-from plankeeper.console.event_changes import members_of, resource_name, resource_url, truncate
+from plankeeper.console.event_changes import fields_of, resource_name, resource_url, truncate
 from plankeeper.console.event_undo import find_undos
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.lists.selection import Outcome
@@ -120,7 +120,7 @@ async def _find_invoice_undo(request: PageRequest, event: Event) -> EventUndo:
 
 
 def _ignored_codes(record: Any) -> set[str]:
-    state: dict[str, list[str]] = members_of(record).get("state_management") or {}
+    state: dict[str, list[str]] = fields_of(record).get("state_management") or {}
     return set(state.get("ignored_errors") or ())
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 from msgspec import UNSET, Struct
 
-from plankeeper.console.event_changes import members_of
+from plankeeper.console.event_changes import fields_of
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
@@ -181,7 +181,7 @@ async def _latest_updates(request: PageRequest, kind: str, id_: object) -> dict[
     events = await activity_store.list_of_resources(
         request.db, request.plan_manager_id, [str(id_)], None, kind, MAX_EVENTS
     )
-    return {name: event for event in reversed(events) for name in members_of(event.previous)}
+    return {name: event for event in reversed(events) for name in fields_of(event.previous)}
 
 
 def _kinds(struct_type: type[Struct]) -> dict[str, type[Any]]:

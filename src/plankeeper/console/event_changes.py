@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Raw
 
 from plankeeper.console.labels import field_label, humanize
-from plankeeper.console.record_values import TECHNICAL_MEMBERS, format_member
+from plankeeper.console.record_values import TECHNICAL_FIELDS, format_field
 from plankeeper.console.routing import PREFIX
 from plankeeper.events.schemas import Event
 
@@ -33,21 +33,21 @@ class FieldChange(NamedTuple):
     after: str | None
 
 
-def members_of(raw: Raw | None) -> dict[str, Any]:
+def fields_of(raw: Raw | None) -> dict[str, Any]:
     """The fields of `data` or `previous` of an event; numbers keep their digits."""
     return {} if raw is None else json.loads(bytes(raw), parse_float=Decimal) or {}
 
 
 def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
     """The changed fields of an update; for other events, all fields of the record."""
-    after, before = members_of(event.data), members_of(event.previous)
+    after, before = fields_of(event.data), fields_of(event.previous)
     names = before or after
     return [
         FieldChange(
             name,
             field_label(name),
-            format_member(name, before[name], zone) if before else None,
-            format_member(name, after.get(name), zone) if after else None,
+            format_field(name, before[name], zone) if before else None,
+            format_field(name, after.get(name), zone) if after else None,
         )
         for name in names
     ]
@@ -55,12 +55,12 @@ def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
 
 def without_technical(changes: list[FieldChange]) -> list[FieldChange]:
     """The changes without ids and other fields that only programs need."""
-    return [each for each in changes if each.name not in TECHNICAL_MEMBERS]
+    return [each for each in changes if each.name not in TECHNICAL_FIELDS]
 
 
 def resource_name(event: Event, *, before_change: bool = False) -> str:
     """The name of the event's record, after the change or before it; empty if it has none."""
-    after, before = members_of(event.data), members_of(event.previous)
+    after, before = fields_of(event.data), fields_of(event.previous)
     fields = after | before if before_change else before | after
     if event.resource.kind == "export":
         return humanize(str(fields.get("what") or "").replace("-", "_")).replace("Access records", "Access log")
@@ -74,7 +74,7 @@ def resource_url(event: Event) -> str | None:
         return None
     kind, id_ = event.resource.kind, quote(event.resource.id, safe="")
     if kind == "team_member":
-        participant_id = quote(str(members_of(event.data).get("participant_id")), safe="")
+        participant_id = quote(str(fields_of(event.data).get("participant_id")), safe="")
         return f"{PREFIX}/participants/{participant_id}/team-members/{id_}"
     return PREFIX + RESOURCE_PATHS[kind].format(id_) if kind in RESOURCE_PATHS else None
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.event_changes import FieldChange, field_changes, members_of, resource_name, without_technical
+from plankeeper.console.event_changes import FieldChange, field_changes, fields_of, resource_name, without_technical
 from plankeeper.console.labels import humanize, program_name
 from plankeeper.core.context import ActorKind
 from plankeeper.core.formatting import format_money
@@ -88,7 +88,7 @@ def describe_event(event: Event, zone: ZoneInfo) -> str:
 
 
 def _describe_invoice(event: Event, zone: ZoneInfo) -> str:
-    after, before = members_of(event.data), members_of(event.previous)
+    after, before = fields_of(event.data), fields_of(event.previous)
     label = f"Invoice {after.get('invoice_number') or 'without a number'}"
     if event.type == "invoice.created":
         total = after.get("total")

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Struct
 
-from plankeeper.console.event_changes import members_of
+from plankeeper.console.event_changes import fields_of
 from plankeeper.console.forms import Form
 from plankeeper.console.labels import field_label
-from plankeeper.console.record_values import format_member
+from plankeeper.console.record_values import format_field
 from plankeeper.console.routing import PREFIX
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS
 from plankeeper.core.errors import FieldError, ValidationError
@@ -59,15 +59,15 @@ def undo_url(event: Event) -> str | None:
 
 def find_undos(event: Event, current: Struct, zone: ZoneInfo) -> list[FieldUndo]:
     """The effect of undoing an update on each field that the update changed. `current` is the record now."""
-    before, after = members_of(event.previous), members_of(event.data)
+    before, after = fields_of(event.previous), fields_of(event.data)
     now: dict[str, Any] = msgspec.json.decode(to_json(current))
     writable = known_fields(UNDOABLE_RECORDS[event.resource.kind].update_type)
     undos = list[FieldUndo]()
     for name in before:
-        members = {"before": before[name], "event": after.get(name), "now": now.get(name)}
-        values = {which: _update_value(name, value) for which, value in members.items()}
+        states = {"before": before[name], "event": after.get(name), "now": now.get(name)}
+        values = {which: _update_value(name, value) for which, value in states.items()}
         update_name = _UPDATE_NAMES.get(name, name)
-        texts = [format_member(name, value, zone) for value in members.values()]
+        texts = [format_field(name, value, zone) for value in states.values()]
         undos.append(
             FieldUndo(
                 update_name,

@@ -21,13 +21,13 @@ from plankeeper.resources.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"
 # Ids and other fields that only programs need: pages show them under "Technical details".
-TECHNICAL_MEMBERS = (
+TECHNICAL_FIELDS = (
     *("id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id"),
     *("plan_managers", "original_id", "created_by_account_id"),
     *("account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal"),
 )
-_DATE_MEMBERS = ("date_of_birth", "date_ceased")
-_STATUS_MEMBERS = ("claim_status", "approval_status", "service_region_id")
+_DATE_FIELDS = ("date_of_birth", "date_ceased")
+_STATUS_FIELDS = ("claim_status", "approval_status", "service_region_id")
 _PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
 _OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -44,7 +44,7 @@ _TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def format_member(name: str, value: Any, zone: ZoneInfo) -> str:
+def format_field(name: str, value: Any, zone: ZoneInfo) -> str:
     """The value of a field of a record, as it is in the JSON of an event."""
     if value is None or value in ("", [], {}):
         return NOT_SET
@@ -61,13 +61,13 @@ def format_member(name: str, value: Any, zone: ZoneInfo) -> str:
 
 def _format_text(name: str, text: str, zone: ZoneInfo) -> str:
     try:
-        if (name.endswith("_date") or name in _DATE_MEMBERS) and _DATE.fullmatch(text):
+        if (name.endswith("_date") or name in _DATE_FIELDS) and _DATE.fullmatch(text):
             return format_date(date.fromisoformat(text))
         if _TIMESTAMP.fullmatch(text):
             return format_datetime(datetime.fromisoformat(text), zone)
     except ValueError:  # a day that does not exist in its month
         return text
-    if name in _STATUS_MEMBERS:
+    if name in _STATUS_FIELDS:
         return humanize(text)
     if name in ("total", "tax", "subtotal") and re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,10})?", text):
         return format_money(Decimal(text))
@@ -84,7 +84,7 @@ def _format_object(value: dict[str, Any], zone: ZoneInfo) -> str:
     """A reference to another record by its name; the fields of any other object."""
     if set(value) <= {"id", "name"}:
         return str(value.get("name") or value.get("id") or NOT_SET)
-    parts = [(each, format_member(each, inner, zone)) for each, inner in value.items()]
+    parts = [(each, format_field(each, inner, zone)) for each, inner in value.items()]
     return "\n".join(f"{_OBJECT_LABELS.get(each) or humanize(each)}: {text}" for each, text in parts if text != NOT_SET)
 
 

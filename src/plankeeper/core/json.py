@@ -158,7 +158,7 @@ def _decoding_error(error: Exception, body: bytes) -> str:
 def _with_whole_numbers(value: Any) -> Any:
     """A document with numbers such as 1.0 as integers, which they are in JSON Schema."""
     if isinstance(value, dict):
-        return {name: _with_whole_numbers(member) for name, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {name: _with_whole_numbers(field) for name, field in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
         return [_with_whole_numbers(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     is_whole = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**63 and value == int(value)
@@ -195,5 +195,5 @@ def nesting_depth(document: Any) -> int:
 
 
 def _containers(container: Any) -> list[Any]:
-    members: list[Any] = list(container.values() if isinstance(container, dict) else container)  # pyright: ignore[reportUnknownArgumentType]
-    return [each for each in members if isinstance(each, dict | list)]
+    values: list[Any] = list(container.values() if isinstance(container, dict) else container)  # pyright: ignore[reportUnknownArgumentType]
+    return [each for each in values if isinstance(each, dict | list)]

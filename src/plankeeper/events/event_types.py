@@ -101,7 +101,7 @@ def matching_event_types(patterns: Sequence[str]) -> list[str]:
     return [each for each in EVENT_TYPES if not {"*", each, f"{each.partition('.')[0]}.*"}.isdisjoint(patterns)]
 
 
-_CONSOLE_MEMBERS = ("address", "user_agent")
+_CONSOLE_FIELDS = ("address", "user_agent")
 
 
 def redact(event: Event) -> Event:
@@ -115,5 +115,5 @@ def redact_data(data: Raw | None) -> Raw | None:
     """The data of an event of an account without the client address and the browser."""
     if data is None:
         return None
-    members = msgspec.json.decode(data, type=dict[str, Raw])
-    return Raw(msgspec.json.encode({name: each for name, each in members.items() if name not in _CONSOLE_MEMBERS}))
+    fields = msgspec.json.decode(data, type=dict[str, Raw])
+    return Raw(msgspec.json.encode({name: each for name, each in fields.items() if name not in _CONSOLE_FIELDS}))

@@ -84,16 +84,16 @@ class MailSender:
 
     async def _handle_failure(self, mail: OutgoingMail, content: Struct, error: Exception) -> None:
         """Log the failure without the server's reply, which can contain an address."""
-        members = {"mail": content.__struct_config__.tag, "attempt": mail.attempt_count}
+        fields = {"mail": content.__struct_config__.tag, "attempt": mail.attempt_count}
         if isinstance(error, client.MailError):
-            members["reason"] = error.reason
+            fields["reason"] = error.reason
         if isinstance(error, client.MailError) and not error.is_permanent:
             MAIL_ATTEMPTS.labels("postponed").inc()
-            log.warning("cannot send a mail yet", extra=members, exc_info=error)
+            log.warning("cannot send a mail yet", extra=fields, exc_info=error)
             await store.postpone(self._db, mail, self._clock() + retry_delay(mail.attempt_count))
         else:
             MAIL_ATTEMPTS.labels("failed").inc()
-            log.warning("cannot send a mail", extra=members, exc_info=error)
+            log.warning("cannot send a mail", extra=fields, exc_info=error)
             await store.delete(self._db, mail.id)
 
 

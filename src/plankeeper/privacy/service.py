@@ -29,7 +29,7 @@ from plankeeper.resources.trash import store as bin_store
 from plankeeper.resources.trash.schemas import Snapshot
 
 # The fields that an erasure keeps: ids, states, times, and references to records about others.
-PARTICIPANT_MEMBERS = (
+PARTICIPANT_FIELDS = (
     "id",
     "status",
     "approval_required",
@@ -41,10 +41,10 @@ PARTICIPANT_MEMBERS = (
     "exit_reason_subcategory",
     "account_manager",
 )
-TEAM_MEMBER_MEMBERS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
+TEAM_MEMBER_FIELDS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
 
-_NAME_MEMBERS = ("first_name", "middle_name", "last_name", "preferred_name")
-_IDENTIFIER_MEMBERS = (
+_NAME_FIELDS = ("first_name", "middle_name", "last_name", "preferred_name")
+_IDENTIFIER_FIELDS = (
     "participant_number",
     "email",
     "phone_number",
@@ -67,8 +67,8 @@ class PersonTexts:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add the texts of a participant, of a team member, or of the earlier values of one."""
-        self.names |= _texts(record, _NAME_MEMBERS)
-        self.identifiers |= _texts(record, _IDENTIFIER_MEMBERS)
+        self.names |= _texts(record, _NAME_FIELDS)
+        self.identifiers |= _texts(record, _IDENTIFIER_FIELDS)
         first_names = _texts(record, ("first_name", "preferred_name"))
         self._full_names |= {(first, last) for first in first_names for last in _texts(record, ("last_name",))}
 
@@ -96,8 +96,8 @@ class PersonTexts:
         return re.compile("|".join(words + full_names), re.IGNORECASE)
 
 
-def _texts(record: Mapping[str, Any], members: Iterable[str]) -> set[str]:
-    values = [record.get(name) for name in members]
+def _texts(record: Mapping[str, Any], fields: Iterable[str]) -> set[str]:
+    values = [record.get(name) for name in fields]
     return {each.strip() for each in values if isinstance(each, str) and len(each.strip()) >= _MIN_LENGTH}
 
 
@@ -110,22 +110,22 @@ def matches(pattern: str | None, text: str) -> bool:
     return pattern is not None and re.search(pattern, text, re.IGNORECASE) is not None
 
 
-def erase_members(value: Any, participant_id: UUID) -> Any:
+def erase_fields(value: Any, participant_id: UUID) -> Any:
     """A copy of a response in which the participant and its team members have only the kept fields."""
     if isinstance(value, list):
-        return [erase_members(each, participant_id) for each in cast("list[Any]", value)]
+        return [erase_fields(each, participant_id) for each in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     record = cast("JsonObject", value)
     if record.get("id") == str(participant_id):
-        return _keep(record, PARTICIPANT_MEMBERS)
+        return _keep(record, PARTICIPANT_FIELDS)
     if record.get("participant_id") == str(participant_id) and "user_id" in record:
-        return _keep(record, TEAM_MEMBER_MEMBERS)
-    return {name: erase_members(each, participant_id) for name, each in record.items()}
+        return _keep(record, TEAM_MEMBER_FIELDS)
+    return {name: erase_fields(each, participant_id) for name, each in record.items()}
 
 
-def _keep(record: JsonObject, members: Iterable[str]) -> JsonObject:
-    return {name: value if name in members else None for name, value in record.items()}
+def _keep(record: JsonObject, fields: Iterable[str]) -> JsonObject:
+    return {name: value if name in fields else None for name, value in record.items()}
 
 
 MAX_MENTIONS = 200
@@ -305,13 +305,13 @@ async def _erase_texts(ctx: WriteContext, participant_id: UUID, pattern: str | N
 
 async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts: PersonTexts) -> int:
     count = 0
-    kept_members = {"participant": PARTICIPANT_MEMBERS, "team_member": TEAM_MEMBER_MEMBERS, "invoice": None}
-    for kind, members in kept_members.items():
+    kept_fields = {"participant": PARTICIPANT_FIELDS, "team_member": TEAM_MEMBER_FIELDS, "invoice": None}
+    for kind, fields in kept_fields.items():
         ids = [each.id for each in events if each.resource_kind == kind]
         # An invoice stays, except for texts about the person.
-        pattern = texts.pattern if members is None else None
-        if ids and (members or pattern):
-            count += await store.erase_events(ctx.tx, ctx.plan_manager_id, ids, members, pattern)
+        pattern = texts.pattern if fields is None else None
+        if ids and (fields or pattern):
+            count += await store.erase_events(ctx.tx, ctx.plan_manager_id, ids, fields, pattern)
     return count
 
 
@@ -335,7 +335,7 @@ def _erased_body(body: bytes | None, participant_id: UUID) -> bytes | None:
         value = msgspec.json.decode(body or b"")
     except msgspec.DecodeError:  # empty, or encrypted because it has a secret
         return body
-    erased = erase_members(value, participant_id)
+    erased = erase_fields(value, participant_id)
     return body if erased == value else msgspec.json.encode(erased)
 
 

@@ -85,14 +85,14 @@ async def erase_events(
     tx: Transaction,
     plan_manager_id: UUID,
     event_ids: Sequence[UUID],
-    kept_members: Sequence[str] | None,
+    kept_fields: Sequence[str] | None,
     pattern: str | None,
 ) -> int:
     """Set fields of the resources in events to null, and texts that match a pattern to `[erased]`.
 
-    `kept_members` stay; None keeps all that don't match the pattern. Returns the number of events that changed.
+    `kept_fields` stay; None keeps all that don't match the pattern. Returns the number of events that changed.
     """
-    return await tx.one(int, ERASE_EVENTS, plan_manager_id, event_ids, kept_members, pattern)
+    return await tx.one(int, ERASE_EVENTS, plan_manager_id, event_ids, kept_fields, pattern)
 
 
 LIST_RESPONSES = """
@@ -265,7 +265,7 @@ LIST_EVENT_MENTIONS: LiteralString = f"""
     from events
     cross join lateral (
         select key, value from json_each_text(data) union select key, value from json_each_text(previous)
-    ) each_member
+    ) each_field
     where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice')
         and key in ('note', 'reason_for_leaving') and value ~* $3
         and not coalesce({IS_OF_PARTICIPANT}, false)

@@ -113,11 +113,11 @@ def log_slow_statements(threshold_ms: int | None) -> OnStatement | None:
     def report(statement: str, seconds: float, error: BaseException | None) -> None:
         if seconds >= threshold:
             SLOW_STATEMENTS.inc()
-            members = {
+            fields = {
                 "statement": statement_name(statement),
                 "duration_ms": round(seconds * 1000, 1),
                 "request_id": current_request_id(),
             }
-            log.warning("slow statement", extra=members, exc_info=error)
+            log.warning("slow statement", extra=fields, exc_info=error)
 
     return report

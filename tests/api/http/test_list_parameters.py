@@ -163,8 +163,8 @@ def test_unknown_orders_are_rejected(api: Client, make_list: MakeList, path: str
 def test_a_resource_that_was_got_can_be_put_back(api: Client, make_list: MakeList) -> None:
     for path, change in CHANGES.items():
         place = make_list(path)
-        [member] = change
+        [field] = change
         one = f"{place}/{get_ids(api, place)[0]}"
         got = api.get(one)
         assert api.put(one, got.json() | change, headers={"If-Match": got.headers["etag"]}).status_code == 200
-        assert api.get(one).json()[member] == change[member]
+        assert api.get(one).json()[field] == change[field]

@@ -15,10 +15,10 @@ Import = Callable[..., Any]
 DATES = ["2026-01-31", "2026-02-01", "2026-02-28", None]
 
 
-def get_values(api: Client, path: str, member: str, **params: Any) -> list[Any]:
+def get_values(api: Client, path: str, field: str, **params: Any) -> list[Any]:
     response = api.get(path, **params)
     assert response.status_code == 200, response.text
-    found = [each[member] for each in response.json()["data"]]
+    found = [each[field] for each in response.json()["data"]]
     assert response.json()["pagination"]["total"] == len(found)
     return found
 
@@ -33,11 +33,11 @@ def test_a_range_of_dates_includes_its_ends(
     for each in DATES:
         api.create("/participants", {"plan_end_date": each})
     assert not import_rows(api, "invoices", [{"invoice_date": each} for each in DATES]).errors
-    for path, member in (("/participants", "plan_end_date"), ("/invoices", "invoice_date")):
-        names = (f"{member}_from", f"{member}_to")
+    for path, field in (("/participants", "plan_end_date"), ("/invoices", "invoice_date")):
+        names = (f"{field}_from", f"{field}_to")
         params = {name: bound for name, bound in zip(names, bounds, strict=True) if bound}
-        assert get_values(api, path, member, **params) == expected
-        assert get_values(api, path, member, sort=f"-{member}", **params) == expected[::-1]
+        assert get_values(api, path, field, **params) == expected
+        assert get_values(api, path, field, sort=f"-{field}", **params) == expected[::-1]
 
 
 def test_a_range_of_totals_is_exact_to_the_cent(api: Client, import_rows: Import) -> None:

@@ -18,7 +18,7 @@ AMOUNTS = [10, None, 9.99, -5, 100000000.01, 10, 0, None]
 
 
 def walk_values(api: Client, path: str, name: str, **params: Any) -> list[tuple[Any, str]]:
-    """The values of a member with the ids, in the order of a walk."""
+    """The values of a field with the ids, in the order of a walk."""
     values: list[tuple[Any, str]] = []
     after: str | None = "0"
     while after is not None:

@@ -27,6 +27,6 @@ def new_endpoint(api: Client, receiver: Receiver) -> NewEndpoint:
 
     It wants events of notes alone where nothing else is said: what is done to endpoints makes events too.
     """
-    return lambda **members: api.create(
-        "/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]} | members
+    return lambda **values: api.create(
+        "/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]} | values
     )

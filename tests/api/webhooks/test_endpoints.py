@@ -87,7 +87,7 @@ INVALID_BODIES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("wrong, field", INVALID_BODIES)
-def test_an_invalid_member_is_reported(api: Client, wrong: dict[str, Any], field: str) -> None:
+def test_an_invalid_field_is_reported(api: Client, wrong: dict[str, Any], field: str) -> None:
     made = api.create(PATH, NEW_BODY)
     for response in (api.post(PATH, NEW_BODY | wrong), api.put(f"{PATH}/{made['id']}", wrong)):
         assert (response.status_code, response.json()["error"]) == (400, "invalid_request")

@@ -84,7 +84,7 @@ GENERATORS = {
         warnings=[
             _BETA,
             "Failed to get the schema name: null",  # for any document
-            "Codegen property is null",  # for an object without members: the response to a delete
+            "Codegen property is null",  # for an object without fields: the response to a delete
         ],
     ),
     "openapi-generator typescript-fetch": Generator(

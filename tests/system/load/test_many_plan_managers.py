@@ -103,7 +103,7 @@ async def watching(dsn: str, servers: list[ServeProcess], probed: LoadedPlanMana
         )
         while True:
             families = [psutil.Process(each.process.pid) for each in servers]
-            processes = [member for each in families for member in (each, *each.children(recursive=True))]
+            processes = [process for each in families for process in (each, *each.children(recursive=True))]
             usage.memory.append(sum(each.memory_info().rss for each in processes))
             usage.connections.append(await db.one(int, statement))
             usage.event_delays.append(await asyncio.to_thread(time_event, servers[0], probed))

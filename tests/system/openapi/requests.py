@@ -66,10 +66,10 @@ def _without_permission(request: Request, operation: Operation, read_key: str, w
 
 def _with_bodies(request: Request, operation: Operation) -> Iterator[Request]:
     if request.json is not None:
-        yield request.returning(400, json={"no_such_member": 1})
+        yield request.returning(400, json={"no_such_field": 1})
         yield request.returning(400, json=[])
         yield request.returning(415, headers={"Content-Type": "text/plain"})
-        yield request.returning(413, json={"no_such_member": "1" * operation.max_body_bytes})
+        yield request.returning(413, json={"no_such_field": "1" * operation.max_body_bytes})
 
 
 def _with_etags(request: Request, operation: Operation) -> Iterator[Request]:

@@ -28,7 +28,7 @@ FIELDS = (
 
 
 def read_all(content: bytes | str, resource: str = "providers") -> list[Any]:
-    """Every row of a file as (number, members), every error as a BadLine."""
+    """Every row of a file as (number, fields), every error as a BadLine."""
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     return [
         each if isinstance(each, RowError) else (each.line_number, set_values(each))

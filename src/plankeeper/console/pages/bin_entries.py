@@ -10,7 +10,7 @@ from msgspec.json import decode
 from plankeeper.console.labels import field_label
 from plankeeper.console.pagination import PAGE_SIZE, with_query
 from plankeeper.console.participant_forms import SECTIONS
-from plankeeper.console.record_values import NOT_SET, TECHNICAL_MEMBERS, format_member
+from plankeeper.console.record_values import NOT_SET, TECHNICAL_FIELDS, format_field
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
@@ -94,9 +94,9 @@ def record_fields(
     texts = dict[str, str]()
     for name in sorted(record, key=lambda name: positions.get(name, len(positions))):
         value = record[name]
-        if name not in TECHNICAL_MEMBERS:
+        if name not in TECHNICAL_FIELDS:
             is_reference = isinstance(value, str) and value in names
-            texts[name] = names[value] if is_reference else format_member(name, value, zone)
+            texts[name] = names[value] if is_reference else format_field(name, value, zone)
     return [(field_label(name), text) for name, text in texts.items() if text != NOT_SET]
 
 

@@ -7,7 +7,7 @@ from plankeeper.console.edit_forms import VERSION_FIELD, EditConflictError, tran
 from plankeeper.console.event_changes import (
     FieldChange,
     field_changes,
-    members_of,
+    fields_of,
     resource_name,
     resource_url,
     truncate,
@@ -155,14 +155,14 @@ async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -
 async def _add_member_again(request: FormRequest, event: Event) -> Redirect | HtmlPage:
     """Add the member as it was when it was removed."""
     participant_id = participant_id_of(event)
-    members = members_of(event.previous)
-    if participant_id is None or parse_uuid(str(members.get("user_id"))) is None:
+    fields = fields_of(event.previous)
+    if participant_id is None or parse_uuid(str(fields.get("user_id"))) is None:
         return _impossible(event, NOTHING_LEFT)
     participant = await select_participant_for_share(request.tx, request.plan_manager_id, participant_id)
     if participant is None:
         return _impossible(event, NOTHING_LEFT)
-    permissions: list[dict[str, Any]] = members.get("permissions") or []
-    record: dict[str, Any] = members | {"permissions": [each["name"] for each in permissions]}
+    permissions: list[dict[str, Any]] = fields.get("permissions") or []
+    record: dict[str, Any] = fields | {"permissions": [each["name"] for each in permissions]}
     restored = await service.restore(request.write_context, participant, [record])
     if not restored.members:
         raise EditConflictError(" ".join(restored.changes))

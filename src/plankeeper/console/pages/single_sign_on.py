@@ -160,8 +160,8 @@ async def failure(request: PageRequest) -> HtmlPage:
 
 def failed(request: PageRequest, error: SingleSignOnError) -> Redirect:
     SIGN_IN_FAILURES.labels("single_sign_on").inc()
-    members = {"request_id": request.request_id, "reason": error.reason, "explanation": error.explanation}
-    log.warning("single sign-on failed", extra=members)
+    fields = {"request_id": request.request_id, "reason": error.reason, "explanation": error.explanation}
+    log.warning("single sign-on failed", extra=fields)
     return Redirect(f"{PREFIX}{PATH}/failed?reason={error.reason}", single_sign_on_token="")
 
 

@@ -36,8 +36,8 @@ def build_components(struct_types: Sequence[Any]) -> dict[str, Schema]:
     schemas: dict[str, Schema] = json.loads(_name_pages(json.dumps(generated)))
     for schema in schemas.values():
         schema.pop("title", None)
-        for member in schema.get("properties", {}).values():
-            _tidy_member(member)
+        for property_schema in schema.get("properties", {}).values():
+            _tidy_property(property_schema)
     schemas_of = {each: schemas[each.__name__] for each in _structs_in(struct_types) if each.__name__ in schemas}
     for struct, schema in schemas_of.items():
         optional = {field.encode_name for field in fields(struct) if _can_be_absent(field.type)}
@@ -51,12 +51,12 @@ def _can_be_absent(kind: Any) -> bool:
     return UnsetType in get_args(kind) or (get_origin(kind) is Annotated and _can_be_absent(get_args(kind)[0]))
 
 
-def _tidy_member(member: Schema) -> None:
-    if isinstance(member.get("type"), list):
-        member.pop("anyOf", None)  # `type` lists the types already (an amount is a number)
-    for choice in member.get("anyOf", []):
+def _tidy_property(property_schema: Schema) -> None:
+    if isinstance(property_schema.get("type"), list):
+        property_schema.pop("anyOf", None)  # `type` lists the types already (an amount is a number)
+    for choice in property_schema.get("anyOf", []):
         if "description" in choice:  # of an alias that is used with null
-            member.setdefault("description", choice.pop("description"))
+            property_schema.setdefault("description", choice.pop("description"))
 
 
 def _share_descriptions(schemas: Mapping[type[Struct], Schema]) -> None:
@@ -66,14 +66,14 @@ def _share_descriptions(schemas: Mapping[type[Struct], Schema]) -> None:
     """
     known: dict[tuple[str, str], str] = {}
     for struct, schema in schemas.items():
-        for name, member in schema["properties"].items():
-            if "description" in member:
-                known.setdefault((struct.__module__, name), member["description"])
+        for name, property_schema in schema["properties"].items():
+            if "description" in property_schema:
+                known.setdefault((struct.__module__, name), property_schema["description"])
     for struct, schema in schemas.items():
-        for name, member in schema["properties"].items():
+        for name, property_schema in schema["properties"].items():
             description = known.get((struct.__module__, name))
             if description:
-                member.setdefault("description", description)
+                property_schema.setdefault("description", description)
 
 
 def extract_components(schemas: dict[str, Schema]) -> dict[str, Schema]:
@@ -151,7 +151,7 @@ def _parts(schema: Schema, value: Any) -> Iterator[tuple[Schema, Any]]:
     if value is not None:
         yield from ((choice, value) for choice in schema.get("anyOf", []))
     if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        yield from ((each, members[name]) for name, each in schema.get("properties", {}).items() if name in members)
+        values = cast("dict[str, Any]", value)
+        yield from ((each, values[name]) for name, each in schema.get("properties", {}).items() if name in values)
     elif isinstance(value, list) and "items" in schema:
         yield from ((schema["items"], item) for item in cast("list[Any]", value))

@@ -189,7 +189,7 @@ class RestoredTeam(Struct):
 
 
 async def restore(ctx: WriteContext, participant: Parent, records: Iterable[Mapping[str, Any]]) -> RestoredTeam:
-    """Add members to a participant that the caller has locked. Each record has the members of TeamMemberRow.
+    """Add members to a participant that the caller has locked. Each record has the fields of TeamMemberRow.
 
     A user who was deleted since is created again. A contact priority that another member has now is left out, and so is
     a member whose email is on the team already, or is the participant's own.

@@ -51,9 +51,9 @@ class ErrorReports(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.partition(".")[0] in _EXPORTERS:
             return
-        members = json.loads(self._formatter.format(record))
-        event = members.pop("event")
-        attributes = {name: value for name, value in members.items() if name not in ("time", "level") and value}
+        fields = json.loads(self._formatter.format(record))
+        event = fields.pop("event")
+        attributes = {name: value for name, value in fields.items() if name not in ("time", "level") and value}
         if "error" in attributes:
             attributes["exception.type"] = attributes.pop("error")
         if "places" in attributes:

@@ -17,13 +17,13 @@ from support.server import RunningServer
 
 Put = Callable[..., str]
 
-MEMBERS = [
+FIELDS = [
     "id", "invoice_number", "invoice_date", "total", "tax", "subtotal", "plan_manager", "participant_id",
     "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
     "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
     "updated_at",
 ]  # fmt: skip
-LINE_MEMBERS = [
+LINE_FIELDS = [
     "id", "invoice", "description", "service_item_number", "quantity", "unit_price", "total_price", "claim_status",
     "claim_batch_ref", "claim_number", "payment_ref", "is_deleted", "created_at",
 ]  # fmt: skip
@@ -89,24 +89,24 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
     response = api.get(f"/invoices/{ident}")
     expected |= times_of(response.json())
     assert (response.status_code, response.json()) == (200, expected | {"line_items": [line | {"invoice": ident}]})
-    assert list(response.json()) == [*MEMBERS, "line_items"]
-    assert list(response.json()["line_items"][0]) == LINE_MEMBERS
+    assert list(response.json()) == [*FIELDS, "line_items"]
+    assert list(response.json()["line_items"][0]) == LINE_FIELDS
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/invoices").json() == {"data": [expected], "pagination": meta}
 
 
-def test_every_member_is_present_when_no_value_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
+def test_every_field_is_present_when_no_value_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
     ident, line = str(uuid7()), {"id": str(uuid7())}
     assert not import_rows(api, "invoices", [{"id": ident, "line_items": [line]}]).errors
     shown = api.get(f"/invoices/{ident}").json()
     warnings = ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates", "check_item_code"]
     flags = dict.fromkeys(("is_deleted", "wont_claim", "is_reimbursement", "is_duplicate"), False)
-    assert shown == dict.fromkeys(MEMBERS) | flags | {
+    assert shown == dict.fromkeys(FIELDS) | flags | {
         "id": ident, "plan_manager": api.plan_manager_id, "claim_status": "new", "approval_status": "not_required",
         **times_of(shown), "errors": True,
         "state_management": {"errors": warnings, "ignored_errors": []},
         "line_items": [
-            dict.fromkeys(LINE_MEMBERS)
+            dict.fromkeys(LINE_FIELDS)
             | {"id": line["id"], "invoice": ident, "claim_status": "new", "is_deleted": False}
             | {"created_at": shown["line_items"][0]["created_at"]}
         ],
@@ -337,7 +337,7 @@ def test_the_status_query_finds_nothing_for_unknown_values(
     assert query_status(api).status_code == 404
 
 
-def test_the_status_query_requires_exactly_both_members(api: Client) -> None:
+def test_the_status_query_requires_exactly_both_fields(api: Client) -> None:
     responses = {
         "{}": api.post("/invoices/status", {}),
         "null": query_status(api, None, None),

@@ -12,7 +12,7 @@ from support.client import Client
 from support.server import RunningServer, wait_until
 
 ROUNDS = 12
-MEMBERS = ("first_name", "middle_name", "last_name", "preferred_name", "city", "postcode")
+FIELDS = ("first_name", "middle_name", "last_name", "preferred_name", "city", "postcode")
 
 
 def updates_of(api: Client, participant_id: str) -> list[dict[str, Any]]:
@@ -30,20 +30,20 @@ def test_concurrent_updates_of_a_participant_keep_each_other(api: Client, monkey
     monkeypatch.setattr(store, "update_version", count_and_update)
     participant_id = api.create("/participants", {"state": "NSW"})["id"]
 
-    def update(member: str) -> None:
+    def update(field: str) -> None:
         for number in range(ROUNDS):
-            assert api.put(f"/participants/{participant_id}", {member: f"{number}"}).status_code == 200
+            assert api.put(f"/participants/{participant_id}", {field: f"{number}"}).status_code == 200
 
-    with ThreadPoolExecutor(len(MEMBERS)) as threads:
-        list(threads.map(update, MEMBERS))
+    with ThreadPoolExecutor(len(FIELDS)) as threads:
+        list(threads.map(update, FIELDS))
     stored = api.get(f"/participants/{participant_id}").json()
-    assert {member: stored[member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(ROUNDS - 1))
-    assert sent["without a lock"] == ROUNDS * len(MEMBERS)
+    assert {field: stored[field] for field in FIELDS} == dict.fromkeys(FIELDS, str(ROUNDS - 1))
+    assert sent["without a lock"] == ROUNDS * len(FIELDS)
     events = wait_until(lambda: len(found := updates_of(api, participant_id)) == sent.total() and found)
-    values = dict[str, Any].fromkeys(MEMBERS)
+    values = dict[str, Any].fromkeys(FIELDS)
     for each in events:
-        assert each["previous"] == {member: values[member] for member in each["previous"]}
-        values = {member: each["data"][member] for member in MEMBERS}
+        assert each["previous"] == {field: values[field] for field in each["previous"]}
+        values = {field: each["data"][field] for field in FIELDS}
 
 
 def test_an_update_that_another_one_overtakes_starts_again_with_a_lock(

@@ -149,7 +149,7 @@ def test_a_read_participant_can_be_written_back(api: Client) -> None:
     assert api.get(path).json() == again
 
 
-def test_the_last_value_of_a_repeated_member_wins(api: Client) -> None:
+def test_the_last_value_of_a_repeated_field_wins(api: Client) -> None:
     headers = {"Content-Type": "application/json"}
     for body, name in (
         (b'{"first_name": "Ann", "first_name": "Bob"}', "Bob"),

@@ -41,8 +41,8 @@ def get(model: type[Model], path: str, **params: str) -> Model:
 
 
 def send(method: str, path: str, body: BaseModel, **headers: str) -> httpx.Response:
-    members: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
-    return client.request(method, path, json=members, headers=headers)
+    fields: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
+    return client.request(method, path, json=fields, headers=headers)
 
 
 def error_code(response: httpx.Response) -> tuple[int, str]:

@@ -112,11 +112,11 @@ def by_id(rows: Rows) -> dict[str, dict[str, Any]]:
 
 def check_values(value: Any, check: Callable[[str, Any], None], key: str = "") -> None:
     if isinstance(value, dict):
-        for name, member in value.items():  # pyright: ignore[reportUnknownVariableType]
-            check_values(member, check, str(name))  # pyright: ignore[reportUnknownArgumentType]
+        for name, field in value.items():  # pyright: ignore[reportUnknownVariableType]
+            check_values(field, check, str(name))  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(value, list):
-        for member in value:  # pyright: ignore[reportUnknownVariableType]
-            check_values(member, check, key)
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            check_values(item, check, key)
     else:
         check(key, value)
 
@@ -262,7 +262,7 @@ def test_resources_are_in_import_order_with_the_expected_counts(dataset: Dataset
 
 
 @both_datasets
-def test_rows_have_the_members_of_the_import_format_and_no_others(dataset: Dataset) -> None:
+def test_rows_have_the_fields_of_the_import_format_and_no_others(dataset: Dataset) -> None:
     for resource, keys in KEYS.items():
         for row in dataset[resource]:
             assert row.keys() == set(keys.split())
@@ -390,8 +390,8 @@ def test_a_participant_s_dates_agree_with_their_status(dataset: Dataset) -> None
 def test_one_abn_is_invalid_and_names_are_unique(dataset: Dataset) -> None:
     rows = dataset["providers"]
     assert sum(not abn.is_valid(row["abn"]) for row in rows) == 1
-    for member in ("abn", "entity_name", "email"):
-        assert len({row[member] for row in rows}) == len(rows)
+    for field in ("abn", "entity_name", "email"):
+        assert len({row[field] for row in rows}) == len(rows)
     assert {row["active"] for row in rows} == {True, False}
 
 
