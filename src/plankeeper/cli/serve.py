@@ -230,7 +230,7 @@ def _uvicorn_config(settings: Settings) -> "uvicorn.Config":
 
 
 def bind_socket(settings: Settings) -> socket.socket:
-    """The socket of the server. The first worker that is ready listens on it: until then, the system refuses
+    """The socket of the server. The first worker that is ready listens on it: until then, the system rejects
     connections, and a proxy takes another server at once.
     """
     sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)

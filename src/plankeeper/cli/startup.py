@@ -29,7 +29,7 @@ def is_for_people(*, demo: bool = False) -> bool:
 
 @contextmanager
 def errors_as_log_lines(*, enabled: bool) -> Generator[None]:
-    """An error that ends the program is a JSON line instead of a sentence."""
+    """Log an error that ends the program as a JSON line instead of a sentence."""
     if not enabled:
         yield
         return

@@ -1,4 +1,4 @@
-"""Warnings about unusual values, shown before they are saved. The user corrects the values, or saves them anyway."""
+"""Warnings about unusual values, shown before they are saved. The person corrects the values, or saves them anyway."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ SAVE_ANYWAY_FIELD = "save_anyway"  # the button that confirms them
 def require_confirmed(
     form: Form, implausible: Iterable[ValueWarning], errors: Sequence[FieldError] = (), records_url: str = ""
 ) -> None:
-    """Raises FormError for errors, and for warnings unless the user has seen them and saves anyway.
+    """Raises FormError for errors, and for warnings unless the person has seen them and saves anyway.
 
     A warning about another record links to it below `records_url`.
     """

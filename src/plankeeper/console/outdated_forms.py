@@ -1,4 +1,4 @@
-"""Forms of an ended or earlier session. The entered values are shown again, and only the user can send them."""
+"""Forms of an ended or earlier session. The entered values are shown again, and only the person can send them."""
 
 from collections.abc import Mapping
 from typing import Any

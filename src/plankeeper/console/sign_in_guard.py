@@ -1,4 +1,4 @@
-"""The page that a user has to visit before another one, such as the sign-in."""
+"""Redirects to a page that has to come first, such as the sign-in page."""
 
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
 
 
 def guard_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
-    """The page that the user has to visit first, such as the sign-in page; null if there is none."""
+    """The redirect to the page that has to come first, such as the sign-in page; null if there is none."""
     if route.role == "anyone":
         return None
     if session is None:

@@ -27,7 +27,7 @@ ActorKind = Annotated[
 
 
 class Actor(Struct, frozen=True):
-    """Who did something: an API key, a user, or the system itself."""
+    """The actor of a change: an API key, a person in the console, or the system itself."""
 
     kind: Annotated[ActorKind, Meta(description="An API key, a person in the console, or the server itself.")]
     id: Annotated[str | None, Meta(description="The id of the API key or of the account; null for the server.")]

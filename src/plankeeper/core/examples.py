@@ -1,4 +1,4 @@
-"""The examples of the OpenAPI document. They come from the sample data: `make examples` asks a server that has it."""
+"""The examples of the OpenAPI document. They come from the sample data: `make examples` requests them from a server."""
 
 import json
 from pathlib import Path

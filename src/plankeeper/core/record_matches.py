@@ -45,7 +45,7 @@ class MatchError(NamedTuple):
 
 
 class RecordMatcher:
-    """Finds the records of one request or file. It remembers the values of the batches before."""
+    """Finds the records of one request or file. It keeps the values of earlier batches."""
 
     def __init__(self, field: MatchField, noun: str) -> None:
         """`noun` is the word for a record of the request in messages, such as `item`."""

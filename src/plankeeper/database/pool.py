@@ -37,7 +37,7 @@ class PoolStats(NamedTuple):
 
 
 class _Waiter(NamedTuple):
-    """A request for a connection, and until when it waits, on the loop's clock."""
+    """A queued request for a connection, with its deadline on the loop's clock."""
 
     connection: "asyncio.Future[Connection | None]"
     deadline: float

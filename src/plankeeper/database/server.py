@@ -1,4 +1,4 @@
-"""What PostgreSQL reports about itself: limits, sizes, folders."""
+"""The state of the PostgreSQL server: limits, sizes, folders."""
 
 from datetime import datetime
 

@@ -21,7 +21,7 @@ class Backlog(NamedTuple):
 
 
 class BacklogMonitor:
-    """Remembers since when the first row of each plan manager's queue has been waiting.
+    """Measures for how long the first row of each plan manager's queue has been waiting.
 
     The lag counts from when this monitor first saw the row: the ids and times of a long import are those of its writes,
     but its events can be sequenced only after its commit. A long queue that makes progress has no lag.

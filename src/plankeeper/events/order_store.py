@@ -108,7 +108,7 @@ async def delete_queued(tx: Transaction, plan_manager_id: UUID, queue_ids: Seque
 
 
 PLAN_MANAGERS_WITH_QUEUED_EVENTS = """
-    -- a sequencer looks for plan managers that nobody has told it about
+    -- a sequencer looks for plan managers that no process has reported to it
     select distinct plan_manager_id from event_queue where $1::uuid[] is null or plan_manager_id = any ($1)
 """
 

@@ -88,6 +88,6 @@ def _parse_address(email: str) -> Address:
 
 
 def short_name(name: str) -> str:
-    """A name that people have chosen, as one line of limited length."""
+    """A name from a form, as one line of limited length."""
     line = single_line(name, MAX_NAME_LENGTH + 1)
     return line if len(line) <= MAX_NAME_LENGTH else f"{line[: MAX_NAME_LENGTH - 1]}…"

@@ -181,7 +181,7 @@ class ReplayResponse(Struct):
 
 
 class WebhookTestRequest(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a test sends."""
+    """The event type of a test."""
 
     type: Annotated[
         Annotated[Text255, EVENT_TYPE] | UnsetType,

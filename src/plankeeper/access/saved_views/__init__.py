@@ -1,1 +1,1 @@
-"""Views of lists that people have saved, and the columns that they have chosen."""
+"""Saved views of lists, and the columns that people have chosen."""

@@ -1,4 +1,4 @@
-"""The user's own account: password, two-factor authentication, sessions."""
+"""The account of the person who is signed in: password, two-factor authentication, sessions."""
 
 import re
 from datetime import UTC, datetime

@@ -81,7 +81,7 @@ async def get_or_404(request: PageRequest, invoice_id: UUID) -> Invoice:
 
 
 def warning_gone(invoice_id: UUID, place: ListPlace | None) -> Redirect:
-    """The warning was ignored or restored by another user, or a check of the invoice removed it."""
+    """The warning was ignored or restored by another person, or a check of the invoice removed it."""
     return Redirect(invoice_url(invoice_id, place), "Nothing was changed: the invoice no longer has this warning.")
 
 

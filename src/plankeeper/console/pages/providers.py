@@ -85,7 +85,7 @@ async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
 
 
 async def plausible_change(request: FormRequest, before: Provider, *, is_new: bool = False) -> ProviderUpdate:
-    """The change of a form; raises FormError for errors, and for warnings that the user hasn't confirmed."""
+    """The change of a form; raises FormError for errors, and for warnings that the person hasn't confirmed."""
     current = provider_form(before)
     form = without_spaces(request.form, "abn", current, abn.is_valid)
     change, errors = find_changes(ProviderUpdate, form, current)

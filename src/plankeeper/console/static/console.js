@@ -7,7 +7,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = "Copied";
     } catch {
-      // Browsers give no access to the clipboard without TLS. Select the text, so that the user can copy it.
+      // Browsers give no access to the clipboard without TLS. Select the text, so that it can be copied by hand.
       getSelection().selectAllChildren(source);
       button.textContent = "Selected";
     }

@@ -111,7 +111,7 @@ def require_servers(revision: LiteralString) -> None:
 
 
 def retry_while_locked(attempt: Callable[[], T]) -> T:
-    """Repeat what needs a lock that another transaction holds. Raises MigrationLockError after RETRY_PERIOD."""
+    """Repeat an action until no other transaction holds its lock. Raises MigrationLockError after RETRY_PERIOD."""
     deadline, pause = time.monotonic() + RETRY_PERIOD, FIRST_PAUSE
     while True:
         try:

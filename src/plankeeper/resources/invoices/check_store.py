@@ -150,7 +150,7 @@ async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, li
 
 
 class IgnoredWarning(Struct):
-    """A warning that a user has ignored. Warnings that an import marks as ignored have no such row."""
+    """A warning that a person has ignored. Warnings that an import marks as ignored have no such row."""
 
     error_code: str
     reason: str

@@ -117,7 +117,7 @@ class PermissionByName(Struct, kw_only=True):
 
 
 class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What can change. Omitted fields keep their values; null clears a value."""
+    """The fields that can change. Omitted fields keep their values; null clears a value."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET

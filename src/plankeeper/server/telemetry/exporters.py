@@ -112,7 +112,7 @@ class Telemetry:
         return WebhookTraces(self.tracer)
 
     async def close(self) -> None:
-        """Export the rest. A collector that doesn't answer delays the process by at most SHUTDOWN_TIMEOUT."""
+        """Export the rest. A collector that doesn't respond delays the process by at most SHUTDOWN_TIMEOUT."""
         root = logging.getLogger()
         root.removeHandler(self._reports)
         for handler in root.handlers:

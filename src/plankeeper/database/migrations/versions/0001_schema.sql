@@ -212,7 +212,7 @@ create index idempotency_records_by_moment on idempotency_records (created_at);
 
 -- The request log
 
--- A row has what one worker answered to one plan manager's keys in about a second, because a row for each request would
+-- A row has the responses of one worker to one plan manager's keys in about a second. A row for each request would
 -- cost each request too much. `requests` is an array of arrays, oldest first: json, as it is written and read as a
 -- whole.
 create table api_request_batches (
