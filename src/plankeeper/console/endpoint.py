@@ -1,4 +1,4 @@
-"""Processes a page request: form, session, CSRF check, role, transaction, handler, response."""
+"""Processes a request for a page: form, session, CSRF check, role, transaction, handler, response."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from plankeeper.access.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 from plankeeper.console.concurrency import CredentialCheckLimit, SharedLimit
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, is_current_token, require_navigation, verify_origin
-from plankeeper.console.current_user import CurrentUser
+from plankeeper.console.current_account import CurrentAccount
 from plankeeper.console.error_pages import RoleRequiredError, error_headers, error_page
 from plankeeper.console.forms import (
     MAX_FORM_BYTES,
@@ -101,39 +101,41 @@ class PageEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, state = Request(scope, receive), RequestState.from_scope(scope)
         origin = Origin(request, self._deps.settings.public_url)
-        user = CurrentUser(Cookies(request, is_secure=origin.is_secure))
+        account = CurrentAccount(Cookies(request, is_secure=origin.is_secure))
         try:
-            response = await self._respond(request, state, user, origin)
+            response = await self._respond(request, state, account, origin)
         except ClientDisconnect:
             self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - every error is shown as a page
-            response = render_page(self._deps.templates, request, self._error_page(error, state), user)
+            response = render_page(self._deps.templates, request, self._error_page(error, state), account)
             response.headers.update(error_headers(error, self._routes))
         add_common_headers(response, state.request_id, origin)
-        with self._download_slot(user) if isinstance(response, StreamingResponse) else nullcontext():
+        with self._download_slot(account) if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
 
     def _error_page(self, error: Exception, state: RequestState) -> HtmlPage:
         return error_page(error, state, names_record="{" in (self._path or ""))
 
-    async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
-        form = await self._read_form(request, user) if request.method == "POST" else Form()
+    async def _respond(
+        self, request: Request, state: RequestState, account: CurrentAccount, origin: Origin
+    ) -> Response:
+        form = await self._read_form(request, account) if request.method == "POST" else Form()
         with self._deps.admission:
-            await user.load_session(self._deps.db, is_use=self._extends_session(request))
-            if user.session:
-                state.plan_manager_id, state.account_id = user.session.plan_manager_id, user.session.account_id
+            await account.load_session(self._deps.db, is_use=self._extends_session(request))
+            if account.session:
+                state.plan_manager_id, state.account_id = account.session.plan_manager_id, account.session.account_id
             route = self._select_route(request)
-            page_request = self._build_page_request(request, state, user, form, origin)
+            page_request = self._build_page_request(request, state, account, form, origin)
             path_params = _parse_path_params(route, request)
-            response = await self._respond_before(route, page_request, path_params, request, user, origin)
+            response = await self._respond_before(route, page_request, path_params, request, account, origin)
             if response:
                 return response
             if not route.checks_credentials and not route.calls_provider:
                 result = await self._respond_with(route, page_request, path_params)
-                return self._build_response(result, request, page_request, user)
-            session = None if route.role == "anyone" else user.session  # signing in needs no session
+                return self._build_response(result, request, page_request, account)
+            session = None if route.role == "anyone" else account.session  # signing in needs no session
             device = await self._known_device(route, page_request, session)
         # Outside the API's admission, so that sign-in attempts never take capacity from API requests.
         if route.calls_provider:
@@ -145,13 +147,13 @@ class PageEndpoint:
                 # A sign-in counts once, when it begins.
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._respond_with(route, page_request, path_params)
-            return self._build_response(result, request, page_request, user)
+            return self._build_response(result, request, page_request, account)
         async with self._deps.credential_checks.slot(known=session is not None or device is not None):
             if session is None or session.two_factor_pending:
                 await self._deps.admission.limit_login_attempts(request.scope, device)
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._respond_with(route, page_request, path_params)
-            return self._build_response(result, request, page_request, user)
+            return self._build_response(result, request, page_request, account)
 
     async def _respond_before(
         self,
@@ -159,28 +161,28 @@ class PageEndpoint:
         page_request: PageRequest,
         path_params: Mapping[str, Any],
         request: Request,
-        user: CurrentUser,
+        account: CurrentAccount,
         origin: Origin,
     ) -> Response | None:
-        """The response to a request before its handler is called: the user has to sign in first, or to check a form.
+        """The response to a request before its handler is called: the person has to sign in first, or to check a form.
 
         Raises CsrfError and RoleRequiredError.
         """
         is_form = route.method == "POST"
         if is_form:
             verify_origin(request, origin.form_origins)
-        is_outdated = is_form and not is_current_token(page_request.form.raw("csrf"), user.csrf_token)
-        redirect = guard_redirect(route, user.session, request)
+        is_outdated = is_form and not is_current_token(page_request.form.raw("csrf"), account.csrf_token)
+        redirect = guard_redirect(route, account.session, request)
         if redirect and is_outdated:
             redirect = await sign_in_redirect(route, page_request, path_params, request)
         if redirect:
-            return redirect_response(redirect, user)
-        if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
+            return redirect_response(redirect, account)
+        if route.role in ("viewer", "manager", "owner") and not account.has_role(route.role):
             raise RoleRequiredError
         if is_outdated:
-            return await self._show_again(route, page_request, path_params, request, user)
-        redirect = await resume(page_request, request.scope["path"], user.session) if user.session else None
-        return redirect_response(redirect, user) if redirect else None
+            return await self._show_again(route, page_request, path_params, request, account)
+        redirect = await resume(page_request, request.scope["path"], account.session) if account.session else None
+        return redirect_response(redirect, account) if redirect else None
 
     async def _show_again(
         self,
@@ -188,9 +190,9 @@ class PageEndpoint:
         page_request: PageRequest,
         path_params: Mapping[str, Any],
         request: Request,
-        user: CurrentUser,
+        account: CurrentAccount,
     ) -> Response:
-        """The form of an earlier session, for the user to send again; raises CsrfError if no page shows it."""
+        """The form of an earlier session, for the person to send again; raises CsrfError if no page shows it."""
         is_kept = route.form_path and route.role != "anyone" and not route.checks_credentials and not route.upload
         if not is_kept or route.on_error is None:
             raise CsrfError
@@ -198,7 +200,7 @@ class PageEndpoint:
         result = await route.on_error(page_request, **path_params)
         if isinstance(result, HtmlPage):
             result = replace(result, status=403)
-        return self._build_response(result, request, page_request, user)
+        return self._build_response(result, request, page_request, account)
 
     async def _known_device(self, route: PageRoute, request: PageRequest, session: Session | None) -> str | None:
         """The token of the device if it is known to the account of the session, or to the one that signs in.
@@ -215,26 +217,26 @@ class PageEndpoint:
             is_known = False
         return request.device_token if is_known else None
 
-    def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
+    def _download_slot(self, account: CurrentAccount) -> AbstractContextManager[None]:
         """The slot of a download. Every page with a download requires a role."""
-        session = or_404(user.session)
+        session = or_404(account.session)
         return self._deps.downloads.slot(session.account_id, session.plan_manager_id)
 
-    def _upload_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
-        session = or_404(user.session)
+    def _upload_slot(self, account: CurrentAccount) -> AbstractContextManager[None]:
+        session = or_404(account.session)
         return self._deps.uploads.slot(session.account_id, session.plan_manager_id)
 
-    async def _read_form(self, request: Request, user: CurrentUser) -> Form:
+    async def _read_form(self, request: Request, account: CurrentAccount) -> Form:
         route = self._routes.get("POST")
         if route is None or not route.upload or not is_upload(request):
             max_bytes = MAX_CREDENTIAL_FORM_BYTES if route and route.checks_credentials else MAX_FORM_BYTES
             return await read_form(request, max_bytes)
-        # Only users with the required role may upload a file: other bodies are not read, and their forms lack a token.
+        # Only accounts with the role may upload a file: other bodies are not read, and their forms lack a token.
         with self._deps.admission:
-            await user.load_session(self._deps.db)
-        if not user.has_role(route.role):
+            await account.load_session(self._deps.db)
+        if not account.has_role(route.role):
             return Form()
-        with self._upload_slot(user):
+        with self._upload_slot(account):
             return await read_upload(request)
 
     def _extends_session(self, request: Request) -> bool:
@@ -250,16 +252,16 @@ class PageEndpoint:
         return self._routes[method]
 
     def _build_page_request(
-        self, request: Request, state: RequestState, user: CurrentUser, form: Form, origin: Origin
+        self, request: Request, state: RequestState, account: CurrentAccount, form: Form, origin: Origin
     ) -> PageRequest:
         return PageRequest(
             db=self._deps.db,
             settings=self._deps.settings,
-            session=user.session,
-            session_token=user.cookies.get("plankeeper"),
-            device_token=user.cookies.get("plankeeper-device"),
-            single_sign_on_token=user.cookies.get("plankeeper-sso"),
-            home_scope=user.cookies.get("plankeeper-home"),
+            session=account.session,
+            session_token=account.cookies.get("plankeeper"),
+            device_token=account.cookies.get("plankeeper-device"),
+            single_sign_on_token=account.cookies.get("plankeeper-sso"),
+            home_scope=account.cookies.get("plankeeper-home"),
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
@@ -302,18 +304,18 @@ class PageEndpoint:
         return result
 
     def _build_response(
-        self, result: PageResult, request: Request, page_request: PageRequest, user: CurrentUser
+        self, result: PageResult, request: Request, page_request: PageRequest, account: CurrentAccount
     ) -> Response:
         if isinstance(result, Response):
             return result
         if isinstance(result, Redirect):
-            return redirect_response(result, user)
+            return redirect_response(result, account)
         if isinstance(result, ProviderRedirect):
-            return provider_redirect_response(result, user)
+            return provider_redirect_response(result, account)
         if isinstance(result, Download):
             self._deps.downloads.require_available(page_request.account.account_id, page_request.plan_manager_id)
             return download_response(result, is_head=request.method == "HEAD")
-        return render_page(self._deps.templates, request, result, user, page_request)
+        return render_page(self._deps.templates, request, result, account, page_request)
 
 
 def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from plankeeper.console.cookies import (
     sign,
 )
 from plankeeper.console.csrf import mask_token
-from plankeeper.console.current_user import CurrentUser
+from plankeeper.console.current_account import CurrentAccount
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, ProviderRedirect, Redirect
@@ -71,18 +71,18 @@ def render_page(
     templates: Jinja2Templates,
     request: Request,
     page: HtmlPage,
-    user: CurrentUser,
+    account: CurrentAccount,
     page_request: PageRequest | None = None,
 ) -> Response:
     """The rendered page. `page_request` is null for an error before the handler was called."""
     if page.session_token:
-        user.csrf_token = csrf_token(page.session_token)
+        account.csrf_token = csrf_token(page.session_token)
     context: dict[str, Any] = {
-        "session": user.session,
-        "has_role": user.has_role,
-        "csrf": mask_token(user.csrf_token),
-        "flash": user.flash,
-        "flash_undo": user.flash_undo,
+        "session": account.session,
+        "has_role": account.has_role,
+        "csrf": mask_token(account.csrf_token),
+        "flash": account.flash,
+        "flash_undo": account.flash_undo,
         "errors": page_request.errors if page_request else {},
         "field_warnings": page_request.warnings if page_request else {},
         "form": page_request.form if page_request else Form(),
@@ -91,11 +91,11 @@ def render_page(
     response = templates.TemplateResponse(request, page.template, context, page.status)
     if page.template not in SECRET_TEMPLATES:
         _compress(response, request.headers.get("accept-encoding", ""))
-    user.set_page_cookies(response)
+    account.set_page_cookies(response)
     if page.session_token:
-        user.cookies.set(response, "plankeeper", page.session_token)
+        account.cookies.set(response, "plankeeper", page.session_token)
     if page.home_scope:
-        user.cookies.set(response, "plankeeper-home", page.home_scope, PREFERENCE_COOKIE_MAX_AGE)
+        account.cookies.set(response, "plankeeper-home", page.home_scope, PREFERENCE_COOKIE_MAX_AGE)
     return response
 
 
@@ -107,12 +107,12 @@ def _compress(response: Response, accept_encoding: str) -> None:
         response.headers["content-length"] = str(len(response.body))
 
 
-def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
+def redirect_response(redirect: Redirect, account: CurrentAccount) -> Response:
     """Redirects with GET to a page of the console, and sets the cookies of a new session and of the flash message."""
     if not is_local_path(redirect.path):
         raise ValueError("the redirect leaves the console")
     response = RedirectResponse(redirect.path, status_code=303)
-    cookies, session_token = user.cookies, user.cookies.get("plankeeper")
+    cookies, session_token = account.cookies, account.cookies.get("plankeeper")
     if redirect.session_token is not None:
         session_token = redirect.session_token
         if session_token:
@@ -135,10 +135,10 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
     return response
 
 
-def provider_redirect_response(redirect: ProviderRedirect, user: CurrentUser) -> Response:
+def provider_redirect_response(redirect: ProviderRedirect, account: CurrentAccount) -> Response:
     """Redirects to a single sign-on provider, whose address comes from its discovery document."""
     response = RedirectResponse(redirect.url, status_code=303)
-    user.cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
+    account.cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
     return response
 
 

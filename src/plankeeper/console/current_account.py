@@ -1,4 +1,4 @@
-"""The user of a request: the session behind the cookie, and the CSRF token that their forms carry."""
+"""The account of a request: the session of the cookie, and the CSRF token of its forms."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from plankeeper.database.client import Database
 
 
 @dataclass(slots=True)
-class CurrentUser:
-    """Until `load_session` is called, a user without a session."""
+class CurrentAccount:
+    """The account that a browser is signed in to. Until `load_session` is called, `session` is null."""
 
     cookies: Cookies
     session: Session | None = None
