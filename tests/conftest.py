@@ -40,7 +40,7 @@ gc.disable()  # while tests are collected
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected lives until the end: no garbage collection needs to look at it again."""
+    """Modules and collected tests live until the end, so no garbage collection needs to look at them again."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -109,7 +109,7 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def new_plan_manager(server: RunningServer) -> Callable[[], UUID]:
-    """Makes a plan manager, and answers its id."""
+    """Create a plan manager, and return its id."""
 
     async def make() -> UUID:
         async with server.db.transaction() as tx:
@@ -189,7 +189,7 @@ def receiver(receivers: Callable[[], Receiver]) -> Receiver:
 
 @pytest.fixture
 def import_rows(server: RunningServer) -> Callable[..., Any]:
-    """Imports rows (dicts) as the command line would: `import_rows(api, "providers", rows)`; answers the report."""
+    """Imports rows (dicts) as the command line would: `import_rows(api, "providers", rows)`; returns the report."""
     from support.importing import import_records
 
     def import_one(client: Client, resource: str, rows: list[dict[str, Any]]) -> Any:

@@ -73,7 +73,7 @@ def new_page(chromium: Any, server: RunningServer, has_script: bool) -> Iterator
 
 @pytest.fixture
 def new_visitor(new_page: Callable[[], Any], new_account: Callable[..., Account]) -> Callable[[str], Any]:
-    """Opens a page of somebody with a role who has signed in."""
+    """Open a page for a signed-in account with a role."""
 
     def sign_in(role: str) -> Any:
         opened = new_page()

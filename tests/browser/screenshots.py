@@ -126,7 +126,7 @@ def sign_in(page: Any, server: ServeProcess) -> None:
 
 
 def save_screenshot(page: Any, file: Path, variant: str) -> None:
-    """What a screen shows of the page, as a picture of few colours."""
+    """A screenshot of the page with few colours."""
     from PIL import Image
 
     size, _, scheme = variant.partition("-")

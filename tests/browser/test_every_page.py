@@ -69,7 +69,7 @@ def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds on a page as it is shown, light and dark; what is folded away is looked at too."""
+    """The findings of axe-core on a page, light and dark, with all of its sections open."""
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     run = "options => axe.run(document, options).then(results => results.violations)"
     rules = {name: {"enabled": True} for name in MORE_RULES}
@@ -84,7 +84,7 @@ def violations(page: Any) -> list[str]:
 
 
 def submit(page: Any, name: str) -> None:
-    """Click on a button, and wait for the page that responses: until then the old one may still be shown."""
+    """Click on a button, and wait for the next page: until then the old one may still be shown."""
     with page.expect_navigation(wait_until="load"):
         page.get_by_role("button", name=name).click()
 

@@ -48,7 +48,7 @@ def create_work(server: RunningServer, client: Client, import_rows: Callable[...
 
 
 def tiles_of(page: Any) -> dict[str, str]:
-    """What the page says needs attention: each tile's text by its label."""
+    """The tiles that need attention: the text of each by its label."""
     texts = [each.inner_text().split("\n") for each in page.locator(".tiles a").all()]
     return {label: " ".join(each for each in more if each) for label, *more in texts}
 

@@ -1,4 +1,4 @@
-"""What must stay visible in Chromium: the focused field beside sticky bars, and long names on narrow screens."""
+"""Visibility in Chromium: the focused field beside sticky bars, and long names on narrow screens."""
 
 from collections.abc import Callable
 from typing import Any

@@ -39,7 +39,7 @@ ROISIN = {
 
 
 def message(page: Any) -> str:
-    """What the page says about the form that was sent."""
+    """The message of the page about the form that was sent."""
     return page.get_by_role("status").first.inner_text()
 
 

@@ -96,7 +96,7 @@ def test_the_pages_of_single_sign_on_have_no_axe_violations(
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds. It runs in a world of its own, as the policy of the pages keeps other scripts out."""
+    """The findings of axe-core. It runs in an isolated world, because the policy of the pages blocks other scripts."""
     page.context.new_cdp_session(page).send("Page.setBypassCSP", {"enabled": True})
     page.reload()
     page.add_script_tag(path=str(AXE))

@@ -1,4 +1,4 @@
-"""What a real browser measures of how an invoice is looked at."""
+"""The durations of an invoice view session in a real browser."""
 
 import re
 import time
@@ -29,7 +29,7 @@ def invoice_path(client: Client, import_rows: Callable[..., Any]) -> str:
 
 @pytest.fixture
 def reports(page: Any) -> list[tuple[str, dict[str, int]]]:
-    """What the page's script sends: the step, the figures."""
+    """The heartbeats of the page's script: the step and the durations."""
     recorded: list[tuple[str, dict[str, int]]] = []
 
     def record(request: Any) -> None:
@@ -88,7 +88,7 @@ def pause_clock(page: Any) -> None:
 
 
 def current_durations(page: Any, reports: Any) -> dict[str, int]:
-    """What the page has measured so far, which it tells whenever it is shown or hidden."""
+    """The durations so far, which the page sends when it is shown or hidden."""
     with page.expect_request(re.compile("/heartbeat$")):
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     return reports[-1][1]

@@ -1,4 +1,4 @@
-"""`plankeeper accounts`: made with a password or invited, listed, removed."""
+"""`plankeeper accounts`: created with a password or invited, listed, removed."""
 
 from collections.abc import Callable
 from uuid import UUID

@@ -49,7 +49,7 @@ async def _read_tables(dsn: str) -> dict[str, Any]:
 
 
 def read_tables(dsn: str) -> dict[str, Any]:
-    """Every row of every table, and where the sequences stand."""
+    """Every row of every table, and the values of the sequences."""
     return asyncio.run(_read_tables(dsn))
 
 

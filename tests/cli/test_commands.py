@@ -1,4 +1,4 @@
-"""The commands, run as a user runs them, on a database of one's own."""
+"""The commands, run as programs on their own database."""
 
 import json
 import re

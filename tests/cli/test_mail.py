@@ -1,4 +1,4 @@
-"""Commands and the mail server: `mail test`, `doctor`, `accounts create`, and what refuses to start."""
+"""Commands and the mail server: `mail test`, `doctor`, `accounts create`, and servers that don't start."""
 
 from collections.abc import Iterator
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The program as it is run: its exit status, its streams, and how it speaks of what nobody foresaw."""
+"""The program as it is run: its exit status, its streams, and unexpected errors."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What cannot be done is said in a sentence, with nothing on standard output and an exit code above 0."""
+"""Errors of commands: one sentence, nothing on standard output, and an exit code above 0."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`plankeeper sso`: a provider is set up, listed and removed; the ways back; and what is refused."""
+"""`plankeeper sso`: a provider is set up, listed and removed; recovery by the operator; and errors."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -14,7 +14,7 @@ from support.server import RunningServer
 
 @pytest.fixture
 def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
-    """Opens a browser, signed in where somebody is given: `new_browser(new_account("viewer"))`."""
+    """Open a browser, signed in if an account is given: `new_browser(new_account("viewer"))`."""
     opened: list[Browser] = []
 
     def make(account: Account | None = None) -> Browser:

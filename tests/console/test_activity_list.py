@@ -29,7 +29,7 @@ ACTIVITY = "/console/activity"
 
 
 def titles(page: str) -> list[str]:
-    """What each entry says, with the name of its record."""
+    """The text of each entry, with the name of its record."""
     found = re.findall(r'<span class="what">(.*?)</span>\s*<span class="soft">', page, re.DOTALL)
     return [unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
 

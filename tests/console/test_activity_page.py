@@ -40,7 +40,7 @@ def read_csv(response: httpx.Response) -> list[dict[str, str]]:
 
 
 def wait_for_csv(owner: Browser, count: int, query: str = "") -> list[dict[str, str]]:
-    """The events of the file other than exports, once so many have their places. Each attempt is an export, too."""
+    """The events of the file other than exports, once as many have positions. Each attempt is an export, too."""
 
     def read() -> list[dict[str, str]]:
         rows = read_csv(owner.get(f"{ACTIVITY}.csv{query}"))

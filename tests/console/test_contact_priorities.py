@@ -1,4 +1,4 @@
-"""The primary and the secondary contact change places in one step, with an event for each, also at the same moment."""
+"""The primary and the secondary contact swap priorities in one step, with an event for each, also concurrently."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

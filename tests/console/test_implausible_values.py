@@ -1,4 +1,4 @@
-"""Values that are probably wrong are shown before they are saved, and saved once the user confirms exactly them."""
+"""Warnings about unusual values are shown before the values are saved, and these values are saved once confirmed."""
 
 from typing import Any
 

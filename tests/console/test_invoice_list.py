@@ -1,4 +1,4 @@
-"""The list of invoices: filters, chips, orders, sums, pages, the CSV file and the place of an invoice in the list."""
+"""The list of invoices: filters, chips, orders, sums, pages, the CSV file and the position of an invoice."""
 
 import csv
 import io

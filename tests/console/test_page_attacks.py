@@ -143,7 +143,7 @@ CUT_SHORT = (
 
 
 def attacking_texts() -> Callable[[str], str]:
-    """What stands in the field of a name: payloads, and a number that tells the fields apart."""
+    """The value of a field by its name: payloads, and a number that tells the fields apart."""
     numbers, turns = count(10), cycle(PAYLOADS.values())
     return lambda name: f"{next(turns) if name.endswith((*SHORT_FIELDS, *CUT_SHORT)) else EVERYTHING} {next(numbers)}"
 

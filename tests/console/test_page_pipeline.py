@@ -1,4 +1,4 @@
-"""What holds for every page: who may see it, whose form it takes, its cookies and its headers."""
+"""The common behaviour of all pages: roles, origins of forms, cookies and headers."""
 
 import re
 from collections.abc import Callable
@@ -186,7 +186,7 @@ def test_invalid_and_oversized_forms_are_rejected(owner: Browser, server: Runnin
 
 
 class InlineCodeParser(HTMLParser):
-    """What the policy of the pages forbids."""
+    """The violations of the content security policy."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The pages are in words: names, values and ids of the API stand only in code, and where people work with the API."""
+"""Pages show words: names, values and ids of the API occur only in code, and on the pages for developers."""
 
 import re
 from collections import Counter, deque

@@ -30,7 +30,7 @@ class EventRow(Struct):
 
 @pytest.fixture
 def recorded_events(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[EventRow]]:
-    """What people did to accounts, in order."""
+    """The events about accounts, in order."""
     statement = """
         select type, actor_kind, actor_id from events
         where plan_manager_id = $1 and type like 'account.%' and actor_kind = 'user' and type <> 'account.signed_in'

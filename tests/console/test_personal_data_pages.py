@@ -21,7 +21,7 @@ CreateParticipant = Callable[..., str]
 
 @pytest.fixture
 def create_participant(server: RunningServer, plan_manager_id: UUID) -> CreateParticipant:
-    """Creates a participant with a team member, and answers its page's address."""
+    """Create a participant with a team member, and return the path of its page."""
 
     def create(**fields: str) -> str:
         participant_id = str(uuid7())

@@ -1,4 +1,4 @@
-"""The log of requests: newest first, page by page, filtered; and nobody else's."""
+"""The log of requests: newest first, page by page, filtered; and none of other plan managers."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The search: every way in which somebody looks for a person, a provider or an invoice, and the record of a number."""
+"""The search: all ways to find a person, a provider or an invoice, and the record of a number."""
 
 import re
 from collections.abc import Callable

@@ -43,7 +43,7 @@ def event_count(server: RunningServer, plan_manager_id: UUID, type_: str) -> int
 
 
 def outcomes(page: str) -> list[tuple[str, str]]:
-    """The records and what became of them."""
+    """The records and their results."""
     rows = re.findall(r"<tr>\s*<td(.*?)</tr>", page, re.DOTALL)
     cells = [re.findall(r">([^<>]+)</a></td>\s*<td[^>]*>([^<]*)</td>", each) for each in rows]
     return [(unescape(name), unescape(result)) for found in cells for name, result in found]

@@ -34,7 +34,7 @@ def person(server: RunningServer, client: Client, plan_manager_id: UUID) -> str:
 
 
 def texts(page: str) -> list[str]:
-    """What each entry says, without its link."""
+    """The text of each entry, without its link."""
     return [re.sub(r"<[^>]+>", "", each) for each in re.findall(r'<span class="what">(.*?)</span>', page)]
 
 

@@ -1,4 +1,4 @@
-"""What would break a client between two OpenAPI documents, according to docs/api/versions.md.
+"""The breaking changes between two OpenAPI documents, according to docs/api/versions.md.
 
 Requests may become more tolerant, and responses may gain fields and values. Everything else is a breaking change. Each
 one is a sentence, such as "GET /participants: the query parameter state was removed".
@@ -126,7 +126,7 @@ def _contents(documents: Documents, old: Schema, new: Schema, direction: Directi
 
 
 def resolve(document: Schema, schema: Schema) -> Schema:
-    """What a reference within the document points to."""
+    """The target of a reference within the document."""
     while "$ref" in schema:
         target: Any = document
         for part in schema["$ref"].removeprefix("#/").split("/"):
@@ -223,7 +223,7 @@ def _compare_one(
 
 
 def _stricter(old: Schema, new: Schema, about: str) -> Iterator[str]:
-    """What a request may not contain any more."""
+    """The values that a request may no longer contain."""
     old_values, new_values = _values(old), _values(new)
     if new_values is not None and old_values is None:
         yield f"{about} accepts only certain values now"

@@ -1,4 +1,4 @@
-"""What no error response may contain: internals of the server, or anything of another plan manager."""
+"""Leaks in error responses: internals of the server, or data of another plan manager."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
 
 
 def assert_no_data_of(tenant: Tenant, response: httpx.Response) -> None:
-    """An answer holds no id of a plan manager's things, nor its key, nor its own id.
+    """A response contains no id of a plan manager's records, no key of it, and not its own id.
 
     An error for an unknown resource repeats the id of the request's path.
     """

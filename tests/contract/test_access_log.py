@@ -1,4 +1,4 @@
-"""Whatever shows data of a participant or of an invoice is in the access log, with exactly what it showed."""
+"""Every response with data of a participant or an invoice is in the access log, with exactly the records it shows."""
 
 import re
 from collections.abc import Iterator, Mapping

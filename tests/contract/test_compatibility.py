@@ -80,7 +80,7 @@ PARAMETER = {"in": "query", "name": "q", "schema": {"type": "string"}}
 
 
 def edited(place: tuple[str | int, ...], value: object) -> dict[str, Any]:
-    """The document with another value at a place."""
+    """The document with another value at a path."""
     document = deepcopy(SMALL)
     parent: Any = document
     for key in place[:-1]:

@@ -1,4 +1,4 @@
-"""Law 3: a broken constraint is an answer; one that no request can break stands here with the reason."""
+"""A violated constraint is an error of the API. Constraints that no request can violate are listed with a reason."""
 
 from msgspec import Struct
 
@@ -118,7 +118,7 @@ BREAKABLE_BY_IMPORT = {"invoice_lines_pkey", "invoices_pkey", "users_email_key"}
 
 
 class Constraint(Struct):
-    """A constraint, or a unique index that is none, with the table that it stands on, and the one it refers to."""
+    """A constraint, or a unique index that is none, with its table, and the one that it refers to."""
 
     table_name: str
     name: str

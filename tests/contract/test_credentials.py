@@ -1,4 +1,4 @@
-"""Every route with every credential that should open nothing, and with headers that would get its owner more."""
+"""Every route with every invalid credential, also with headers that select a stored or a conditional response."""
 
 import base64
 import re
@@ -55,7 +55,7 @@ CREDENTIAL_ERRORS = {
 
 
 class KeyFactory:
-    """Keys of a plan manager, made, ended and rotated."""
+    """Keys of a plan manager: created, ended and rotated."""
 
     def __init__(self, server: RunningServer, owner: UUID) -> None:
         self._server, self._owner = server, owner
@@ -140,7 +140,7 @@ def keys_by_scope(server: RunningServer, tenant: Tenant) -> dict[str, dict[str, 
 
 @pytest.fixture(scope="module")
 def owner_headers(tenant: Tenant) -> dict[str, dict[str, str]]:
-    """For each route the headers with which its owner would get an answer from memory, or pass a condition."""
+    """For each route the headers with which its owner would get a stored response, or meet a condition."""
     idempotency_key = f"kept-{uuid7()}"
     for name in POSTS:
         assert send(
@@ -164,7 +164,7 @@ def test_every_credential_is_expected_to_fail(credentials: dict[str, Any]) -> No
 def test_the_owner_headers_have_an_effect_for_the_owner(
     tenant: Tenant, owner_headers: dict[str, dict[str, str]], name: str
 ) -> None:
-    """Else the sweep below would prove nothing of them."""
+    """Otherwise, the sweep below would prove nothing about them."""
     response = send(tenant.client, name, tenant.ids, tenant.client.headers() | owner_headers[name])
     assert response.status_code == 304 if name in HAS_ETAG else response.headers["idempotent-replayed"] == "true"
 
@@ -279,7 +279,7 @@ def test_malformed_requests_do_not_reveal_internals(other_tenant: Tenant, name: 
 
 
 def encodings_of(secret: str) -> dict[str, re.Pattern[str]]:
-    """Every way in which a text could stand in a dump: as it is, in hexadecimal, in base64 wherever it begins."""
+    """Every form of a text in a dump: as it is, in hexadecimal, in base64 wherever it begins."""
     patterns = {"as it is": re.escape(secret), "hexadecimal": f"(?i:{secret.encode().hex()})"}
     for shift in range(3):
         # The first and the last characters also depend on what stands around.

@@ -158,7 +158,7 @@ def _properties(shape: type[Struct]) -> dict[str, Any]:
 
 
 def _describe(schema: dict[str, Any]) -> tuple[str, str]:
-    """What a column takes, and whether null."""
+    """The accepted values of a column, and whether null is one of them."""
     choices = schema.get("anyOf", [schema])
     kinds = [each for each in choices if each.get("type") != "null"]
     null = len(kinds) < len(choices) or None in schema.get("enum", [])

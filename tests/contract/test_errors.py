@@ -1,4 +1,4 @@
-"""Law 8: errors have one shape and one source, the catalogue."""
+"""Errors have one shape and one source, the catalogue."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Laws 4 and 5: a write and its event are one transaction, committed before the answer; or there is neither."""
+"""A write and its event are in one transaction, which is committed before the response."""
 
 import re
 from collections.abc import Callable, Iterator

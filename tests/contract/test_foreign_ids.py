@@ -1,4 +1,4 @@
-"""Law 1, with every header that could make an answer say more: another plan manager's id, wherever an id can stand.
+"""Tenancy: another plan manager's id in every path, body and filter, with all conditional and idempotency headers.
 
 The cases are made from the table of routes. An id for which there is no case fails a test.
 """
@@ -95,7 +95,7 @@ def body_cases(operations: Iterable[Operation]) -> list[Case]:
 
 
 def query_cases(operations: Iterable[Operation]) -> list[Case]:
-    """All but `after`, which stands for a place: see test_tenancy.py."""
+    """All but `after`, which is a position: see test_tenancy.py."""
     return [(operation_name(each), field) for each in operations for field in id_fields(each.query)]
 
 
@@ -109,7 +109,7 @@ def id_source(name: str, field: str) -> str:
 
 
 def cases_without_id(cases: Iterable[Case], tenant: Tenant) -> set[Case]:
-    """The cases for which the world has no id to try."""
+    """The cases for which the plan manager has no id to try."""
     return {case for case in cases if case not in NO_IDS and case[0] not in BULK and id_source(*case) not in tenant.ids}
 
 
@@ -136,7 +136,7 @@ def owner(other_tenant: Tenant) -> Tenant:
 
 @pytest.fixture(scope="module")
 def owner_headers(owner: Tenant) -> dict[str, dict[str, str]]:
-    """For each route with an id the headers with which its owner was answered, or would be."""
+    """For each route with an id the headers with which its owner gets a stored response, or meets a condition."""
     idempotency_key = f"used-{uuid7()}"
     headers_by_route: dict[str, dict[str, str]] = {}
     for name in WITH_ID:
@@ -280,7 +280,7 @@ def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
 
 
 def fields_of_response(answer: Any) -> set[str]:
-    """The fields of an answer, in any of its views."""
+    """The fields of a response, in any of its views."""
     if get_origin(answer) in (Union, UnionType):
         return set().union(*(fields_of_response(each) for each in get_args(answer)))
     return set(answer.__struct_encode_fields__)

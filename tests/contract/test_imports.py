@@ -1,4 +1,4 @@
-"""Rule 6: which packages import each other, and that no packages import each other in a circle."""
+"""The allowed imports between packages, and that no packages import each other in a circle."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What is imported only when it is needed: the sample data, and the library for metrics."""
+"""Modules that are imported only when they are used: the sample data, and the library for metrics."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Rule 9: no function over 40 lines, no file over 600, without SQL and docstrings; little copied SQL."""
+"""No function over 40 lines, no file over 600, without SQL and docstrings; little copied SQL."""
 
 import ast
 import re

@@ -90,7 +90,7 @@ def later_revisions() -> list[Path]:
 
 
 def faults(code: str) -> list[str]:
-    """What a migration must not contain."""
+    """The forbidden statements of migrations."""
     found: list[str] = []
     if re.search(r"\bimport op\b|\bop\.", code):
         found.append("calls `op`: call the functions of `steps`")

@@ -1,4 +1,4 @@
-"""Law 7: the committed document is the generated one, is OpenAPI 3.1, and says what the contract says."""
+"""The committed document is the generated one, is valid OpenAPI 3.1, and agrees with the contract."""
 
 import json
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ OPERATIONS: dict[str, Any] = {
 
 
 def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
-    """All parts that need a description, with their places."""
+    """All parts that need a description, with their paths."""
     yield "info", DOCUMENT["info"]
     for kind in ("schemas", "parameters", "headers", "responses", "securitySchemes"):
         yield from ((f"{kind}.{name}", part) for name, part in COMPONENTS[kind].items())

@@ -1,4 +1,4 @@
-"""Rule 2: SQL is composed only of literals, in stores. Each statement fits the migrated schema and its row type."""
+"""SQL is composed only of literals, in stores. Each statement fits the migrated schema and its row type."""
 
 import ast
 from collections.abc import AsyncIterator, Iterator

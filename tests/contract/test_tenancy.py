@@ -1,4 +1,4 @@
-"""Law 1, the API's half: another plan manager's ids are as good as none, wherever they are sent."""
+"""Tenancy in the API: the ids of another plan manager are treated as unknown, wherever they are sent."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rule 1, in the database: every key of a tenant table includes the plan manager, and so does every statement."""
+"""Tenancy in the database: every key of a tenant table includes the plan manager, and so does every statement."""
 
 import re
 from collections.abc import Iterator

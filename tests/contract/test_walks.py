@@ -1,4 +1,4 @@
-"""The walk guarantee: every row that is there from a walk's start to its end is answered once, in ascending order."""
+"""Reading all pages by cursor: a row that exists from the first page to the last occurs once, in ascending order."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def make_client(server: RunningServer) -> Callable[[], Client]:
 
 
 def cursor_pages(client: Client, path: str, limit: int, cursor: str = "id") -> Iterator[list[Any]]:
-    """The pages of a cursor walk, each checked against what its meta says."""
+    """The pages of a list by cursor, each compared with its `pagination`."""
     after = "0"
     while after is not None:
         body = client.get(path, after=after, limit=str(limit)).json()
@@ -111,7 +111,7 @@ def test_a_cursor_walk_with_concurrent_writers_returns_every_surviving_row_once(
 
 @contextmanager
 def concurrent_writes(server: RunningServer, client: Client) -> Iterator[None]:
-    """Meanwhile participants are made and deleted."""
+    """Participants are created and deleted during the block."""
     done = threading.Event()
 
     def work() -> None:

@@ -1,1 +1,1 @@
-"""What the tests share: a real cluster, a real server, a client that checks every answer against `openapi.json`."""
+"""Shared by the tests: a real cluster, a real server, a client that checks every response against `openapi.json`."""

@@ -1,4 +1,4 @@
-"""An account with a role for a plan manager of its own, and what a test asks of it."""
+"""An account with a role for its own plan manager, with the operations of tests."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -74,7 +74,7 @@ class AccountDriver:
         return self.server.run(sessions.verify_session(self.server.db, token))
 
     def run_as_session(self, operation: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
-        """What somebody does who is signed in, in a transaction."""
+        """Run an action of the signed-in account in a transaction."""
 
         async def run() -> Any:
             session = await sessions.verify_session(self.server.db, token)

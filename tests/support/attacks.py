@@ -1,4 +1,4 @@
-"""Texts that attack whoever shows them, and what a page is looked through for."""
+"""Malicious texts, and the check of a page for their effects."""
 
 from html.parser import HTMLParser
 
@@ -15,7 +15,7 @@ PAYLOADS = {
 
 
 class PageParser(HTMLParser):
-    """What a page is made of, and what is wrong with it."""
+    """The elements of a page, and its problems."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

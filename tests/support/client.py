@@ -1,4 +1,4 @@
-"""A client for one plan manager with one key; every answer is checked against the committed OpenAPI document."""
+"""A client for one plan manager with one key; every response is checked against the committed OpenAPI document."""
 
 import json
 import re
@@ -58,14 +58,14 @@ class Client:
         return self.request("DELETE", path)
 
     def create(self, path: str, body: Any) -> dict[str, Any]:
-        """What a create answered."""
+        """The resource in the response of a create."""
         response = self.post(path, body)
         assert response.status_code in (200, 201), response.text
         return response.json()
 
 
 def check_response(response: httpx.Response) -> None:
-    """An answer has the status, the body and the headers that the document promises."""
+    """A response has the status, the body and the headers of the document."""
     request = response.request
     assert response.headers["x-request-id"]
     if response.status_code >= 400:
@@ -122,7 +122,7 @@ def _validator(method: str, template: str, status: int) -> Draft202012Validator:
     schema = response["content"]["application/json"]["schema"]
     document = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
     for each in document["components"]["schemas"].values():
-        # An answer has no field that the document does not name.
+        # A response has no field that the document does not name.
         if "properties" in each:
             each["additionalProperties"] = False
     return Draft202012Validator(document, validate_formats=True, formats={"email": _is_email})

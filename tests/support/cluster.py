@@ -149,7 +149,7 @@ class SharedCluster(Cluster):
 
 
 class ExternalDatabase:
-    """A database that somebody else has started and migrated. Tests that need another one are skipped."""
+    """An external database, started and migrated. Tests that need another one are skipped."""
 
     def __init__(self, dsn: str, data_dir: Path) -> None:
         self.dsn = dsn
@@ -168,7 +168,7 @@ def external_database(dsn: str) -> Generator[ExternalDatabase]:
 
 @contextmanager
 def shared_cluster(run: str, bin_dir: Path | None = None) -> Generator[SharedCluster]:
-    """The cluster of a run, for one of its processes. Whoever started it stops it once nobody uses it."""
+    """The cluster of a run, for one of its processes. The process that started it stops it after the last use."""
     folder = Path(tempfile.gettempdir()) / f"plankeeper-test-{run}"
     in_use = _locked(folder / "in-use", fcntl.LOCK_SH)
     cluster = SharedCluster(folder / "data", bin_dir)

@@ -47,13 +47,13 @@ class Browser:
         return self._tokens[session]
 
     def activity(self, query: str = "") -> str:
-        """What the newest events say, each on its page, once one is listed: it takes the sequencer a moment."""
+        """The summaries of the newest events, each from its page, once one is listed: the sequencer takes a moment."""
         link = re.compile(r'href="(/console/activity/[0-9a-f-]{36})[?"]')
         paths = wait_until(lambda: link.findall(self.get(f"/console/activity{query}").text))
         return "".join(self.get(path).text for path in dict.fromkeys(paths))
 
     def submit(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
-        """A form as it stands on `page`."""
+        """The form of `page`."""
         fields = {"csrf": self.csrf(page), **(form or {})}
         return self.http.post(path, data=fields, **({"headers": {"Origin": self.url}} | more))
 
@@ -85,7 +85,7 @@ class LoadCounter:
 
 
 def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
-    """Sign in with a page of Chromium, as somebody who wants to see `path`."""
+    """Sign in with a page of Chromium, on the way to `path`."""
     page.goto(path)
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill(PASSWORD)

@@ -1,4 +1,4 @@
-"""What two databases are compared by."""
+"""Exports, to compare two databases."""
 
 import asyncio
 

@@ -181,7 +181,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
 
 
 def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:
-    """Fill a new plan manager; `text` says what stands in each field that takes any text."""
+    """Fill a new plan manager; `text` returns the text of each field that takes any text."""
     texts = _TextRecorder(text)
     plan_manager_id, key_id, key, owner = server.run(_create_plan_manager(server, texts))
     client = Client(server.url, key, plan_manager_id)
@@ -290,7 +290,7 @@ def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str,
 
 
 def _create_over_api(client: Client, texts: _TextRecorder) -> dict[str, str]:
-    """What comes through the API, with texts in headers and in paths too."""
+    """Requests to the API, with texts in headers and paths too."""
     endpoint = {"url": "https://example.com/hooks", **texts.fields("webhook_endpoint", "description")}
     created = client.create("/webhook-endpoints", endpoint)
     client.post(f"/webhook-endpoints/{created['id']}/test", None)
@@ -304,7 +304,7 @@ def _create_over_api(client: Client, texts: _TextRecorder) -> dict[str, str]:
 
 
 async def _is_log_complete(server: RunningServer, plan_manager_id: UUID) -> bool:
-    """Whether the log of requests has those that were made."""
+    """Whether the request log has all requests that were sent."""
     statement = "select coalesce(sum(count), 0) from api_request_batches where plan_manager_id = $1"
     return await server.db.one(int, statement, plan_manager_id) == EXPECTED_REQUESTS
 
@@ -337,7 +337,7 @@ def _import_file(seeded: SeededPlanManager, texts: _TextRecorder) -> str:
 async def _create_accounts(
     server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder
 ) -> dict[str, str]:
-    """Another person, somebody invited, and how somebody signed in."""
+    """Another person, an invitation, and a sign-in."""
     names = texts.fields("account", "person_name", "invited_name", "user_agent")
     other = await create_account(server, plan_manager_id, "viewer", names["person_name"])
     async with server.db.transaction() as tx:
@@ -383,7 +383,7 @@ async def _save_view(server: RunningServer, plan_manager_id: UUID, owner: Accoun
 
 
 def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:
-    """The names in paths that stand for nothing yet."""
+    """The parameters of paths without a value."""
     for entry in page_routes():
         for name in entry.path_params:
             if name not in seeded.ids:

@@ -1,4 +1,4 @@
-"""Forms as a browser would send them, and what came of them."""
+"""Forms as a browser would send them, and their results."""
 
 import re
 from html import unescape

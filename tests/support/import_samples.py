@@ -1,4 +1,4 @@
-"""A book of one or two records of everything, in the import format, and how files are made."""
+"""One or two records of each resource in the import format, and functions that write files."""
 
 import csv
 import io

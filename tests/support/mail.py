@@ -1,4 +1,4 @@
-"""A real mail server that keeps what it gets, with TLS and a password as a test asks for them."""
+"""A real mail server that keeps what it gets, with TLS and a password as a test requires."""
 
 import re
 import socket
@@ -40,7 +40,7 @@ class ReceivedMail(NamedTuple):
 
 
 class MailServer:
-    """`with MailServer() as mail`: what came is in `received`. `replies` rejects recipients with a reply of the server.
+    """`with MailServer() as mail`: messages are in `received`. `replies` rejects recipients with a reply of the server.
 
     `tls` is `starttls` or `smtps`. Stopped and started again, it keeps its port.
     """
@@ -105,11 +105,11 @@ class MailServer:
         return "250 2.0.0 OK: queued as 12345"
 
     def to(self, email: str) -> list[ReceivedMail]:
-        """What somebody got, oldest first."""
+        """The messages to an address, oldest first."""
         return [each for each in self.received if each.recipients == [email]]
 
     def wait_for(self, email: str, count: int = 1) -> ReceivedMail:
-        """The mail number `count` to somebody."""
+        """The mail number `count` to an address."""
         wait_until(lambda: len(self.to(email)) >= count)
         return self.to(email)[count - 1]
 

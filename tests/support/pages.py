@@ -1,6 +1,6 @@
-"""The documentation as the tests read it: pages, fenced blocks, tables, and what an example's answer must match.
+"""The documentation as the tests read it: pages, fenced blocks, tables, and the comparison of responses with examples.
 
-In an example's answer `…` stands for whatever is there: inside a text for any characters, as the last item of a list
+In an example's response, `…` matches anything: inside a text for any characters, as the last item of a list
 for any further items, as a field of an object for any further fields, as a line for any further lines.
 """
 
@@ -83,7 +83,7 @@ def without_blocks(page: str) -> str:
 
 
 def section(page: str, heading: str) -> str:
-    """What stands under a heading, up to the next one."""
+    """The text under a heading, up to the next one."""
     parts = re.split(r"^#+ (.+)$", without_blocks(page), flags=re.MULTILINE)
     assert heading in parts[1::2], f"{page} has no section {heading!r}"
     return parts[parts.index(heading, 1) + 1]
@@ -101,7 +101,7 @@ def table_rows(text: str) -> list[list[str]]:
 
 
 def differences(expected: Any, actual: Any, place: str = "$") -> list[str]:
-    """Where an answer is not what a page shows."""
+    """The differences between a response and the example of a page."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         expected_fields = {name: value for name, value in expected.items() if name != ELLIPSIS}
         problems = [f"{place}.{name}: is missing" for name in expected_fields if name not in actual]

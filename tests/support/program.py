@@ -123,12 +123,12 @@ class ServeProcess:
 
     @property
     def start_line(self) -> dict[str, Any]:
-        """What it logs when it has started."""
+        """The log lines of the start."""
         [line] = [line for line in self.lines if START_EVENT in line]
         return json.loads(line)
 
     def output_value(self, label: str) -> str:
-        """What stands behind a word of the output."""
+        """The text after a word of the output."""
         [line] = [line for line in self.lines if line.startswith(label)]
         return line.removeprefix(label).split()[0]
 

@@ -31,7 +31,7 @@ class QuietDatabase:
             return plan_manager.id
 
     async def record(self, plan_manager_id: UUID, *types: str, notify: bool = True) -> list[UUID]:
-        """Record the events of one request, and answer their ids."""
+        """Record the events of one request, and return their ids."""
         async with self.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, Settings.read({}), SYSTEM, notify=notify)
             subjects = [EventSubject(uuid7()) for _ in types]

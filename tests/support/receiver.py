@@ -27,8 +27,8 @@ def no_content(_headers: Headers, _body: bytes) -> ResponseTuple:
 
 
 class Receiver:
-    """`with Receiver() as receiver`: what came is in `received`. Set `answer` for another one than 204; it runs in the
-    receiver's loop, so what takes time is a coroutine function.
+    """`with Receiver() as receiver`: requests are in `received`. Set `answer` for another response than 204. It runs in
+    the receiver's loop, so a function that waits is a coroutine function.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0) -> None:

@@ -12,7 +12,7 @@ def without_updated_at(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def times_of(resource: dict[str, Any]) -> dict[str, Any]:
-    """What the server has set: the times of a resource."""
+    """The times of a resource, which the server has set."""
     return {name: resource[name] for name in TIMES if name in resource}
 
 

@@ -118,7 +118,7 @@ class RunningServer:
 
 
 def wait_until(condition: Any, seconds: float = 60) -> Any:
-    """Ask until the answer is true. The time is for a machine that is busy with other things, and no promise."""
+    """Repeat until the result is true. The time allows for a busy machine, and is no bound of the product."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if result := condition():

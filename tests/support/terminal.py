@@ -4,7 +4,7 @@ import os
 
 
 def read_terminal(terminal: int) -> str:
-    """All that is shown on a terminal until its last writer has gone, which Linux tells as an input/output error."""
+    """The output on a terminal until its last writer has ended, which Linux reports as an input/output error."""
     shown = b""
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What people can read on a page: the text of its elements, and of the attributes that browsers show or read aloud."""
+"""The visible text of a page: the text of its elements, and of the attributes that browsers show or read aloud."""
 
 from html.parser import HTMLParser
 

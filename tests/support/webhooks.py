@@ -1,4 +1,4 @@
-"""What the tests of webhooks do again and again: make events, let workers work, read what came."""
+"""Helpers for tests of webhooks: create events, run workers, read received messages."""
 
 import asyncio
 import base64
@@ -28,7 +28,7 @@ NewEndpoint = Callable[..., dict[str, Any]]  # makes an endpoint
 
 
 class EventSubject(Struct):
-    """What the made-up events are about."""
+    """The resource of the sample events."""
 
     id: UUID
 
@@ -58,7 +58,7 @@ def poll_once(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> int
 
 @contextmanager
 def running_worker(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> Iterator[Worker]:
-    """Meanwhile a worker works."""
+    """A worker that runs during the block."""
 
     async def begin() -> Any:
         worker, sender = new_worker(server, clock_offset)

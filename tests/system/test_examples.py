@@ -1,4 +1,4 @@
-"""Every command in the documentation runs, and answers what the page shows."""
+"""Every command in the documentation runs, and its output is that of the page."""
 
 import importlib.util
 import os
@@ -109,7 +109,7 @@ class ExampleServer(NamedTuple):
         return await self.server.db.one(int, "select count(*) from event_queue")
 
     def statuses(self) -> list[int]:
-        """The statuses of the answers since this was asked last."""
+        """The statuses of the responses since the last call."""
         paths = sorted(Path(self.environment["ANSWERS"]).iterdir(), key=lambda path: path.stat().st_mtime_ns)
         codes = [int(path.read_text().split()[1]) for path in paths]
         for path in paths:

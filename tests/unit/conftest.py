@@ -1,4 +1,4 @@
-"""What is tested here needs no database."""
+"""Unit tests: without a database."""
 
 import pytest
 

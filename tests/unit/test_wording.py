@@ -21,20 +21,25 @@ BANNED = {
     "as good as none": "ignored, or treated as missing",
     "none of ours": "unknown",
 }
-FOLDERS = ("docs", "src", "scripts", "packaging", ".ci", "benchmarks")
+FOLDERS = ("docs", "src", "tests", "scripts", "packaging", ".ci", "benchmarks")
 FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "openapi.json")
 SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".sql", ".service", ".svg", ""}
 # Built from the documentation, with a theme.
 SITE = PROJECT / "src/plankeeper/http/public/static/site"
-THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
+THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css", "axe.min.js"}
+
+
+def is_prose(path: Path) -> bool:
+    """Whether a file was written for the project. This file lists the phrases."""
+    is_generated = SITE in path.parents or "node_modules" in path.parts
+    is_text = path.suffix in SUFFIXES and path.name not in THIRD_PARTY and path.is_file()
+    return is_text and not is_generated and path != Path(__file__)
 
 
 def files() -> Iterator[Path]:
     yield from (PROJECT / name for name in FILES)
     for folder in FOLDERS:
-        for path in sorted((PROJECT / folder).rglob("*")):
-            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY and SITE not in path.parents:
-                yield path
+        yield from filter(is_prose, sorted((PROJECT / folder).rglob("*")))
 
 
 def occurrences(text: str) -> list[str]:

@@ -32,7 +32,7 @@ WATTLEBIRD, SALTBUSH = plan_managers()
 
 
 class RecordCounts(Struct):
-    """How much a plan manager has of what is written down."""
+    """The number of events and keys of a plan manager."""
 
     events: int
     keys: int
@@ -47,7 +47,7 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
 
 
 class Refill(NamedTuple):
-    """What was there before the sample data was loaded again, and what is there afterwards."""
+    """The records before the sample data was loaded again, and those afterwards."""
 
     credentials: tuple[DemoCredentials, DemoCredentials]
     counts: tuple[list[RecordCounts], list[RecordCounts]]

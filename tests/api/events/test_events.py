@@ -1,4 +1,4 @@
-"""Events over HTTP: what each write records, and the feed that tells of it."""
+"""Events over HTTP: the event of each write, and the feed."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,7 +42,7 @@ def client_actor(api: Client) -> dict[str, Any]:
 
 
 def write(api: Client, method: str, path: str, body: Any = None) -> Any:
-    """What a write answered that carried a request id of its own."""
+    """The response to a write with its own request id."""
     more = {} if body is None else {"json": body}
     response = api.request(method, path, headers=REQUEST_ID_HEADER, **more)
     assert response.status_code in (200, 201), response.text

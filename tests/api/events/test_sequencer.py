@@ -1,4 +1,4 @@
-"""The order of the feed: every committed event gets one place in it, and a walk never skips one."""
+"""The order of the feed: every committed event gets one position, and no page skips one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
@@ -68,7 +68,7 @@ async def rolled_back(db: Database) -> AsyncGenerator[Transaction]:
 
 
 async def wait_for(query: Callable[[], Awaitable[T]], condition: Callable[[T], object]) -> T:
-    """Ask until the answer will do; fails after some seconds."""
+    """Repeat until the result is true; fails after some seconds."""
     async with asyncio.timeout(60):
         while not condition(result := await query()):
             await asyncio.sleep(0)

@@ -27,7 +27,7 @@ LIMIT_PATTERN = re.compile(r'"default";r=([0-9]+);t=([0-9]+)')
 
 
 def rate_limit_of(response: httpx.Response) -> tuple[int, int, int]:
-    """The quota, what is left of it, and the seconds until the next one, as an answer says."""
+    """The rate limit, the remaining requests and the seconds until the next minute, according to a response."""
     policy = POLICY_PATTERN.fullmatch(response.headers["ratelimit-policy"])
     limit = LIMIT_PATTERN.fullmatch(response.headers["ratelimit"])
     assert policy, response.headers
@@ -36,7 +36,7 @@ def rate_limit_of(response: httpx.Response) -> tuple[int, int, int]:
 
 
 def has_no_rate_limit(response: httpx.Response) -> bool:
-    """Whether an answer says nothing of a quota."""
+    """Whether a response has no headers of a rate limit."""
     return not [name for name in response.headers if name.startswith("ratelimit")]
 
 
@@ -47,8 +47,8 @@ def seconds_left(server: RunningServer) -> float:
 
 @pytest.fixture
 def limited_client(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iterator[Callable[..., Client]]:
-    """Makes a client whose key has a quota of its own: `limited(3, scopes=("read",), url=...)`. Its minute does not end
-    during a test, but where `held` is false.
+    """Create a client whose key has its own rate limit: `limited(3, scopes=("read",), url=...)`. Its minute
+    does not end during a test, unless `held` is false.
     """
     made: list[Client] = []
 
@@ -297,7 +297,7 @@ def test_an_address_with_too_many_authentication_failures_is_rejected(
 def test_an_address_that_is_refused_has_its_good_keys_served_and_touches_nobody_else(
     start_server: Callable[..., RunningServer], api: Client
 ) -> None:
-    """An office may stand behind an address."""
+    """A whole office can share an address."""
     limited_server = start_server(auth_failure_rate_limit=1)
     for address in ("127.1.0.1", "127.1.0.2"):
         limited_server.run(hold_minute(limited_server.db, f"address:{address}"))

@@ -26,21 +26,21 @@ MISSING, INVALID, EXPIRED = (
 
 
 def post_with(api: Client, headers: list[tuple[str, Any]]) -> httpx.Response:
-    """A create with just these headers; a name may stand twice."""
+    """A create with only these headers; a name can occur twice."""
     response = api.http.post(PREFIX + "/participants", headers=headers, json={"first_name": "Ann"})
     check_response(response)
     return response
 
 
 def error_of(response: httpx.Response) -> tuple[int, str, str]:
-    """Status, code and sentence of an answer that has nothing else to say."""
+    """The status, the code and the detail of a response without other fields."""
     body = response.json()
     assert set(body) == {"success", "error", "detail", "request_id", "documentation_url"}
     return response.status_code, body["error"], body["detail"]
 
 
 def with_character_changed(key: str, place: int) -> str:
-    """The key with another character at a place; -1 is the last."""
+    """The key with another character at an index; -1 is the last."""
     place %= len(key)
     return key[:place] + ("A" if key[place] != "A" else "B") + key[place + 1 :]
 
@@ -108,7 +108,7 @@ def test_white_space_around_a_header_value_is_not_part_of_it(api: Client) -> Non
 
 
 def status_of_raw_request(api: Client, headers: dict[str, str]) -> tuple[int, str | None]:
-    """Sent as it stands: httpx rejects white space in headers."""
+    """Sent unchanged: httpx rejects white space in headers."""
     connection = HTTPConnection(api.http.base_url.host, api.http.base_url.port or 80, timeout=20)
     with closing(connection):
         connection.request("GET", f"{PREFIX}/participants", headers=headers)

@@ -48,7 +48,7 @@ def unchanged(server: RunningServer, api: Client) -> Callable[[], Any]:
 def send_raw(
     api: Client, body: bytes | Iterator[bytes], path: str = "/participants", method: str = "POST"
 ) -> httpx.Response:
-    """A body as it stands."""
+    """An unchanged body."""
     return api.request(method, path, content=body, headers=JSON)
 
 

@@ -1,4 +1,4 @@
-"""Compressed responses: for whoever accepts gzip, with an entity tag of their own, and never beside a secret."""
+"""Compressed responses: for clients that accept gzip, with their own entity tag, and never with a secret."""
 
 import gzip
 import json

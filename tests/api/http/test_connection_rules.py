@@ -1,4 +1,4 @@
-"""What a connection may send and how many an address may have: one Host, no trailers as headers."""
+"""The limits of connections: their number for each address, one Host, and no trailers as headers."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What every path does alike: methods, unknown paths, request ids, health, documentation, other origins."""
+"""The common behaviour of all paths: methods, unknown paths, request ids, health, documentation, other origins."""
 
 import json
 import re

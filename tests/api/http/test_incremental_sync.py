@@ -1,4 +1,4 @@
-"""Reading what has changed: `updated_since` with the `Synced-Until` of an earlier walk never misses a row."""
+"""Reading what has changed: `updated_since` with the `Synced-Until` of an earlier read never misses a row."""
 
 import time
 from collections.abc import Generator

@@ -45,14 +45,14 @@ def api(
 
 
 class AccessLog:
-    """What the server wrote on standard error."""
+    """The standard error of the server."""
 
     def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
         self._capfd = capfd
         self.text = ""
 
     def lines(self, count: int) -> list[dict[str, Any]]:
-        """Its lines, once there are so many: a line follows its answer."""
+        """The lines, once there are as many: a line is written after its response."""
 
         def has_enough() -> bool:
             self.text += self._capfd.readouterr().err
@@ -163,7 +163,7 @@ def test_a_log_line_does_not_reveal_a_key(logging_server: RunningServer, api: Cl
             await service.revoke(ctx, found.id)
             return made
 
-    keys = [api.key, new_key(), logging_server.run(make_and_revoke()), "plk_made-up-key"]
+    keys = [api.key, new_key(), logging_server.run(make_and_revoke()), "plk_unusual-key"]
     schemes = ["Bearer ", "Basic ", "", "Bearer  "]
     for key in keys:
         for scheme in schemes:
@@ -349,7 +349,7 @@ def test_a_rate_limited_request_is_counted(
 
 
 def test_client_input_creates_no_time_series(logging_server: RunningServer, api: Client) -> None:
-    """Else whoever asks for ever new things fills the memory."""
+    """Otherwise, a client that requests new paths again and again fills the memory."""
 
     def send_unusual(part: str) -> None:
         for method in ("GET", "PROPFIND", "LOCK", "MKCOL"):
@@ -362,7 +362,7 @@ def test_client_input_creates_no_time_series(logging_server: RunningServer, api:
     )
     before = set(samples(api))
     for number in range(50):
-        send_unusual(f"made-up-{number}")
+        send_unusual(f"unusual-{number}")
     assert set(samples(api)) == before
 
 

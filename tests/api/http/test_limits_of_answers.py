@@ -1,4 +1,4 @@
-"""What is asked too much of, or asked oddly, is answered within bounds."""
+"""The responses to large and to unusual requests are limited."""
 
 from collections.abc import Callable
 from typing import Any

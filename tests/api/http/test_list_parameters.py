@@ -1,4 +1,4 @@
-"""What all lists of stored resources take: `id`, `updated_since`, `sort` and `view`."""
+"""The common parameters of all lists of stored resources: `id`, `updated_since`, `sort` and `view`."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime

@@ -54,7 +54,7 @@ def new_client_of(new_plan_manager: Callable[[], UUID], new_key: Callable[..., s
 
 @contextmanager
 def locked_row(server: RunningServer, participant_id: str) -> Generator[Callable[[], None]]:
-    """A participant whose row is locked; what it gives lets go of it."""
+    """A participant whose row is locked; the yielded function unlocks it."""
     holder: Any = server.run(asyncpg.connect(server.dsn))
     server.run(holder.execute("begin"))
     server.run(holder.execute("select from participants where id = $1 for update", UUID(participant_id)))
@@ -79,7 +79,7 @@ def blocked_statements(server: RunningServer) -> int:
 def all_slots_in_use(
     server: RunningServer, api: Client, slots: int
 ) -> Generator[tuple[Any, list[Future[httpx.Response]]]]:
-    """As many updates under way as there are places; what it gives lets them go on."""
+    """As many updates in progress as there are slots; the yielded function lets them continue."""
     participant = api.create("/participants", {"first_name": "Ada"})
     path = f"/participants/{participant['id']}"
     with ThreadPoolExecutor(slots) as pool, locked_row(server, participant["id"]) as release:
@@ -220,7 +220,7 @@ def test_at_ten_times_the_limit_every_request_gets_a_response(
 def test_bodies_in_transit_take_no_slot(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    """Else one key takes all places of a worker, with few requests."""
+    """Otherwise, one key takes all slots of a worker with few requests."""
     full = start_server(max_concurrent_requests=SLOTS)
     api, beside = new_client_of(full), new_client_of(full)
     url = httpx.URL(full.url)

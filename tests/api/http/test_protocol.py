@@ -1,4 +1,4 @@
-"""Connections that cost too much are closed, and nobody else is; what every answer says to a browser."""
+"""Connections that cost too much are closed, and no others; the headers of every response for browsers."""
 
 import http.client
 import socket
@@ -27,7 +27,7 @@ GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
 
 @pytest.fixture(scope="module")
 def strict_server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server that is soon tired of a client."""
+    """A server with short timeouts."""
     running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=20).start()
     yield running
     running.stop()
@@ -71,7 +71,7 @@ def read_to_end(client: socket.socket) -> bytes:
 
 
 def read_response(client: socket.socket) -> bytes:
-    """One answer with its body."""
+    """One response with its body."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += client.recv(1) or pytest.fail(f"closed after {received!r}")
@@ -85,7 +85,7 @@ def read_response(client: socket.socket) -> bytes:
 
 
 def send_slowly(client: socket.socket, data: bytes) -> int:
-    """Send byte after byte, slowly; answers how many went before the server closed."""
+    """Send byte after byte, slowly, and return how many were sent before the server closed the connection."""
     client.settimeout(0.2)
     for number in range(len(data)):
         try:
@@ -310,7 +310,7 @@ def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
 def test_a_large_response_read_slowly_but_steadily_is_completed(
     strict_server: RunningServer, api_with_large_list: Client
 ) -> None:
-    """And may ask again on the same connection."""
+    """The client can send another request on the same connection."""
     with connected(strict_server) as client:
         client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
         got = 0
@@ -371,7 +371,7 @@ def test_aborted_connections_leave_nothing_behind(strict_server: RunningServer, 
 
 
 def test_idle_connections_do_not_block_others_for_long(strict_server: RunningServer, api: Client) -> None:
-    """Whoever has vanished without a word is silent too."""
+    """A client that has disappeared without closing its connection is idle, too."""
     held = [connected(strict_server) for _ in range(20)]
     for each in held:
         each.__enter__()

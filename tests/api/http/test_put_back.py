@@ -1,4 +1,4 @@
-"""What a client got can be put back: read-only fields are ignored, except for an id that isn't the path's."""
+"""A client can send back a response: read-only fields are ignored, except for an id that isn't the path's."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Sorted lists: the order of values and of missing values, sealed cursors, and walks while others write."""
+"""Sorted lists: the order of values and of missing values, encrypted cursors, and reading pages while others write."""
 
 import base64
 import threading
@@ -18,7 +18,7 @@ AMOUNTS = [10, None, 9.99, -5, 100000000.01, 10, 0, None]
 
 
 def walk_values(api: Client, path: str, name: str, **params: Any) -> list[tuple[Any, str]]:
-    """The values of a field with the ids, in the order of a walk."""
+    """The values of a field with the ids, in the order of the pages."""
     values: list[tuple[Any, str]] = []
     after: str | None = "0"
     while after is not None:

@@ -1,4 +1,4 @@
-"""Importing for a client's plan manager, and the events that come of it."""
+"""Importing for a client's plan manager, and its events."""
 
 from uuid import UUID
 

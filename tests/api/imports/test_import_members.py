@@ -1,4 +1,4 @@
-"""Team members and account managers in an import: whose they are, which user stands behind them, their priorities."""
+"""Team members and account managers in an import: their participants, their users, their priorities."""
 
 import io
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What an import costs: a few statements for each batch, and one version of each new row."""
+"""The cost of an import: a few statements for each batch, and one version of each new row."""
 
 import asyncio
 import io

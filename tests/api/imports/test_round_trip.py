@@ -55,7 +55,7 @@ async def _export(server: RunningServer, id_: UUID, resource: str, format_: str)
 
 
 def round_trip(server: RunningServer, second_server: RunningServer, id_: UUID, format_: str) -> dict[str, bytes]:
-    """What of a plan manager was exported, after it proved to be the same on the other side."""
+    """The export of a plan manager, which is the same after an import."""
     second_server.run(_create_plan_manager(second_server, id_))
     files: dict[str, bytes] = {}
     for resource in RESOURCES:
@@ -145,7 +145,7 @@ AMOUNTS = st.decimals(-(10**12) + 1, 10**12 - 1, places=10) | st.decimals(-1000,
 
 
 class NestedJson(Struct):
-    """What a cell may hold as JSON."""
+    """The JSON of the cell `state_management`."""
 
     errors: list[str]
     ignored_errors: list[str]

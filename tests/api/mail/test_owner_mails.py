@@ -1,4 +1,4 @@
-"""What owners are notified of: webhook endpoints that were disabled, and keys that expire soon."""
+"""Notices to owners: webhook endpoints that were disabled, and keys that expire soon."""
 
 from collections.abc import Iterator
 from datetime import timedelta

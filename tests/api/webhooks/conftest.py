@@ -23,9 +23,9 @@ def no_leftover_endpoints(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def new_endpoint(api: Client, receiver: Receiver) -> NewEndpoint:
-    """Makes an endpoint that sends to `receiver`: `hook(payload="full")`; answers it with its secret.
+    """Makes an endpoint that sends to `receiver`: `hook(payload="full")`; returns it with its secret.
 
-    It wants events of notes alone where nothing else is said: what is done to endpoints makes events too.
+    By default, it receives only events of note types: changes of endpoints record events too.
     """
     return lambda **values: api.create(
         "/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]} | values

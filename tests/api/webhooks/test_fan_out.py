@@ -1,4 +1,4 @@
-"""The fan-out: what becomes a delivery, for endpoints that have read the feed to different positions."""
+"""The fan-out: the deliveries of events, for endpoints that have read the feed to different positions."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta

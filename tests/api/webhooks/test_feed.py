@@ -60,7 +60,7 @@ class FeedReader:
 
 
 async def write_events(db: Database, server: RunningServer, api: Client, number: int) -> list[str]:
-    """What one writer wrote: transactions that stay open for a while, so that they do not commit as they began."""
+    """The writes of one writer: transactions that stay open for a while, and commit in another order."""
     ids: list[str] = []
     random_source = random.Random(number)
     for _ in range(EVENTS_PER_WRITER):

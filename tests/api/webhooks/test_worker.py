@@ -181,7 +181,7 @@ def test_an_attempt_without_a_response_records_the_error(
 
 
 def assert_disabled(api: Client, endpoint: dict[str, Any], reason: str) -> None:
-    """It is, and there is the event of it."""
+    """The endpoint is disabled, and an event records it."""
     now = api.get(f"/webhook-endpoints/{endpoint['id']}").json()
     shown = {name: value for name, value in endpoint.items() if name != "secret"}
     assert_changed(shown, {"active": False, "disabled_reason": reason}, now)
@@ -365,7 +365,7 @@ def test_attempts_being_recorded_when_a_worker_stops_are_kept(
 def test_endpoints_are_locked_in_a_consistent_order(
     server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, receivers: Callable[[], Receiver]
 ) -> None:
-    """What came of attempts is written down beside the sequencer, which locks the same endpoints by their ids."""
+    """The results of attempts are saved while the sequencer locks the same endpoints, in order of their ids."""
     beside = receivers()
     receiver.respond = respond_with(500)
     failing, mended = new_endpoint(), new_endpoint(url=beside.url)
@@ -450,7 +450,7 @@ def test_a_worker_recovers_from_a_lost_database_connection(
     endpoint = new_endpoint()
 
     async def terminate_connections() -> int:
-        """End all connections, that of a worker which waits for an answer among them."""
+        """End all connections, also that of a worker that waits for a result."""
         claiming = """
             select count(*) from pg_stat_activity
             where datname = current_database() and wait_event_type = 'Lock' and query like '%recursive pending%'

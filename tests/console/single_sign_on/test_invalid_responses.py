@@ -1,4 +1,4 @@
-"""What a provider, or somebody who pretends to be one, must not get through with."""
+"""Invalid responses of a provider, or of an attacker who imitates one, are rejected."""
 
 import hmac
 import time

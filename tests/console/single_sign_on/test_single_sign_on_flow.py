@@ -1,4 +1,4 @@
-"""Who can sign in through a provider, how an identity is linked to an account, and what is the same for everybody."""
+"""Signing in at a provider, linking an identity to an account, and responses that are the same for everybody."""
 
 import re
 import time

@@ -158,7 +158,7 @@ def test_doctor_shows_the_nodes(trio: CitusTrio, dsn: str) -> None:
 
 
 async def test_a_statement_of_a_request_concerns_one_shard(connection: Any) -> None:
-    """Explains every statement with values. What asks all shards, or fails, is listed with the reason."""
+    """Explains every statement with values. Statements that query all shards, or fail, are listed with the reason."""
     failed: dict[str, str] = {}
     all_shards: set[str] = set()
     explained = 0
@@ -190,7 +190,7 @@ SORT_VALUES = {"timestamptz": "2026-01-02T03:04:05Z", "date": "2026-01-02", "num
 
 
 async def explain(connection: Any, statement: Statement) -> str:
-    """The plan of a statement for values, which stand in its text: that of a plan with parameters may differ."""
+    """The plan of a statement for values, which are in its text: that of a plan with parameters may differ."""
     prepared = await connection.prepare(statement.sql)
     literals = [
         f"'{{{VALUES[each.name[:-2]]}}}'::{each.name}"

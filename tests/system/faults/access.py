@@ -14,7 +14,7 @@ from plankeeper.database.client import Database
 
 
 class Credentials(NamedTuple):
-    """What a client sends to be let in."""
+    """The headers that authenticate a client."""
 
     plan_manager_id: str
     key: str

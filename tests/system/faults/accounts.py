@@ -17,7 +17,7 @@ from system.faults.load import STATES, ExpectedEvent, Load
 
 @dataclass
 class Reconciliation:
-    """Differences, all of which must be nought."""
+    """Differences, all of which must be 0."""
 
     acknowledged: int
     retried: int
@@ -40,7 +40,7 @@ class Reconciliation:
 
 
 def assert_consistent(load: Load, dsn: str, label: str) -> None:
-    """End the load, compare everything, print the figures; fails where anything is not as it must be."""
+    """End the load, compare everything, print the numbers; fails if there is a difference."""
     load.finish(lambda: query(dsn, "select count(*) from event_queue") == [(0,)])
     with closing(httpx.Client(base_url=load.address() + PREFIX, headers=load.access.headers, verify=NO_TLS)) as http:
         result = _reconcile(load, dsn, http)

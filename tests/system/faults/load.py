@@ -1,4 +1,4 @@
-"""Mixed load from several clients, each request sent again until it is answered, and what must be there afterwards."""
+"""Mixed load from several clients, each request repeated until there is a response, and the expected records."""
 
 import random
 import threading
@@ -66,7 +66,7 @@ class Load:
         return max(after - before for before, after in pairwise([since, *times]))
 
     def finish(self, is_sequenced: Callable[[], bool]) -> None:
-        """Let each client have its last answer; `placed` says whether every event has its place in the feed."""
+        """Wait for the last response of each client; `is_sequenced` says whether every event has its position."""
         self.stopping.set()
         for each in self.writers:
             each.thread.join(self.request_timeout + 30)
@@ -82,7 +82,7 @@ class Load:
         return {ident: name for writer in self.writers for ident, (_, name) in writer.members.items()}
 
     def expected_events(self) -> dict[str, list[ExpectedEvent]]:
-        """What happened to each resource, in order."""
+        """The changes of each resource, in order."""
         return {ident: list(done) for writer in self.writers for ident, done in writer.expected_events.items()}
 
 
@@ -105,7 +105,7 @@ class Client:
         raise NotImplementedError
 
     def send(self, method: str, path: str, **more: Any) -> httpx.Response | None:
-        """The answer; none where the service is away."""
+        """The response; None while the service is unavailable."""
         try:
             response = self.http.request(method, f"{self.load.address()}{PREFIX}{path}", **more)
         except httpx.TransportError as error:
@@ -151,7 +151,7 @@ class Writer(Client):
             time.sleep(self._random.uniform(0, self.load.max_pause))
 
     def _send_until_answered(self, method: str, path: str, **more: Any) -> tuple[httpx.Response, int]:
-        """The answer, and how often the request had been sent in vain."""
+        """The response, and the number of failed attempts before it."""
         deadline = time.monotonic() + self.load.request_timeout
         before = 0
         while True:
@@ -247,7 +247,7 @@ class FeedReader(Client):
             time.sleep(0.05)
 
     def _read_page(self) -> bool | None:
-        """Whether there was anything new; null if there was no answer."""
+        """Whether there was a new event; None without a response."""
         params = {"after": self.seen[-1] if self.seen else "0", "limit": "1000"}
         response = self.send("GET", "/events", params=params)
         if response is None:

@@ -15,8 +15,8 @@ class Proxy:
     """Listens on loopback for the server behind a socket's file.
 
     After `hold(marker)` it looks for a connection on which the marker is sent, a parameter of a statement. That
-    connection's commit is passed on, and what PostgreSQL answers to it is not: `held` is set by then, so the
-    transaction is on disk, and only PostgreSQL knows.
+    connection's commit is passed on, but PostgreSQL's response is not: `held` is set by then, so the
+    transaction is on disk, but not acknowledged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,7 @@ class Proxy:
         self._marker = marker.encode()
 
     def cut(self) -> None:
-        """Break the connection whose answer is held."""
+        """Break the connection whose response is held."""
         for each in self._holding:
             each.shutdown(socket.SHUT_RDWR)
 

@@ -174,7 +174,7 @@ def _is_disconnected(client: socket.socket, left: list[bytes]) -> bool:
 
 
 def send_nothing(client: socket.socket, _access: Credentials) -> None:
-    """Says nothing at all."""
+    """Send nothing."""
 
 
 def disappear(client: socket.socket, access: Credentials) -> None:
@@ -188,14 +188,14 @@ def disappear(client: socket.socket, access: Credentials) -> None:
 
 
 def reset(client: socket.socket, access: Credentials) -> None:
-    """Asks, and breaks off before the answer."""
+    """Send a request, and disconnect before the response."""
     client.sendall(request_head(access, "GET"))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
 
 
 def never_read(client: socket.socket, access: Credentials) -> None:
-    """Asks again and again, and takes in no answer."""
+    """Send requests again and again, and read no response."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.setblocking(False)
     with suppress(BlockingIOError, ConnectionError):

@@ -65,7 +65,7 @@ def create_participants(client: Client, count: int) -> list[str]:
 
 
 def read_feed(client: Client, after: str = "0", limit: int = 3) -> list[tuple[str, str]]:
-    """The feed of participants from a place on: event and participant."""
+    """The feed of participants from a position on: event and participant."""
     events: list[tuple[str, str]] = []
     for event in list_ids(client, "/events", limit, after):
         event_body = client.get(f"/events/{event}").json()

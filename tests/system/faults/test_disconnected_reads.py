@@ -28,7 +28,7 @@ class Tenant(NamedTuple):
 
 
 class Counts:
-    """What the clients have done."""
+    """The number of reads and disconnections of the clients."""
 
     def __init__(self) -> None:
         self.started = self.answered = self.disconnected = 0

@@ -63,7 +63,7 @@ def other_client(load: Load, dsn: str) -> httpx.Client:
 
 
 def is_out_of_space(client: httpx.Client) -> bool:
-    """Whether a write finds no space any more; then it is answered as it should be."""
+    """Whether a write fails because the disk is full; its response is then the documented one."""
     response = client.post("/participants", json={"last_name": "Refused", "reason_for_leaving": os.urandom(4000).hex()})
     if response.status_code == 200:
         return False

@@ -77,7 +77,7 @@ def service(folder: Path, serve: Callable[..., ServeProcess]) -> Iterator[Servic
 
 
 def walk_changes(service: Service, since: str | None) -> tuple[set[str], str]:
-    """The ids that changed since a time, and the time for the next walk: the first page's Synced-Until."""
+    """The ids that changed since a time, and the time for the next read: the first page's Synced-Until."""
     found: set[str] = set()
     after, synced_until = "0", ""
     while after:

@@ -1,7 +1,7 @@
-"""The answer to a write is lost between the commit and the client, and the client asks again: it was done once.
+"""The response to a write is lost between the commit and the client, and the client repeats it: it was done once.
 
 The moment is not left to chance. The server reaches its database through a proxy that passes the commit on and keeps
-PostgreSQL's answer to it: then the write is on disk, and the server does not know it yet.
+PostgreSQL's response: then the write is on disk, but the server has no acknowledgement.
 """
 
 import threading

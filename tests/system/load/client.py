@@ -1,4 +1,4 @@
-"""Load for running programs: requests over sockets of our own, at a pace, each with what was answered and when."""
+"""Load for running programs: requests over sockets of our own, at a pace, each with its response and its times."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from plankeeper.database.client import Database, Transaction
 
 
 class TimedResponse(NamedTuple):
-    """An answer: when its request was sent and when it was here, by the wall clock, its status and its headers."""
+    """A response: the wall-clock times of its request and of its arrival, its status and its headers."""
 
     sent: float
     received: float

@@ -21,7 +21,7 @@ OVERLOAD_FACTOR = 10
 
 @dataclass
 class Results:
-    """What clients saw."""
+    """The responses to the clients."""
 
     responses: list[TimedResponse] = field(default_factory=list[TimedResponse])
     closed: int = 0
@@ -53,7 +53,7 @@ def list_request(serving: ServeProcess) -> bytes:
 
 
 async def run_client(url: str, request: bytes, start: float, every: float, until: float, seen: Results) -> None:
-    """Ask every so many seconds, or at once where an answer took longer; who is closed on comes again."""
+    """Send a request at an interval, or at once after a slower response; reconnects if the server closes."""
     due = start
     while time.time() < until:
         try:
@@ -74,7 +74,7 @@ async def run_client(url: str, request: bytes, start: float, every: float, until
 
 
 async def run_load(serving: ServeProcess, clients: int, seconds: float, each_second: float = 0) -> Results:
-    """So many clients, who together ask so often; or as often as they are answered."""
+    """Clients with a common rate; without one, each sends its next request after the response."""
     seen, request, now = Results(), list_request(serving), time.time()
     every = clients / each_second if each_second else 0.0
     work = (

@@ -28,7 +28,7 @@ RATE_LIMIT = re.compile(r'"default";r=(\d+);t=(\d+)')
 
 
 class RateLimitSample(NamedTuple):
-    """An answer, and what it says of the quota."""
+    """A response, and its rate limit headers."""
 
     response: TimedResponse
     accepted: bool
@@ -84,7 +84,7 @@ def _count_connections(worker: psutil.Process, ports: set[int]) -> int:
 
 
 async def send_paced(connection: Connection, request: bytes, every: float, until: float) -> list[TimedResponse]:
-    """Ask at a pace; who falls behind makes up for it at once."""
+    """Send requests at a pace; a late client catches up at once."""
     responses: list[TimedResponse] = []
     due = time.time()
     while due < until:

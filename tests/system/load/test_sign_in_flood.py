@@ -28,7 +28,7 @@ FORM_TOKEN = mask_token(TOKEN)
 
 @dataclass
 class Flood:
-    """What the attackers saw."""
+    """The responses to the attackers."""
 
     statuses: Counter[int] = field(default_factory=Counter[int])
 

@@ -176,7 +176,7 @@ async def migrate(dsn: str, release: dict[str, str]) -> str:
 
 
 async def watch_readiness(urls: list[str], statuses: list[int]) -> None:
-    """What a load balancer sees."""
+    """The readiness of a server, as a load balancer checks it."""
     async with httpx.AsyncClient(timeout=30) as client:
         while True:
             statuses += [(await client.get(f"{url}/readyz")).status_code for url in urls]

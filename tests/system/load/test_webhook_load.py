@@ -87,7 +87,7 @@ class SoakTenant:
         return set(found)
 
     async def make_due(self, names: list[str]) -> None:
-        """What waits for its next attempt, or for the lease of a dead worker, waits no more."""
+        """Deliveries that wait for their next attempt, or for the lease of a dead worker, are due now."""
         await self.db.execute(
             """
             update webhook_deliveries set next_attempt_at = now()

@@ -28,7 +28,7 @@ class Arrival(NamedTuple):
 
 
 class Receivers:
-    """Endpoints behind one port, each a path: what came to each of them.
+    """Endpoints behind one port, each a path: and the requests that each received.
 
     A path's first letters say how it answers: `slow` after 10 s, `third` every third time with 500, all others at
     once with 204.
@@ -128,7 +128,7 @@ class WebhookWorker:
         assert "Traceback" not in output, output
 
     def end(self) -> None:
-        """Whatever happened in the test, nothing of it is left."""
+        """End the process, in whatever state the test left it."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -157,7 +157,7 @@ async def _create_for(url: str, request: bytes, connections: int, seconds: float
 
 
 async def wait_for(condition: Callable[[], bool], seconds: float) -> None:
-    """Ask until the answer is true; fails after so many seconds."""
+    """Repeat until the result is true; fails after so many seconds."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.05)

@@ -67,7 +67,7 @@ def is_ignored(path: str) -> bool:
 
 
 class Image(NamedTuple):
-    """What the steps made: the folder that stands for the root of the file system, and its environment."""
+    """The result of the steps: the folder that stands for the root of the file system, and its environment."""
 
     root: Path
     variables: dict[str, str]

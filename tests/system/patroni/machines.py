@@ -145,7 +145,7 @@ class Machine:
         return paused
 
     def members(self) -> list[dict[str, Any]]:
-        """The machines as Patroni sees them here; empty if it doesn't answer."""
+        """The machines as Patroni sees them here; empty if it doesn't respond."""
         try:
             return httpx.get(f"{self.url}/cluster", timeout=2).json()["members"]
         except (httpx.TransportError, ValueError, KeyError):

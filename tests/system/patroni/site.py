@@ -96,11 +96,11 @@ class Site:
         return {process for each in self.applications for process in each.processes()}
 
     def errors(self) -> list[str]:
-        """What Plankeeper logged as an error. An unavailable database is a warning."""
+        """The errors that Plankeeper logged. An unavailable database is a warning."""
         return [line for each in self.applications for line in each.log_lines() if '"level":"error"' in line]
 
     def members(self) -> list[dict[str, Any]]:
-        """The members of the cluster, as the first of them that answers sees them."""
+        """The members of the cluster, as the first one that responds sees them."""
         return next(filter(None, (each.members() for each in self.machines)), [])
 
     def machine(self, role: str) -> Machine | None:

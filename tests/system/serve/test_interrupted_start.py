@@ -48,7 +48,7 @@ def start(data_dir: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """What a terminal does at Ctrl-C: all processes of the group get SIGINT. The exit status and the output."""
+    """Press Ctrl-C as in a terminal: all processes of the group get SIGINT. The exit status and the output."""
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     return process.returncode, output.strip()  # click ends the line with `^C`

@@ -1,4 +1,4 @@
-"""What is left of an erased person beside the tables: in a dump, in the server's output and in PostgreSQL's log."""
+"""No trace of an erased person is left beside the tables: in a dump, in the server's output and in PostgreSQL's log."""
 
 import re
 from collections.abc import Iterator

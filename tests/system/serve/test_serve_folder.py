@@ -93,7 +93,7 @@ def replace_worker(serving: ServeProcess, folder: Path) -> None:
 
 
 def clean_up(folder: Path) -> None:
-    """What a timer of systemd does, for files that nobody has used for days."""
+    """Clean up as the timer of systemd does, for files that nobody has used for days."""
     for file in sorted(folder.rglob("*")):
         used_at = time.time() - DAYS * 86_400
         os.utime(file, (used_at, used_at))

@@ -322,7 +322,7 @@ def test_all_output_after_startup_is_json(proxied: ServeProcess, client: httpx.C
 
 
 def metrics_folder(proxied: ServeProcess) -> Path:
-    """Where the workers keep their figures."""
+    """The folder of the workers' metrics."""
     return Path(proxied.workers()[0].environ()["PROMETHEUS_MULTIPROC_DIR"])
 
 
@@ -335,7 +335,7 @@ def test_metrics_are_summed_over_workers_and_gauges_of_a_dead_worker_disappear(
     stored = metrics_folder(proxied)
 
     def both_workers_report() -> bool:
-        """Whether each worker has answered something: connections fall to either."""
+        """Whether each worker has responded to a request: connections go to either."""
         httpx.get(url + LIST_PATH, headers=dict(client.headers))
         return all((stored / f"counter_{pid}.db").exists() for pid in workers)
 

@@ -1,4 +1,4 @@
-"""What `doctor` warns about without a database."""
+"""The warnings of `doctor` without a database."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Dates as people type them, and the reasons why a text is no date."""
+"""Dates as people type them, and the errors of invalid dates."""
 
 from datetime import date
 

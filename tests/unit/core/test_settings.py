@@ -1,4 +1,4 @@
-"""Every setting is documented, and a wrong one says what would be right."""
+"""Every setting is documented, and the error of an invalid one names the valid values."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Values that are probably wrong, and values that look odd but are right."""
+"""Warnings about unusual values, and unusual values without a warning."""
 
 from datetime import UTC, date, datetime
 from typing import Any

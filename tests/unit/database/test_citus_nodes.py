@@ -56,7 +56,7 @@ def test_tables_that_are_placed_need_no_step() -> None:
 
 
 class TwoNodes(Executor):
-    """Citus with one plan manager on each of two nodes; `failed` are the nodes that don't answer."""
+    """Citus with one plan manager on each of two nodes; `failed` are the nodes that don't respond."""
 
     def __init__(self) -> None:
         super().__init__(None, is_citus=True)

@@ -1,4 +1,4 @@
-"""What becomes of a record: structs with their nested structs, lists, JSON as it stands, plain values."""
+"""Records as Python values: structs with their nested structs, lists, JSON as it stands, plain values."""
 
 from typing import Annotated
 from uuid import UUID
@@ -17,7 +17,7 @@ class Place(Struct):
 
 
 class Item(Struct):
-    """What a list of structs is made of."""
+    """An item of a list of structs."""
 
     id: UUID
     count: int

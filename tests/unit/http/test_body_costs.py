@@ -1,4 +1,4 @@
-"""What a body costs depends on its size, and not on what is wrong with it."""
+"""The processor time for a body depends on its size, not on its errors."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON text. It comes from the texts of msgspec, which another version could change."""
+"""The explanations of invalid JSON. They come from the texts of msgspec, which another version could change."""
 
 import pytest
 

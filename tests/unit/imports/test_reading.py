@@ -1,4 +1,4 @@
-"""Files as they come: what is read of them, and what is said of what cannot be read."""
+"""Reading files: their rows, and the errors of unreadable ones."""
 
 import asyncio
 import io

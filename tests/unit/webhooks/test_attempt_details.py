@@ -1,4 +1,4 @@
-"""What is kept of an attempt's response, and how bytes become readable text."""
+"""The stored part of an attempt's response, and its conversion to readable text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A slow name delays those who ask for it, and nobody else."""
+"""A slow name delays its own look-ups, and no others."""
 
 import asyncio
 import socket
@@ -56,7 +56,7 @@ HOSTILE, OTHER = uuid4(), uuid4()
 
 
 class NameServer:
-    """Stands for the system's resolver: slow names get no answer until the test ends."""
+    """Stands for the system's resolver: slow names get no result until the test ends."""
 
     def __init__(self) -> None:
         self.released = threading.Event()

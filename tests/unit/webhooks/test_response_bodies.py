@@ -1,4 +1,4 @@
-"""What is read of the body of a receiver's response."""
+"""The limit on the body of a receiver's response."""
 
 import asyncio
 from ipaddress import ip_network

@@ -39,7 +39,7 @@ def trust_context() -> ssl.SSLContext:
 
 
 class FakeResolver:
-    """A DNS that answers each question with the next of its answers, and with the last of them from then on."""
+    """A DNS that returns its results one after the other, and then the last one again and again."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
@@ -242,7 +242,7 @@ async def test_each_public_address_of_a_name_is_used_eventually(
 
 
 def forbid_connections(webhook_client: WebhookClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """None is made; answers the list of those that would have been."""
+    """Make no connection, and return the list of the attempted ones."""
     called: list[str] = []
 
     async def connect_tcp(host: str, *_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Failures are counted by account and network, by known device, and by session: nobody locks out somebody else."""
+"""Failures are counted by account and network, by known device, and by session: nobody can lock out another person."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""GET /me: what a key can ask about itself."""
+"""GET /me: the API key of a request."""
 
 from collections.abc import Callable
 from datetime import timedelta

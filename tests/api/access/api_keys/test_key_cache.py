@@ -31,12 +31,12 @@ T = TypeVar("T")
 
 @pytest.fixture(autouse=True)
 def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keyrings ask more often, so that the tests need not wait."""
+    """Caches poll more often, so that the tests needn't wait."""
     monkeypatch.setattr("plankeeper.access.api_keys.cache.POLL_INTERVAL", 0.02)
 
 
 class InstrumentedDatabase(Database):
-    """The real database; it counts look-ups, holds one back after it was answered, and tells of each confirmation."""
+    """The real database, which counts look-ups, delays one result, and reports each revalidation."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
@@ -70,7 +70,7 @@ class InstrumentedDatabase(Database):
             yield Session(None)
 
     async def confirmed(self) -> None:
-        """A question for the version that was asked from now on has been answered, and the answer used."""
+        """Wait until a query of the version that starts from now on has returned, and its result was used."""
         while not self.confirmations.locked():
             await self.confirmations.acquire()
         # The second begins after the first was dealt with, which began after now.

@@ -1,4 +1,4 @@
-"""What is known of keys beside their grants: when they were last used, and that they expire soon."""
+"""The last use of keys, and the warnings before they expire."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keyrings report whenever they ask, and ask often."""
+    """Caches report usage each time they poll, and poll often."""
     monkeypatch.setattr("plankeeper.access.api_keys.cache.POLL_INTERVAL", 0.02)
     monkeypatch.setattr("plankeeper.access.api_keys.cache.REPORT_INTERVAL", 0.0)
 
@@ -266,6 +266,6 @@ def test_doctor_warns_about_expiring_keys_and_succeeds(dsn: str, run_doctor: Cal
         f"warn  key {soon.id} (…{soon.last_four}, watched) expires at {soon.expires_at:%Y-%m-%dT%H:%M:%SZ}:"
         " run `plankeeper keys rotate`"
     )
-    # Told of by an event or not: it stays in the list until it has ended.
+    # With or without an event: it stays in the list until it has ended.
     asyncio.run(record_warnings())
     assert warning in run_doctor()

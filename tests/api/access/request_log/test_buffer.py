@@ -1,4 +1,4 @@
-"""Requests on their way into the log: gathered, written once a second, dropped where too many wait, forgotten."""
+"""The buffer of the request log: requests are collected, written once a second, dropped if too many wait, deleted."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ ReadLog = Callable[[UUID | str], list[LoggedRequest]]
 
 @pytest.fixture
 def logged_requests(server: RunningServer) -> ReadLog:
-    """What is in the log of a plan manager, oldest first."""
+    """The logged requests of a plan manager, oldest first."""
 
     def read(plan_manager_id: UUID | str) -> list[LoggedRequest]:
         batches = server.run(store.list_latest(server.db, UUID(str(plan_manager_id)), None, 100_000))

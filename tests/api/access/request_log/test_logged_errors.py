@@ -1,4 +1,4 @@
-"""What the request log keeps of errors: fields and codes, the user agent, and rejected requests of known keys."""
+"""Errors in the request log: fields and codes, the user agent, and rejected requests of known keys."""
 
 import asyncio
 from collections.abc import Callable

@@ -27,7 +27,7 @@ def no_leftover_secrets(server: RunningServer) -> Iterator[None]:
 
 @pytest.fixture
 def new_endpoint(api: Client, receiver: Receiver) -> Callable[[], dict[str, Any]]:
-    """Makes an endpoint for events of notes; answers it with its secret."""
+    """Create an endpoint for events of note types, and return it with its secret."""
     return lambda: api.create("/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]})
 
 

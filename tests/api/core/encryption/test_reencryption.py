@@ -41,7 +41,7 @@ def locations(server: RunningServer) -> list[str]:
 
 @pytest.fixture
 def responses(server: RunningServer, api: Client, plan_manager_id: UUID) -> list[Any]:
-    """Makes a secret of each kind; answers the stored responses."""
+    """Create a secret of each kind, and return the stored responses."""
     account, secret = AccountDriver(server, plan_manager_id), totp.new_secret()
     encrypted = secret_cipher(server.settings).encrypt(secret, account.id.bytes)
     account.write(lambda ctx: accounts.set_totp(ctx.tx, account.id, encrypted, 0))

@@ -63,7 +63,7 @@ def code_of(secret: str, drift: int = 0) -> str:
 
 
 def enable_two_factor(account: AccountDriver) -> tuple[str, list[str]]:
-    """Turns two-factor authentication on; answers the secret and the recovery codes."""
+    """Turn two-factor authentication on, and return the secret and the recovery codes."""
     server, secret, token = account.server, totp.new_secret(), account.token()
     session = account.session(token)
     assert session

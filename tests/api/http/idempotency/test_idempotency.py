@@ -1,4 +1,4 @@
-"""Requests that are sent again: one write, and whoever gets a success gets the same one."""
+"""Repeated requests: there is one write, and every successful response is the same."""
 
 import json
 import os

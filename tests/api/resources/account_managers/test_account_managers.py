@@ -23,7 +23,7 @@ HIDDEN: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def import_account_manager(api: Client, import_rows: Callable[..., Any]) -> Callable[..., str]:
-    """Imports one account manager, and answers its id."""
+    """Import one account manager, and return its id."""
 
     def import_one(**values: Any) -> str:
         row = {"id": str(uuid7())} | values

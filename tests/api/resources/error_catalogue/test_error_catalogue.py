@@ -1,4 +1,4 @@
-"""The error catalogue over HTTP: every code that the API answers, every warning that an invoice can carry."""
+"""The error catalogue over HTTP: every error code of the API, and every warning of invoices."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ Put = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def import_session(api: Client, import_rows: Callable[..., Any]) -> Put:
-    """Imports one session, and answers it as the API should show it."""
+    """Import one session, and return the expected resource of the API."""
 
     def import_one(**values: Any) -> dict[str, Any]:
         row = {

@@ -1,4 +1,4 @@
-"""Invoices over HTTP: what import brought in, what the checks found, and where an invoice stands."""
+"""Invoices over HTTP: imported values, results of the checks, and the status of an invoice."""
 
 from collections.abc import Callable
 from decimal import Decimal

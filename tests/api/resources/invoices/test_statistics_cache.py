@@ -31,7 +31,7 @@ def import_invoice(api: Client, import_rows: Callable[..., Any]) -> Callable[[],
 
 @pytest.fixture
 def read(server: RunningServer, plan_manager_id: UUID) -> Read:
-    """What a cache returns for everyone, received until some days from now."""
+    """The cached sums for everyone, received until some days from now."""
 
     def read_one(cache: StatisticsCache, days: int = 1) -> DatedStatistics:
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

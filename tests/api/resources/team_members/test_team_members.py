@@ -306,7 +306,7 @@ def test_a_priority_is_free_when_cleared_or_on_another_team(api: Client, team_pa
 
 
 def send_concurrently(clients: list[Client], send: Callable[[Client, int], Any]) -> list[Any]:
-    """The answers to requests that start at one moment."""
+    """The responses to requests that start at the same moment."""
     gate = Barrier(len(clients))
 
     def work(place: int) -> Any:

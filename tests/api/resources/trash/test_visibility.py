@@ -1,4 +1,4 @@
-"""What is in the bin is invisible to the API: no endpoint returns it, and none changes it."""
+"""Records in the bin are invisible to the API: no endpoint returns it, and none changes it."""
 
 import json
 from collections.abc import Callable, Iterator

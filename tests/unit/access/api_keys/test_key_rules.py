@@ -1,4 +1,4 @@
-"""The form of an API key: what a scanner and the server can tell of it without asking anybody."""
+"""The format of an API key, which scanners and the server check without a query."""
 
 import hashlib
 import string

@@ -1,4 +1,4 @@
-"""What the warnings of invoices find: each fact names what is wrong and what is right."""
+"""The facts of invoice warnings: each has the actual and the expected value."""
 
 from datetime import date, timedelta
 from decimal import Decimal
