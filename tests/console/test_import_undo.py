@@ -1,5 +1,6 @@
 """Undoing an import: what it restores, and what prevents it."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -120,6 +121,27 @@ def test_a_change_that_was_taken_back_prevents_an_undo(owner: Browser, client: C
     for name in ("Cy", "Bee"):
         client.put(f"/participants/{person['id']}", {"first_name": name}).raise_for_status()
     assert owner.submit(f"{path}/undo").status_code == 409
+
+
+def test_a_change_that_is_not_committed_yet_prevents_an_undo(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    client.create("/participants", {"first_name": "Bee", "participant_number": "430205410"})
+    path = import_file(owner, "First name,NDIS number\nBeatrice,430205410\n")
+    owner.csrf()
+
+    async def undo_during_a_change() -> int:
+        async with server.db.transaction() as tx:
+            await tx.execute("update participants set city = 'Perth' where plan_manager_id = $1", plan_manager_id)
+            undo = asyncio.create_task(asyncio.to_thread(owner.submit, f"{path}/undo"))
+            waits = "datname = current_database() and wait_event_type = 'Lock'"
+            while not await tx.one(bool, f"select exists (select from pg_stat_activity where {waits})"):
+                await asyncio.sleep(0.01)
+        return (await undo).status_code
+
+    assert server.run(undo_during_a_change()) == 409
+    [person] = client.get("/participants").json()["data"]
+    assert (person["first_name"], person["city"]) == ("Beatrice", "Perth")
 
 
 def test_invoices_of_new_people_and_providers_prevent_an_undo(

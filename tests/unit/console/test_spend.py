@@ -1,10 +1,12 @@
 """The days and the bars of sums by month."""
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
 from plankeeper.console.spend import period_of, spend_chart
+from plankeeper.resources.invoices.queries import StatusSum
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,10 @@ def test_bars_lead_to_the_invoices_of_the_period_only() -> None:
         "/console/invoices?provider=x&from=2026-02-01&to=2026-02-28",
         "/console/invoices?provider=x&from=2026-03-01&to=2026-03-04",
     ]
+
+
+def test_claim_statuses_of_one_series_are_added_up() -> None:
+    january = date(2026, 1, 1)
+    sums = [StatusSum(january, "on_hold", 1, Decimal("10.50")), StatusSum(january, "flagged", 2, Decimal("5.25"))]
+    [month] = spend_chart(sums, january, date(2026, 1, 31), {}).columns
+    assert [each.tooltip for each in month.segments] == ["Jan 2026, On hold: $15.75"]

@@ -38,6 +38,26 @@ async def test_a_task_that_fails_does_not_stop_the_others(
     assert [each.message for each in caplog.records] == ["a periodic task failed"] * logged
 
 
+async def test_a_process_that_is_no_longer_the_leader_runs_no_further_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PERIODIC_TASK_INTERVAL", 0)
+    leader: Any = SimpleNamespace(is_leader=True)
+    have_run: list[str] = []
+
+    async def first(_db: object) -> None:
+        have_run.append("first")
+        leader.is_leader = False
+
+    async def second(_db: object) -> None:
+        have_run.append("second")
+
+    db: Any = None
+    running = asyncio.create_task(background.run_periodic_tasks(db, leader, [first, second]))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    running.cancel()
+    assert have_run == ["first"]
+
+
 @pytest.mark.parametrize(
     "error, level",
     [(asyncpg.ConnectionDoesNotExistError("lost"), "WARNING"), (LookupError("a bug"), "ERROR")],

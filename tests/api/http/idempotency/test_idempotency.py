@@ -81,6 +81,13 @@ def test_a_different_request_with_the_same_key_is_rejected(api: Client) -> None:
     assert total(api, "/participants") == 1
 
 
+def test_another_query_is_a_different_request(api: Client) -> None:
+    bulk = {"items": [{"external_id": "E-1", "first_name": "One"}]}
+    api.post("/participants/bulk", bulk, **with_key("shared")).raise_for_status()
+    other_query = api.post("/participants/bulk?match=external_id", bulk, **with_key("shared"))
+    assert (other_query.status_code, other_query.json()["error"]) == (422, "idempotency_key_reused")
+
+
 def test_the_same_json_in_another_form_is_the_same_request(api: Client) -> None:
     bodies = (
         b'{"first_name": "Ann", "last_name": "Ng"}',

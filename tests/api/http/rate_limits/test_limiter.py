@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -198,6 +198,13 @@ async def test_a_new_minute_is_a_new_quota_also_after_a_clock_was_set_back(db: D
             break
     assert accepted_count(standings) == 10
     assert all(each.reset_after <= 60 for each in standings)
+
+
+def test_the_rest_of_a_lease_is_not_used_in_the_next_minute() -> None:
+    state = limits._LeaseState(600)  # noqa: SLF001
+    for minutes in range(2):
+        state.update(Lease("key", MINUTE + timedelta(minutes=minutes), 0, 10, 60.0), 60 * minutes, 60 * minutes)
+    assert state.remaining == 10
 
 
 async def test_a_late_report_for_an_earlier_minute_changes_nothing(db: Database) -> None:
