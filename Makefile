@@ -4,6 +4,8 @@ BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Where it is set, as in many containers, each test process and each program that it starts compiles everything again.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast test-system test-cluster check fmt openapi release-openapi examples docs lock sbom fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
@@ -43,12 +45,12 @@ SITE_TESTS := tests/browser/test_documentation_site.py
 WORDING_TEST := tests/unit/test_wording.py
 
 test: .venv/dev docs
-	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS) --ignore=$(WORDING_TEST)
+	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS) --ignore=$(WORDING_TEST)
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
-# migrations, the examples of the sample data, and the tests of the project's own tools, which start many processes.
+# migrations, the examples of the sample data, and tests of the project's own tools.
 FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/test_,page_attacks.py page_pipeline.py form_errors.py)
-NOT_FAST := tests/contract/test_openapi_examples.py $(addprefix tests/unit/test_,audit.py ci_run.py locks.py make_targets.py sbom.py)
+NOT_FAST := tests/contract/test_openapi_examples.py $(addprefix tests/unit/test_,ci_run.py locks.py)
 
 test-fast: .venv/dev docs
 	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(NOT_FAST) $(WORDING_TEST)) \

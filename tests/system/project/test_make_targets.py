@@ -14,7 +14,7 @@ import pytest
 
 from support.locked_environment import create_environment
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 LOCKS = {"run": ["requirements-embedded.lock", "requirements-build.lock"], "dev": ["requirements-dev.lock"]}
 NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "axe")
 # The programs that a script starts.

@@ -74,7 +74,7 @@ def run_audit(tmp_path: Path, project: Path, url: str, lock: str = LOCK) -> subp
 
 @pytest.fixture(scope="module")
 def project() -> Path:
-    return Path(__file__).parents[2]
+    return Path(__file__).parents[3]
 
 
 def test_a_known_vulnerability_fails_and_is_named(tmp_path: Path, project: Path, service: AdvisoryService) -> None:
