@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 import asyncpg
 import pytest
@@ -23,8 +24,16 @@ class Granted(Struct):
     privilege: str
 
 
-async def test_the_catalogue_has_the_listed_privileges_and_no_others(dsn: str) -> None:
-    async with Database(dsn, pool_size=1).open() as db:
+@pytest.fixture(scope="module")
+def unchanged_dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database for all tests that leave it as it is."""
+    created = cluster.new_database()
+    yield created
+    cluster.drop(created)
+
+
+async def test_the_catalogue_has_the_listed_privileges_and_no_others(unchanged_dsn: str) -> None:
+    async with Database(unchanged_dsn, pool_size=1).open() as db:
         # What a role may do because everybody may is included.
         granted = await db.rows(
             Granted,
@@ -113,17 +122,18 @@ def _needed_privileges() -> tuple[defaultdict[str, set[str]], set[str]]:
         "update alembic_version set version_num = '0001'",
     ],
 )
-async def test_the_role_changes_neither_the_schema_nor_events(dsn: str, statement: str) -> None:
-    connection = await asyncpg.connect(dsn)
+async def test_the_role_changes_neither_the_schema_nor_events(unchanged_dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(unchanged_dsn)
     try:
+        await connection.execute("begin")  # what is allowed by mistake is undone with the connection
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.execute(statement)
     finally:
         await connection.close()
 
 
-async def test_the_role_uses_temporary_tables_and_the_functions_of_the_owner(dsn: str) -> None:
-    async with Database(dsn, pool_size=1).open() as db, db.transaction() as tx:
+async def test_the_role_uses_temporary_tables_and_the_functions_of_the_owner(unchanged_dsn: str) -> None:
+    async with Database(unchanged_dsn, pool_size=1).open() as db, db.transaction() as tx:
         await tx.execute("create temporary table mine (n int)")
         await tx.execute("insert into mine values (1)")
         await tx.analyze("participants", "events")
