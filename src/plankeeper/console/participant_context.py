@@ -14,17 +14,14 @@ from plankeeper.console.spend import (
     describe_exit,
     plan_progress,
 )
-from plankeeper.console.team_forms import member_name
 from plankeeper.core.context import or_404
 from plankeeper.core.formatting import format_money
 from plankeeper.core.lists import SortableQuery
 from plankeeper.resources.invoices import queries
-from plankeeper.resources.invoices.queries import ParticipantNumbers
+from plankeeper.resources.invoices.queries import ParticipantNumbers, PrimaryContact
 from plankeeper.resources.participants import store
 from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import Participant
-from plankeeper.resources.team_members import store as team_store
-from plankeeper.resources.team_members.schemas import TeamMember
 
 
 class ParticipantHeader(NamedTuple):
@@ -37,7 +34,7 @@ class ParticipantHeader(NamedTuple):
     age: int | None
     progress: PlanProgress
     exit_text: str | None
-    contact: TeamMember | None
+    contact: PrimaryContact | None
     contact_name: str | None
     numbers: ParticipantNumbers
     place: ListPlace | None
@@ -59,14 +56,14 @@ class ParticipantHeader(NamedTuple):
 
 
 async def participant_context(request: PageRequest, participant_id: UUID, tab: str) -> dict[str, Any]:
-    """The context of `participant_page.html`, from three statements; raises NotFound.
+    """The context of `participant_page.html`, from two statements; raises NotFound.
 
     `tab` is the suffix of the tab's path, such as `/team`; the overview adds nothing.
     """
     db, plan_manager_id = request.db, request.plan_manager_id
     participant = or_404(await store.get(db, plan_manager_id, participant_id))
     plan = (participant.plan_start_date, participant.plan_end_date)
-    contact = await team_store.get_primary_contact(db, plan_manager_id, participant_id)
+    numbers = await queries.get_participant_numbers(db, plan_manager_id, participant_id, *plan)
     today = today_in(request)
     has_left, exit_date = participant.status == "Inactive", participant.date_ceased
     header = ParticipantHeader(
@@ -77,9 +74,9 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         age_on(participant.date_of_birth, today) if participant.date_of_birth else None,
         plan_progress(*plan, min(today, exit_date) if has_left and exit_date else today),
         describe_exit(exit_date, today) if has_left else None,
-        contact,
-        member_name(contact) if contact else None,
-        await queries.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
+        numbers.contact or None,
+        display_name(numbers.contact, numbers.contact.email) if numbers.contact else None,
+        numbers,
         await list_position(request, "participants", participant_id),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}

@@ -27,3 +27,9 @@ class ListSettings(Struct):
 
     columns: list[str] | None = None
     density: Density = "compact"
+
+
+class SavedList(ListSettings):
+    """An account's settings for a list, and the views of it that the account can use, by name."""
+
+    views: list[SavedView] = []

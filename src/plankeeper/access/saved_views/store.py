@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.access.saved_views.schemas import ListSettings, SavedView
+from plankeeper.access.saved_views.schemas import ListSettings, SavedList, SavedView
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
 
@@ -70,6 +70,24 @@ async def get_settings(db: Executor, plan_manager_id: UUID, account_id: UUID, li
     """The settings of an account, or the default ones."""
     found = await db.one_or_none(ListSettings, GET_SETTINGS, plan_manager_id, account_id, list_kind)
     return found or ListSettings()
+
+
+GET_LIST: LiteralString = f"""
+    select settings.columns, coalesce(settings.density, 'compact') as density, (
+        select coalesce(json_agg(view order by lower(name), id), '[]')
+        from (
+            select {COLUMNS} from saved_views
+            where plan_manager_id = $1 and (owner_id = $2 or is_shared) and list_kind = $3
+        ) view
+    ) as views
+    from (select) one_row
+    left join list_settings settings on plan_manager_id = $1 and account_id = $2 and list_kind = $3
+"""
+
+
+async def get_list(db: Executor, plan_manager_id: UUID, account_id: UUID, list_kind: str) -> SavedList:
+    """The settings and the views of an account for a list."""
+    return await db.one(SavedList, GET_LIST, plan_manager_id, account_id, list_kind)
 
 
 UPSERT_SETTINGS = """

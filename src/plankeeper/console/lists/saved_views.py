@@ -51,11 +51,11 @@ class ListExtras:
 async def load_extras(request: PageRequest, query: ListPageQuery) -> ListExtras:
     """The saved views and the settings of the account for a list."""
     place = (request.db, request.plan_manager_id, request.account.account_id)
-    text, kind = query.first_page().text, query.definition.kind
-    views = [each for each in await store.list_visible(*place) if each.list_kind == kind]
+    text, saved = query.first_page().text, await store.get_list(*place, query.definition.kind)
+    links = [(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in saved.views]
     return ListExtras(
-        [ViewLink(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in views],
-        await store.get_settings(*place, kind),
+        [ViewLink(*each) for each in links],
+        saved,
         text,
         service.can_share(request.role),
     )

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from plankeeper.core.fields import unset_to_none
@@ -168,28 +168,48 @@ OF_PARTICIPANT: LiteralString = "from invoices where plan_manager_id = $1 and pa
 OF_PROVIDER: LiteralString = "from invoices where plan_manager_id = $1 and pm_provider_id = $2"
 
 
+class PrimaryContact(Struct):
+    """The team member with the first contact priority."""
+
+    id: UUID
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    phone_number: str | None
+    role: str | None
+
+
 class ParticipantNumbers(Struct):
-    """The numbers in the header of a participant's pages. `plan_total` is in dollars."""
+    """The header of a participant's pages: numbers, and the primary contact. `plan_total` is in dollars."""
 
     invoices: int
     open_warnings: int
     plan_invoices: int
     plan_total: Decimal
     team_members: int
+    contact: PrimaryContact | UnsetType
 
 
 # Without a plan's start or end, every invoice before or after counts; without both, none does.
 GET_PARTICIPANT_NUMBERS = """
-    select count(*) as invoices,
-        count(*) filter (where errors) as open_warnings,
-        count(*) filter (where is_in_plan) as plan_invoices,
-        coalesce(sum(total) filter (where is_in_plan), 0) as plan_total,
-        (select count(*) from team_members where plan_manager_id = $1 and participant_id = $2) as team_members
+    select invoices, open_warnings, plan_invoices, plan_total,
+        (select count(*) from team_members where plan_manager_id = $1 and participant_id = $2) as team_members,
+        member.id as contact_id, member.first_name as contact_first_name, member.last_name as contact_last_name,
+        users.email as contact_email, member.phone_number as contact_phone_number, member.role as contact_role
     from (
-        select errors, total, coalesce($3::date, $4) is not null
-            and invoice_date between coalesce($3, '-infinity') and coalesce($4::date, 'infinity') as is_in_plan
-        from invoices where plan_manager_id = $1 and participant_id = $2 and not is_deleted
-    ) invoice
+        select count(*) as invoices,
+            count(*) filter (where errors) as open_warnings,
+            count(*) filter (where is_in_plan) as plan_invoices,
+            coalesce(sum(total) filter (where is_in_plan), 0) as plan_total
+        from (
+            select errors, total, coalesce($3::date, $4) is not null
+                and invoice_date between coalesce($3, '-infinity') and coalesce($4::date, 'infinity') as is_in_plan
+            from invoices where plan_manager_id = $1 and participant_id = $2 and not is_deleted
+        ) invoice
+    ) numbers
+    left join team_members member on member.plan_manager_id = $1 and member.participant_id = $2
+        and member.contact_priority = 1
+    left join users on users.plan_manager_id = $1 and users.id = member.user_id
 """
 
 

@@ -142,14 +142,6 @@ async def get_priority_holder(db: Executor, plan_manager_id: UUID, participant_i
     return await db.one_or_none(UUID, GET_PRIORITY_HOLDER, plan_manager_id, participant_id, priority)
 
 
-IS_PRIMARY_CONTACT: LiteralString = "member.participant_id = $2 and member.contact_priority = 1"
-GET_PRIMARY_CONTACT = f"select {COLUMNS} {FROM_MEMBERS} where member.plan_manager_id = $1 and {IS_PRIMARY_CONTACT}"
-
-
-async def get_primary_contact(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> TeamMember | None:
-    return await db.one_or_none(TeamMember, GET_PRIMARY_CONTACT, plan_manager_id, participant_id)
-
-
 GET_BY_EMAIL: LiteralString = f"""
     select {COLUMNS}
     {FROM_MEMBERS}
