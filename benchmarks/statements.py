@@ -1,13 +1,12 @@
 """Records the SQL statements that Plankeeper's stores run."""
 
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.data import TENANT
 from benchmarks.scenarios import GET, Scenario
-from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.participants import queries, store
 from plankeeper.resources.participants.schemas import ParticipantListQuery
 
@@ -53,19 +52,20 @@ class _StatementRecorder:
         self.statements.append((statement, list(values)))
         return []
 
+    async def one_or_none(self, _row_type: type, statement: str, *values: object) -> None:
+        self.statements.append((statement, list(values)))
+
 
 def statement(scenario: Scenario) -> Statement:
     """The statement of a get, or of a page after a cursor without filters."""
-    return _get_statement(store.get_many) if scenario is GET else _list_statement()
+    return _get_statement() if scenario is GET else _list_statement()
 
 
-def _get_statement(get_many: Callable[..., Coroutine[Any, Any, Any]]) -> Statement:
-    """The statement for many ids, changed to one for a single id."""
-    recorder = _StatementRecorder()
-    _run(get_many(recorder, UUID(TENANT), [UUID(_ID_PLACEHOLDER)]))
-    [(text, [tenant, [row_id]])] = recorder.statements
-    before, after = text.split(HAS_ID)
-    return Statement(f"{before}id = $2{after}", [tenant, row_id], id_at=1)
+def _get_statement() -> Statement:
+    recorder: Any = _StatementRecorder()
+    _run(store.get(recorder, UUID(TENANT), UUID(_ID_PLACEHOLDER)))
+    [(text, values)] = recorder.statements
+    return Statement(text, values, id_at=1)
 
 
 def _list_statement() -> Statement:

@@ -22,8 +22,8 @@ ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
 
 # The methods of plankeeper.database.client that run a statement; those that return rows take their type first.
-METHODS = ("rows", "one", "one_or_none", "stream", "execute", "defer")
-WITHOUT_ROWS = ("execute", "defer")
+WITHOUT_ROWS = ("execute", "lock_row", "queue_write")
+METHODS = ("rows", "one", "one_or_none", "stream", *WITHOUT_ROWS)
 _METHOD_NAME = re.compile(rf"\.\s*(?:{'|'.join(METHODS)})\b")
 
 # Modules that run statements of other modules.

@@ -145,7 +145,7 @@ def test_pyright_proves_that_statements_consist_of_literals() -> None:
     for kind in (Executor, Transaction):
         for name in set(METHODS) & set(vars(kind)):
             assert getattr(kind, name).__annotations__["statement"] in (LiteralString, Write)
-    texts = dict.fromkeys(("ctes", "main", "guard"), LiteralString)
+    texts = dict.fromkeys(("ctes", "main", "changed"), LiteralString)
     assert get_type_hints(Write) == texts | {"parameters": int}
     assert {*get_type_hints(FilteredList._compose_page).values()} >= {LiteralString}  # noqa: SLF001 - composes the text
     assert {*get_type_hints(FilteredList._compose_count).values()} >= {LiteralString}  # noqa: SLF001 - likewise

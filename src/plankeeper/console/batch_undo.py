@@ -3,7 +3,6 @@
 Records that have changed since are left out, each with the reason.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -76,8 +75,8 @@ async def list_batch(request: PageRequest, event: Event) -> list[HistoryEvent]:
 
 
 async def find_event_undos(request: PageRequest, events: Sequence[Event]) -> list[EventUndo]:
-    """The effect of undoing each event now. Concurrent reads of records share statements."""
-    return await asyncio.gather(*(_find_undo(request, each) for each in events))
+    """The effect of undoing each event now."""
+    return [await _find_undo(request, each) for each in events]
 
 
 async def undo_events(request: FormRequest, events: Sequence[Event]) -> list[Outcome]:

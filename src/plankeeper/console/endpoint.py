@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from asyncpg import IntegrityConstraintViolationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.templating import Jinja2Templates
@@ -39,6 +40,7 @@ from plankeeper.console.responses import (
 from plankeeper.console.routing import (
     PREFIX,
     Download,
+    FormRequest,
     HtmlPage,
     PageRequest,
     PageResult,
@@ -48,11 +50,11 @@ from plankeeper.console.routing import (
 )
 from plankeeper.console.sign_in_guard import SIGN_IN, guard_redirect
 from plankeeper.console.templating import create_templates
-from plankeeper.core.context import OnAccess, or_404, report_disclosed
+from plankeeper.core.context import OnAccess, or_404, report_disclosed, translate_violation
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Transaction
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.endpoint import OnWrite
 from plankeeper.http.instrumentation import OnResponse
@@ -294,11 +296,21 @@ class PageEndpoint:
         if not route.writes:
             async with search_slot(request.plan_manager_id) if request.is_search else nullcontext():
                 return await route.handler(request, **path_params)
-        async with self._deps.db.transaction() as tx:
+
+        async def attempt(tx: Transaction) -> tuple[FormRequest, PageResult]:
             form_request = request.with_transaction(tx)
             result = await route.handler(form_request, **path_params)
             if self._deps.on_write and request.session and request.session.plan_manager_id:
                 await self._deps.on_write(tx, request.session.plan_manager_id, request.request_id)
+            return form_request, result
+
+        try:
+            form_request, result = await self._deps.db.write(attempt)
+        except IntegrityConstraintViolationError as error:
+            if not route.constraint_errors:
+                raise
+            errors = route.constraint_errors
+            raise await translate_violation(self._deps.db, request.plan_manager_id, error, errors) from None
         if form_request.disclosed:
             report_disclosed(self._deps.on_access, form_request.write_context)
         return result

@@ -20,6 +20,7 @@ from plankeeper.core.context import (
     AccessAction,
     AccessedKind,
     Actor,
+    ConstraintErrorHandler,
     Disclosure,
     OnAccess,
     WriteContext,
@@ -245,6 +246,8 @@ class PageRoute:
     upload: bool = False  # whether the form may carry a file
     extends_session: bool = True  # not for requests that a page sends by itself
     access_log: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
+    # The errors for constraints that the commit can violate.
+    constraint_errors: Mapping[str, ConstraintErrorHandler] = field(default_factory=dict[str, ConstraintErrorHandler])
 
 
 class Pages:
@@ -268,6 +271,7 @@ class Pages:
         checks_credentials: bool = False,
         upload: bool = False,
         extends_session: bool = True,
+        constraint_errors: Mapping[str, ConstraintErrorHandler] | None = None,
     ) -> Callable[[H], H]:
         return self._register(
             "POST",
@@ -277,6 +281,7 @@ class Pages:
             checks_credentials=checks_credentials,
             upload=upload,
             extends_session=extends_session,
+            constraint_errors=constraint_errors or {},
         )
 
     def _register(

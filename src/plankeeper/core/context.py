@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
+from asyncpg import IntegrityConstraintViolationError
 from msgspec import Meta, Struct
 
 from plankeeper.core.errors import DomainError, FieldErrorSummary, NotFound, RejectionReason
 from plankeeper.core.fields import component
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.errors import ConstraintViolation
+from plankeeper.database.errors import ConstraintViolation, constraint_violation
 
 T = TypeVar("T")
 
@@ -159,6 +160,18 @@ def current_request_id() -> str | None:
 
 # Returns the error for a violated constraint. It runs after the rollback, so it may query the database.
 ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[DomainError]]
+
+
+async def translate_violation(
+    db: Executor,
+    plan_manager_id: UUID,
+    error: IntegrityConstraintViolationError,
+    constraint_errors: Mapping[str, ConstraintErrorHandler],
+) -> Exception:
+    """The API's error for a violated constraint, or the error itself if the constraint isn't among those."""
+    violation = constraint_violation(error)
+    handler = constraint_errors.get(violation.constraint)
+    return await handler(db, plan_manager_id, violation) if handler else error
 
 
 class Access(NamedTuple):

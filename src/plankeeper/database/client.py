@@ -1,17 +1,17 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
+from asyncpg import SerializationError
 from msgspec import Struct
 from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.connections import OnStatement, connect, connection_options, statement_name
 from plankeeper.database.cursor_batches import read_batches
-from plankeeper.database.data_loader import DataLoader, GetMany, R
 from plankeeper.database.errors import set_statement_name
 from plankeeper.database.pool import Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory
@@ -47,11 +47,6 @@ class Executor:
             raise LookupError("the statement returned no row")
         return row
 
-    async def load(self, get_many: GetMany[R], plan_manager_id: UUID, record_id: Hashable) -> R | None:
-        """One record through the store's function that reads many, or null."""
-        records = await get_many(self, plan_manager_id, [record_id])
-        return records[0] if records else None
-
     async def execute(self, statement: LiteralString, *values: object) -> None:
         await self._connection.execute(statement, *values)
 
@@ -59,7 +54,7 @@ class Executor:
 class Transaction(Executor):
     """One transaction on one connection. The code that opened it commits it, never a store.
 
-    It begins with its first statement. A transaction that consists of writes alone is a single statement, which
+    It begins with its first statement. A transaction that consists of queued writes alone is a single statement, which
     PostgreSQL commits by itself.
 
     `changed_feeds` are the plan managers whose events it records. The database's listener gets them after the commit.
@@ -77,7 +72,7 @@ class Transaction(Executor):
     ) -> None:
         """`begin` returns the connection before the first statement. Without it, the transaction has begun.
 
-        With `database`, it is optimistic: see `Database.transaction`.
+        With `database`, it is the first attempt of `Database.write`, which locks nothing before it has begun.
         """
         super().__init__(connection, is_citus=is_citus)
         self._begin = begin
@@ -87,14 +82,17 @@ class Transaction(Executor):
         self.changed_feeds: set[UUID] = set()
 
     @property
-    def is_optimistic(self) -> bool:
-        """Whether reads use no transaction yet, because the writes require that the read rows are unchanged."""
-        return self._database is not None and self._begin is not None and not self._writes
-
-    @property
     def reader(self) -> Executor:
-        """The executor of reads: the database while the transaction is optimistic, then the transaction."""
-        return self._database if self._database and self.is_optimistic else self
+        """The executor of reads without locks: the database until the first attempt begins, then the transaction."""
+        return self._database if self._database and self._begin and not self._writes else self
+
+    async def lock_row(self, statement: LiteralString, *values: object) -> None:
+        """Lock the row that will be read with `reader` and updated, with `select ... for update`.
+
+        The first attempt of `Database.write` doesn't lock it: its update fails if the row has another version then.
+        """
+        if self.reader is self:
+            await self.execute(statement, *values)
 
     async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
         await self.prepare()
@@ -108,10 +106,13 @@ class Transaction(Executor):
         await self.prepare()
         await super().execute(statement, *values)
 
-    async def defer(self, statement: Write, plan_manager_id: UUID, *values: object) -> None:
-        """Queue a write. It is sent before the next statement, or at the end, together with other queued writes."""
+    async def queue_write(self, statement: Write, plan_manager_id: UUID, *values: object) -> None:
+        """Queue a write. It is sent before the next statement or at the commit, together with other queued writes.
+
+        So a violated constraint is raised there, not here: see `combined_writes`.
+        """
         if self.is_citus:  # which plans no statement with writes of several tables
-            await self.execute(statement.statement, plan_manager_id, *values)
+            await self.execute(statement.unchecked, plan_manager_id, *values)
             return
         if self._writes and (
             statement in self._writes or len(self._writes) == MAX_WRITES or self._values[0] != plan_manager_id
@@ -125,9 +126,9 @@ class Transaction(Executor):
         if self._begin:
             self._connection = await self._begin()
             self._begin = None
-        await self.send_writes()
+        await self.flush()
 
-    async def send_writes(self) -> None:
+    async def flush(self) -> None:
         """Send the queued writes, in a transaction of their own if this one hasn't begun."""
         if self._writes:
             statement, values = combine(tuple(self._writes)), self._values
@@ -163,7 +164,7 @@ class Transaction(Executor):
             except BaseException:
                 self._writes, self._values = [], []
                 raise
-            await self.send_writes()
+            await self.flush()
 
     async def stream(self, row_type: type[T], statement: LiteralString, *values: object) -> AsyncGenerator[list[T]]:
         """The rows of a statement in batches. Close the generator (`aclosing`): until then, the connection is busy."""
@@ -187,7 +188,7 @@ class DedicatedConnection(Executor):
         async with self._connection.transaction(isolation="read_committed"):
             tx = Transaction(self._connection, is_citus=self.is_citus)
             yield tx
-            await tx.send_writes()
+            await tx.flush()
 
 
 def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
@@ -204,7 +205,6 @@ class Database(Executor):
     __slots__ = (
         "_dsn",
         "_has_connected",
-        "_loader",
         "_on_statement",
         "_pool_size",
         "_pool_timeout",
@@ -228,7 +228,6 @@ class Database(Executor):
         self._pool_size = pool_size
         self._pool_timeout = pool_timeout
         self._statement_timeout = statement_timeout
-        self._loader = DataLoader(self)
         self._has_connected = False
         self.on_feeds_changed: Callable[[Collection[UUID]], None] = _ignore
 
@@ -243,24 +242,37 @@ class Database(Executor):
             # Without a graceful close, because the server may be unreachable. All responses have been sent by now.
             pool.terminate()
 
-    async def load(self, get_many: GetMany[R], plan_manager_id: UUID, record_id: Hashable) -> R | None:
-        """One record, or null. Concurrent reads of the plan manager share a statement: see DataLoader."""
-        return await self._loader.load(get_many, plan_manager_id, record_id)
-
     @property
     def stats(self) -> PoolStats:
         """The current use of the pool. The database must be open."""
         return self._connection.stats
 
-    @asynccontextmanager
-    async def transaction(self, *, snapshot: bool = False, optimistic: bool = False) -> AsyncGenerator[Transaction]:
-        """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read.
+    async def write(self, attempt: Callable[[Transaction], Awaitable[T]]) -> T:
+        """The result of `attempt`, which reads and writes in a transaction that is committed here.
 
-        `optimistic`: it may read without locks, on the database, and then write under the condition that nothing has
-        changed. It raises `asyncpg.SerializationError` if something has: the caller repeats it without `optimistic`.
+        The first attempt reads records without locks, on the database, and writes under the condition that they still
+        have the versions that were read. If one has changed, the second attempt starts from the beginning with locks.
         """
-        options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        is_lazy = optimistic and self._has_connected and not self.is_citus  # only a connection shows whether it is
+        try:
+            async with self._open_transaction(locks=False) as tx:
+                return await attempt(tx)
+        except SerializationError:
+            async with self._open_transaction() as tx:
+                return await attempt(tx)
+
+    @asynccontextmanager
+    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
+        """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
+        options: dict[str, Any] = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
+        async with self._open_transaction(**options) as tx:
+            if snapshot:
+                await tx.prepare()
+            yield tx
+
+    @asynccontextmanager
+    async def _open_transaction(self, *, locks: bool = True, **options: Any) -> AsyncGenerator[Transaction]:
+        # Only a connection shows whether the database has Citus, where rows are always locked.
+        is_lazy = not locks and self._has_connected and not self.is_citus
         async with AsyncExitStack() as stack:
             acquired = None if is_lazy else await stack.enter_async_context(self._connection.acquire())
 
@@ -271,10 +283,8 @@ class Database(Executor):
 
             database = self if is_lazy else None
             tx = Transaction(acquired or self._connection, is_citus=self.is_citus, begin=begin, database=database)
-            if snapshot:
-                await tx.prepare()
             yield tx
-            await tx.send_writes()
+            await tx.flush()
         if tx.changed_feeds:
             self.on_feeds_changed(tx.changed_feeds)
 

@@ -2,6 +2,12 @@
 
 A write without a result needn't be sent before the next statement, and several of them fit into one statement as
 common table expressions. All of them see the database as it was before the statement, so none may depend on another.
+
+A queued write hasn't reached PostgreSQL when the store's function returns: a violated constraint is raised by the next
+statement or by the commit. Code that catches a violation calls `Transaction.flush` inside its `try`, or uses a
+savepoint, which does.
+
+This saves a fifth of a create's processor time, because it is one round trip instead of four.
 """
 
 from functools import lru_cache
@@ -21,19 +27,24 @@ class Write(NamedTuple):
     """A statement without a result. `$1` is the plan manager, and `parameters` the number of its parameters.
 
     `ctes` are the common table expressions before `main`, which inserts, updates or deletes. Their names differ from
-    those of all writes that can wait with it. `guard` is an expression that raises an error if nothing may be written;
-    with it, `main` may be empty.
+    those of all writes that can wait with it. `changed` is the one that must return a row: otherwise the statement
+    fails with SerializationError. With it, `main` may be empty.
     """
 
     ctes: LiteralString
     main: LiteralString
     parameters: int
-    guard: LiteralString = ""
+    changed: LiteralString = ""
 
     @property
     def statement(self) -> LiteralString:
         """The write alone."""
         return combine((self,))
+
+    @property
+    def unchecked(self) -> LiteralString:
+        """The write alone, of rows that are locked. Citus can't plan the check."""
+        return f"with {self.ctes} {self.main or f'select count(*) from {self.changed}'}"
 
 
 @lru_cache(MAX_COMBINED)
@@ -47,8 +58,10 @@ def combine(writes: tuple[Write, ...]) -> LiteralString:
         if write.main:
             mains.append(_renumber(write.main, write.parameters, offset))
         offset += write.parameters - 1
-    guards: list[LiteralString] = [each.guard for each in writes if each.guard]
-    last: LiteralString = "select " + ", ".join(guards) if guards else mains.pop()
+    checks: list[LiteralString] = [
+        f"require_unchanged(exists (select from {each.changed}))" for each in writes if each.changed
+    ]
+    last: LiteralString = "select " + ", ".join(checks) if checks else mains.pop()
     named: list[LiteralString] = [name + " as (" + main + ")" for name, main in zip(_NAMES, mains, strict=False)]
     every_part: LiteralString = ", ".join([*parts, *named])
     statement: LiteralString = f"with {every_part} {last}"

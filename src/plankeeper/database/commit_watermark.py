@@ -21,7 +21,7 @@ log = logging.getLogger("plankeeper")
 
 SAMPLE_INTERVAL = 0.5  # seconds
 # Clocks of servers that take over from each other may differ, a statement begins before its transaction has an id, and
-# the application may have set the time of a row up to 15 seconds before that: see `timestamps`.
+# the application may have set the time of a row up to 15 seconds before that: see `versions`.
 MARGIN = timedelta(seconds=30)
 MAX_MARKS = 4000  # of one node, while a transaction stays open: a mark for each half second, then fewer
 

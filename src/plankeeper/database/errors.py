@@ -63,7 +63,7 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
 def set_statement_name(error: Exception, name: str) -> None:
     """Name the statement that raised an error, for its line in the log.
 
-    Deferred writes are sent by other code than the code that created them, so the traceback doesn't identify them.
+    Queued writes are sent by other code than the code that created them, so the traceback doesn't identify them.
     """
     untyped: Any = error
     untyped.statement_name = name

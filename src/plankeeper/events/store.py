@@ -123,7 +123,7 @@ INSERT = Write(
 
 async def insert(tx: Transaction, row: EventRow) -> None:
     """Insert an event and queue it for its position."""
-    await tx.defer(
+    await tx.queue_write(
         INSERT,
         row.plan_manager_id,
         row.id,

@@ -22,6 +22,7 @@ from plankeeper.core.context import (
     ReadContext,
     WriteContext,
     report_disclosed,
+    translate_violation,
 )
 from plankeeper.core.errors import (
     DomainError,
@@ -35,7 +36,6 @@ from plankeeper.core.settings import Settings
 from plankeeper.core.validation import summarize
 from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
-from plankeeper.database.errors import constraint_violation
 from plankeeper.http.admission import Admission
 from plankeeper.http.browsers import compress
 from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
@@ -149,10 +149,7 @@ class Endpoint:
             idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, preconditions, idempotency_key)
-            try:
-                response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=True)
-            except asyncpg.SerializationError:  # a concurrent write has changed what this one has read
-                response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=False)
+            response = await self._write(write, state, principal, plan_manager_id)
         return _with_location(response, operation, scope["path"])
 
     async def _with_stored_errors(
@@ -222,23 +219,22 @@ class Endpoint:
                 shown = ([each.id for each in data], None, None)
             self._deps.on_access(Access(*by, "listed", kind, request_id, None, query, *shown))
 
-    async def _run_transaction(
-        self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID, *, optimistic: bool
-    ) -> Response:
+    async def _write(self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID) -> Response:
         """The only transaction of a request, committed before the response is sent."""
+        request_id = state.request_id.decode()
+
+        async def attempt(tx: Transaction) -> tuple[WriteContext, Response]:
+            ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
+            response = await self._handle_write(write, ctx)
+            if self._deps.on_write:
+                await self._deps.on_write(tx, plan_manager_id, request_id)
+            return ctx, response
+
         try:
-            async with self._deps.db.transaction(optimistic=optimistic) as tx:
-                request_id = state.request_id.decode()
-                ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
-                response = await self._handle_write(write, ctx)
-                if self._deps.on_write:
-                    await self._deps.on_write(tx, plan_manager_id, request_id)
+            ctx, response = await self._deps.db.write(attempt)
         except asyncpg.IntegrityConstraintViolationError as error:
-            violation = constraint_violation(error)
-            handle_violation = write.operation.constraint_errors.get(violation.constraint)
-            if handle_violation is None:
-                raise
-            raise await handle_violation(self._deps.db, plan_manager_id, violation) from None
+            errors = write.operation.constraint_errors
+            raise await translate_violation(self._deps.db, plan_manager_id, error, errors) from None
         if self._deps.on_access:
             report_disclosed(self._deps.on_access, ctx)
         return response

@@ -3,16 +3,16 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.database.versions import format_version
 from plankeeper.http.responses import NOT_MODIFIED, Response
 
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
 _TAGS = re.compile(r'\*|(?:W/)?"[^"]*"(?:[ \t]*,[ \t]*(?:W/)?"[^"]*")*')
 _WEAK = "A weak tag (W/) in If-Match never matches. Send the ETag of a response that no proxy has compressed."
@@ -54,7 +54,7 @@ def etag(body: bytes, updated_at: datetime | None) -> str:
     The version is the time of the last change in microseconds, so each change of a field increases it. A new name of a
     reference changes only the hash.
     """
-    version = f"{(updated_at - _EPOCH) // _MICROSECOND:x}-" if updated_at else ""
+    version = f"{format_version(updated_at)}-" if updated_at else ""
     return f'"{version}{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 

@@ -12,7 +12,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.database.timestamps import UPDATED_AT, next_updated_at
+from plankeeper.database.versions import UPDATED_AT, next_updated_at
 from plankeeper.webhooks.schemas import (
     FailingEndpoint,
     ReplayStart,

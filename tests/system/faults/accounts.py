@@ -51,7 +51,7 @@ def assert_consistent(load: Load, dsn: str, label: str) -> None:
 def _reconcile(load: Load, dsn: str, http: httpx.Client) -> Reconciliation:
     rows = {id_: without_updated_at(each) for id_, each in load.rows().items()}
     members, expected = load.members(), load.expected_events()
-    # A statement that waited for long sets a later time than the response has: `plankeeper.database.timestamps`.
+    # A statement that waited for long sets a later time than the response has: `plankeeper.database.versions`.
     stored = {each["id"]: without_updated_at(each) for each in list_all(http, "/participants")}
     statement = "select id::text, first_name from team_members where plan_manager_id = $1"
     stored_members = dict(query(dsn, statement, load.access.plan_manager_id))

@@ -11,7 +11,7 @@ from plankeeper.core.fields import apply_patch
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
-from plankeeper.database.timestamps import next_updated_at
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources.exit_reasons import store
 from plankeeper.resources.exit_reasons.schemas import ExitReason, ExitReasonCreate, ExitReasonUpdate

@@ -9,7 +9,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT
 from plankeeper.resources.exit_reasons.schemas import ExitReason, ExitReasonListQuery, ExitReasonRow
 
 ROW_COLUMNS: LiteralString = "id, name, parent_id"
@@ -65,8 +65,11 @@ async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Se
     return await db.rows(UUID, LIST_EXISTING, plan_manager_id, exit_reason_ids)
 
 
+GET: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and id = $2"
+
+
 async def get(db: Executor, plan_manager_id: UUID, exit_reason_id: UUID) -> ExitReason | None:
-    return await db.load(get_many, plan_manager_id, exit_reason_id)
+    return await db.one_or_none(ExitReason, GET, plan_manager_id, exit_reason_id)
 
 
 GET_MANY: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and {HAS_ID} order by id"

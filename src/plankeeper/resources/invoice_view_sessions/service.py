@@ -15,7 +15,7 @@ from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.database.timestamps import next_updated_at
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.invoice_view_sessions import store
 from plankeeper.resources.invoice_view_sessions.schemas import InvoiceViewSession

@@ -10,7 +10,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT
 from plankeeper.resources.invoice_view_sessions.schemas import (
     InvoiceViewSession,
     InvoiceViewSessionListQuery,
@@ -64,8 +64,11 @@ async def get_many(db: Executor, plan_manager_id: UUID, session_ids: Sequence[UU
     return await db.rows(InvoiceViewSession, GET_MANY, plan_manager_id, session_ids)
 
 
+GET: LiteralString = f"select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and id = $2"
+
+
 async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
-    return await db.load(get_many, plan_manager_id, session_id)
+    return await db.one_or_none(InvoiceViewSession, GET, plan_manager_id, session_id)
 
 
 SELECT_FOR_UPDATE: LiteralString = f"""

@@ -48,9 +48,10 @@ LINE_ITEMS: LiteralString = """
 
 
 async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Invoice | None:
-    return await db.load(get_many, plan_manager_id, invoice_id)
+    return await db.one_or_none(Invoice, GET, plan_manager_id, invoice_id)
 
 
+GET = f"select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and id = $2"
 GET_MANY = f"""
     select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
 """
@@ -209,7 +210,7 @@ async def add_counts(
         if amount
     ]
     if rows:
-        await tx.defer(ADD_COUNTS, plan_manager_id, to_json(rows))
+        await tx.queue_write(ADD_COUNTS, plan_manager_id, to_json(rows))
 
 
 COMPACT_COUNTS = compose_compaction("invoice_counts", "claim_status", "approval_status")

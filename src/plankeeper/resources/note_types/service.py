@@ -2,12 +2,10 @@
 
 from datetime import UTC, datetime
 
-from msgspec.structs import asdict
-
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.fields import apply_patch
 from plankeeper.core.json import to_json
-from plankeeper.database.timestamps import next_updated_at
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources.note_types import store
 from plankeeper.resources.note_types.schemas import (
@@ -26,29 +24,29 @@ async def select_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeVer
 
 async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     [new_id] = await store.next_ids(ctx.tx, 1)
-    row = apply_patch(new, NoteTypeVersion(id=new_id, note_type=new.note_type, updated_at=datetime.now(UTC)))
-    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([row]))
-    after = _note_type(ctx, row)
+    default = NoteType(new_id, new.note_type, ctx.plan_manager_id, None, None, datetime.now(UTC))
+    after = apply_patch(new, default)
+    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
     await record_event(ctx, "note_type.created", None, after)
     return after
 
 
 async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
     """Apply the fields that are set; raises NotFound."""
-    old = or_404(await select_for_update(ctx, note_type_id))
-    new = apply_patch(change, old)
-    if is_changed(old, new):
-        new.updated_at = next_updated_at(old.updated_at)
-        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
-        await record_event(ctx, "note_type.updated", _note_type(ctx, old), _note_type(ctx, new))
-    return _note_type(ctx, new)
+    return await save(ctx, or_404(await store.get_for_update(ctx.tx, ctx.plan_manager_id, note_type_id)), change)
+
+
+async def save(ctx: WriteContext, before: NoteType, change: NoteTypeUpdate) -> NoteType:
+    """Apply the fields that are set to a note type that `get_for_update` has returned."""
+    after = apply_patch(change, before)
+    if is_changed(before, after):
+        after.updated_at = next_updated_at(before.updated_at)
+        await store.update(ctx.tx, ctx.plan_manager_id, to_json([after]), before.updated_at)
+        await record_event(ctx, "note_type.updated", before, after)
+    return after
 
 
 async def delete(ctx: WriteContext, note_type_id: int) -> None:
     """Delete a note type; raises NotFound."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, note_type_id))
     await record_event(ctx, "note_type.deleted", before, None)
-
-
-def _note_type(ctx: WriteContext, row: NoteTypeVersion) -> NoteType:
-    return NoteType(plan_manager_id=ctx.plan_manager_id, **asdict(row))

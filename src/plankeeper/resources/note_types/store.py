@@ -1,6 +1,7 @@
 """Note types in SQL."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.note_types.schemas import (
     NoteType,
     NoteTypeListQuery,
@@ -50,8 +51,20 @@ async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -
     return await LIST.count(db, plan_manager_id, query)
 
 
+GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"
+
+
 async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
-    return await db.load(get_many, plan_manager_id, note_type_id)
+    return await db.one_or_none(NoteType, GET, plan_manager_id, note_type_id)
+
+
+LOCK = "select from note_types where plan_manager_id = $1 and id = $2 for update"
+
+
+async def get_for_update(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
+    """The note type as `update` expects it: see `Transaction.lock_row`."""
+    await tx.lock_row(LOCK, plan_manager_id, note_type_id)
+    return await get(tx.reader, plan_manager_id, note_type_id)
 
 
 GET_MANY: LiteralString = f"""
@@ -104,6 +117,14 @@ UPSERT: LiteralString = f"""
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Insert note types or replace existing ones. `records` is a JSON list of NoteTypeRow."""
     await tx.execute(UPSERT, plan_manager_id, records)
+
+
+UPDATE = compose_update("note_types", "note_type, badge_color, highlight_color")
+
+
+async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: datetime) -> None:
+    """Update the note type that was read with this version. `records` is a JSON list with its NoteType."""
+    await tx.queue_write(UPDATE, plan_manager_id, records, version)
 
 
 # All plan managers share the sequence. It never moves beyond 2^52, so that no import can use up the ids of the others,

@@ -23,6 +23,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.lists import in_order
 from plankeeper.core.record_matches import MatchField
 from plankeeper.database.client import Executor
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_events
 from plankeeper.resources.account_managers import store as account_managers
 from plankeeper.resources.account_managers.schemas import AccountManagerListQuery
@@ -32,7 +33,7 @@ from plankeeper.resources.participants.schemas import (
     Participant,
     ParticipantBulkItem,
     ParticipantBulkQuery,
-    ParticipantRow,
+    StoredParticipant,
 )
 from plankeeper.resources.participants.service import with_reference_names
 
@@ -56,7 +57,7 @@ async def save_many(
     before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
     now = datetime.now(UTC)
     new = [
-        apply_patch(without_id(item), old.get(id_) or ParticipantRow(id=id_, created_at=now))
+        apply_patch(without_id(item), old.get(id_) or StoredParticipant(id=id_, created_at=now, updated_at=now))
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [is_changed(old.get(each.id), each) for each in new]
@@ -70,6 +71,8 @@ async def save_many(
     updated = [each for each, differs in zip(new, changed, strict=True) if differs and each.id in old]
     if created:
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
+    for each in updated:
+        each.updated_at = next_updated_at(old[each.id].updated_at)
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
     ids = [each.id for each in new]

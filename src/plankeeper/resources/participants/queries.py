@@ -111,43 +111,18 @@ def _join(values: Sequence[str] | UnsetType) -> str | None:
     return None if isinstance(values, UnsetType) else ",".join(values)
 
 
-class ParticipantTotal(Struct):
-    """The number of participants with a status and a state, or one of several, between commas; null stands for all."""
-
-    status: str | None
-    state: str | None
-    amount: int
-
-    @property
-    def id(self) -> tuple[str | None, str | None]:
-        """The key by which concurrent requests find their total."""
-        return self.status, self.state
-
-
-SUM_MANY = """
-    select status, state, (
-        select coalesce(sum(amount), 0)::bigint
-        from participant_counts
-        where plan_manager_id = $1
-            and (total.status is null or status = any (string_to_array(total.status, ',')))
-            and (total.state is null or state = any (string_to_array(upper(total.state), ',')))
-    ) as amount
-    from unnest($2::text[], $3::text[]) as total (status, state)
+SUM_COUNTS = """
+    select coalesce(sum(amount), 0)::bigint
+    from participant_counts
+    where plan_manager_id = $1
+        and ($2::text is null or status = any (string_to_array($2, ',')))
+        and ($3::text is null or state = any (string_to_array(upper($3), ',')))
 """
-
-
-async def sum_many(
-    db: Executor, plan_manager_id: UUID, filters: Sequence[tuple[object, object]]
-) -> list[ParticipantTotal]:
-    """The stored totals of participants with these statuses and states."""
-    statuses, states = ([each[column] for each in filters] for column in (0, 1))
-    return await db.rows(ParticipantTotal, SUM_MANY, plan_manager_id, statuses, states)
 
 
 async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
     """The stored total of participants with a status and a state, or one of several, between commas; null for all."""
-    total = await db.load(sum_many, plan_manager_id, (status, state))
-    return total.amount if total else 0
+    return await db.one(int, SUM_COUNTS, plan_manager_id, status, state)
 
 
 class PlanEndSummary(Struct):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -309,35 +309,13 @@ class ParticipantRow(Struct):
     external_id: str | None = None
 
 
-class ParticipantVersion(ParticipantRow):
+class StoredParticipant(ParticipantRow):
     """A row with the time of its last change."""
 
     updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-class UnlockedParticipant(ParticipantVersion):
-    """A row as read without a lock, with the names of its references.
-
-    `xmin` is the number of the transaction that wrote the row.
-    """
-
-    exit_reason_category_name: str | None = None
-    exit_reason_subcategory_name: str | None = None
-    account_manager_name: str | None = None
-    xmin: int = 0
-
-    @property
-    def reference_names(self) -> dict[str, str]:
-        """The names by id, of a participant that hasn't changed since it was read."""
-        names = {
-            self.exit_reason_category_id: self.exit_reason_category_name,
-            self.exit_reason_subcategory_id: self.exit_reason_subcategory_name,
-            self.account_manager_id: self.account_manager_name,
-        }
-        return {str(id_): name for id_, name in names.items() if name is not None}
-
-
-def with_references(row: ParticipantVersion, names: Mapping[str, str]) -> Participant:
+def with_references(row: StoredParticipant, names: Mapping[str, str]) -> Participant:
     """A row as the API returns it; `names` maps the ids of its references to their names.
 
     The name of an unknown reference is empty: the foreign key rejects the row.
@@ -351,6 +329,25 @@ def with_references(row: ParticipantVersion, names: Mapping[str, str]) -> Partic
         exit_reason_subcategory=ExitReasonRef(subcategory, names.get(str(subcategory), "")) if subcategory else UNSET,
         updated_at=row.updated_at,
     )
+
+
+def without_references(participant: Participant) -> StoredParticipant:
+    """The row of a participant, with its references as ids."""
+    names = (name for name in StoredParticipant.__struct_fields__ if name not in _REFERENCES)
+    values: dict[str, Any] = {name: getattr(participant, name) for name in names}
+    for name, reference in zip(_REFERENCES, _references(participant), strict=True):
+        values[name] = reference.id if reference else None
+    return StoredParticipant(**values)
+
+
+def reference_names(participant: Participant) -> dict[str, str]:
+    """The names of a participant's references, by id."""
+    return {str(each.id): each.name for each in _references(participant) if each and each.name is not None}
+
+
+def _references(participant: Participant) -> tuple[AccountManagerRef | ExitReasonRef | None, ...]:
+    reasons = (participant.exit_reason_category, participant.exit_reason_subcategory)
+    return participant.account_manager, *(each or None for each in reasons)
 
 
 _REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")

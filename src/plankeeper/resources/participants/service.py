@@ -13,17 +13,18 @@ from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import external_id_error
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
-from plankeeper.database.timestamps import next_updated_at
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.account_managers.store import get_visible
 from plankeeper.resources.participants import store
 from plankeeper.resources.participants.schemas import (
     Participant,
     ParticipantUpdate,
-    ParticipantVersion,
-    UnlockedParticipant,
+    StoredParticipant,
     reference_ids,
+    reference_names,
     with_references,
+    without_references,
 )
 from plankeeper.resources.team_members import store as team_store
 
@@ -42,7 +43,7 @@ CONSTRAINT_ERRORS = {
 }
 
 
-async def select_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantVersion | None:
+async def select_for_update(ctx: WriteContext, participant_id: UUID) -> StoredParticipant | None:
     """Lock a participant until the transaction ends."""
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
     return rows[0] if rows else None
@@ -50,9 +51,9 @@ async def select_for_update(ctx: WriteContext, participant_id: UUID) -> Particip
 
 async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     now = datetime.now(UTC)
-    new = apply_patch(change, ParticipantVersion(id=uuid7(), created_at=now, updated_at=now))
-    await _require_visible_account_manager(ctx, change)
-    [after] = await with_reference_names(ctx, new)
+    new = apply_patch(change, StoredParticipant(id=uuid7(), created_at=now, updated_at=now))
+    known = await _visible_account_manager(ctx, change)
+    [after] = await with_reference_names(ctx, new, known=known)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "participant.created", None, after)
     return after
@@ -60,30 +61,22 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
 
 async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
     """Apply the fields that are set; raises NotFound."""
-    old = or_404(await _get_for_update(ctx, participant_id))
+    return await save(ctx, or_404(await store.get_for_update(ctx.tx, ctx.plan_manager_id, participant_id)), change)
+
+
+async def save(ctx: WriteContext, before: Participant, change: ParticipantUpdate) -> Participant:
+    """Apply the fields that are set to a participant that `get_for_update` has returned."""
+    old = without_references(before)
     new = apply_patch(change, old)
-    known = old.reference_names if isinstance(old, UnlockedParticipant) else None
     if not is_changed(old, new):
-        ctx.disclosed.append(Disclosure("viewed", "participant", participant_id))
-        [unchanged] = await with_reference_names(ctx, old, known=known)
-        return unchanged
-    await _require_visible_account_manager(ctx, change)
-    new.updated_at = next_updated_at(old.updated_at)
-    before, after = await with_reference_names(ctx, old, new, known=known)
-    is_moved = (old.status, old.state) != (new.status, new.state)
-    if isinstance(old, UnlockedParticipant):
-        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
-    else:
-        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new), is_moved=is_moved)
+        ctx.disclosed.append(Disclosure("viewed", "participant", before.id))
+        return before
+    known = reference_names(before) | await _visible_account_manager(ctx, change)
+    new.updated_at = next_updated_at(before.updated_at)
+    [after] = await with_reference_names(ctx, new, known=known)
+    await store.update(ctx.tx, ctx.plan_manager_id, to_json([new]), before.updated_at)
     await record_event(ctx, "participant.updated", before, after)
     return after
-
-
-async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantVersion | None:
-    """The version of a participant without a lock in an optimistic transaction, otherwise its row with a lock."""
-    if ctx.tx.is_optimistic:
-        return await ctx.tx.reader.load(store.get_many_unlocked, ctx.plan_manager_id, participant_id)
-    return await select_for_update(ctx, participant_id)
 
 
 async def delete(ctx: WriteContext, participant_id: UUID) -> int:
@@ -108,7 +101,7 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
 
 
 async def with_reference_names(
-    ctx: WriteContext, *rows: ParticipantVersion, known: Mapping[str, str] | None = None
+    ctx: WriteContext, *rows: StoredParticipant, known: Mapping[str, str] | None = None
 ) -> list[Participant]:
     """The rows as the API returns them, with the names of their references. `known` are names that were read."""
     names = dict(known or {})
@@ -117,11 +110,16 @@ async def with_reference_names(
     return [with_references(row, names) for row in rows]
 
 
-async def _require_visible_account_manager(ctx: WriteContext, change: ParticipantUpdate) -> None:
-    """Reject an account manager that the list hides: the foreign key accepts it."""
+async def _visible_account_manager(ctx: WriteContext, change: ParticipantUpdate) -> dict[str, str]:
+    """The name of the account manager that a change sets, by id; raises ValidationError for one that the list hides.
+
+    The foreign key accepts it.
+    """
     manager_id = change.account_manager_id
     if not isinstance(manager_id, str):
-        return
-    if await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
+        return {}
+    manager = await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name)
+    if manager is None:
         message = "must be the id of an active account manager"
         raise ValidationError(FieldError("account_manager_id", message, "not_found"))
+    return {str(manager.id): manager.name} if manager.name is not None else {}

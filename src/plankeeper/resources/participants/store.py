@@ -1,6 +1,7 @@
 """Participants in SQL."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -8,14 +9,13 @@ from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.row_ids import HAS_ID, records_of
-from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.versions import UPDATED_AT, changed_rows
 from plankeeper.resources.participants.schemas import (
     NamedReference,
     Participant,
     ParticipantRow,
-    ParticipantVersion,
-    UnlockedParticipant,
+    StoredParticipant,
 )
 
 PERSON_COLUMNS: LiteralString = """
@@ -55,8 +55,24 @@ ACCOUNT_MANAGER_NAME: LiteralString = """
 """
 
 
+GET = f"""
+    select {FULL_COLUMNS}
+    from (select * from participants where plan_manager_id = $1 and id = $2) participant
+    {ACCOUNT_MANAGER_NAME}
+"""
+
+
 async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Participant | None:
-    return await db.load(get_many, plan_manager_id, participant_id)
+    return await db.one_or_none(Participant, GET, plan_manager_id, participant_id)
+
+
+LOCK = "select from participants where plan_manager_id = $1 and id = $2 for update"
+
+
+async def get_for_update(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> Participant | None:
+    """The participant as `update` expects it: see `Transaction.lock_row`."""
+    await tx.lock_row(LOCK, plan_manager_id, participant_id)
+    return await get(tx.reader, plan_manager_id, participant_id)
 
 
 GET_MANY = f"""
@@ -91,7 +107,7 @@ async def lock_given_ids(tx: Transaction, plan_manager_id: UUID) -> None:
 
 async def select_for_import(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantVersion]:
+) -> list[StoredParticipant]:
     """The rows that exist among the ids, locked; also keeps participants from being erased until the import ends.
 
     One lock is enough for all of them: an import can have more ids than PostgreSQL has locks.
@@ -111,22 +127,9 @@ SELECT_FOR_UPDATE = f"""
 
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantVersion]:
+) -> list[StoredParticipant]:
     """The participants with these ids, locked until the transaction ends; unknown ids are ignored."""
-    return await tx.rows(ParticipantVersion, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
-
-
-GET_MANY_UNLOCKED = f"""
-    select id, {COLUMNS}, updated_at, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name,
-        participant.xmin
-    from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and {HAS_ID}
-"""
-
-
-async def get_many_unlocked(
-    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[UnlockedParticipant]:
-    return await db.rows(UnlockedParticipant, GET_MANY_UNLOCKED, plan_manager_id, participant_ids)
+    return await tx.rows(StoredParticipant, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
 
 
 REFERENCE_NAMES = f"""
@@ -160,79 +163,43 @@ INSERT = Write(
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow or of its versions."""
-    await tx.defer(INSERT, plan_manager_id, records)
+    """Insert participants. `records` is a JSON list of ParticipantRow or StoredParticipant."""
+    await tx.queue_write(INSERT, plan_manager_id, records)
 
 
-def _update(condition: LiteralString = "", updated_at: LiteralString = UPDATED_AT) -> LiteralString:
-    """Write the rows of `new`."""
-    return f"""
-        update participants participant set
-            -- the sub-select only turns the columns of `new` into a list
-            ({COLUMNS}, updated_at) = (select {COLUMNS}, {updated_at} from (select new.*) written)
-        from new
-        where participant.plan_manager_id = $1 and participant.id = new.id{condition}
-        returning participant.status, participant.state
-    """
-
-
-# A set is planned as a hundred rows, for which PostgreSQL reads the whole table of a small plan manager.
-_ONE: LiteralString = "new as materialized (select * from json_populate_record(null::participants, $2))"
-_MANY: LiteralString = f"new as materialized {records_of('participants')}"
-_OLD: LiteralString = """
-    old as (
+UPDATE = Write(
+    f"""
+    {changed_rows("participants", COLUMNS, "record.status, record.state")},
+    old_participants as (
         select old.status, old.state
-        from participants old join new on new.id = old.id
+        from participants old join new_participants new on new.id = old.id
         where old.plan_manager_id = $1
     )
-"""
-_MOVE: LiteralString = """
+    """,
+    """
     insert into participant_counts (plan_manager_id, status, state, amount)
     select $1, status, coalesce(state, ''), sum(difference)
     from (
-        select status, state, 1 as difference from changed union all select status, state, -1 from old
+        select status, state, 1 as difference from changed_participants
+        union all
+        select status, state, -1 from old_participants
     ) differences
     group by status, coalesce(state, '')
     having sum(difference) <> 0
-"""
-_CHANGED: LiteralString = f"changed as ({_update()})"
-UPDATE = Write(_ONE, _update(), parameters=2)
-UPDATE_AND_MOVE = Write(f"{_ONE}, {_OLD}, {_CHANGED}", _MOVE, parameters=2)
+    """,
+    parameters=3,
+    changed="changed_participants",
+)
 
 
-async def update(tx: Transaction, plan_manager_id: UUID, record: str, *, is_moved: bool) -> None:
-    """Update a participant that the caller has locked. `record` is the JSON of a ParticipantVersion.
-
-    `is_moved`: its status or its state changes, so that it moves from one total to another.
-    """
-    if is_moved:
-        await tx.defer(UPDATE_AND_MOVE, plan_manager_id, record)
-    else:
-        await tx.defer(UPDATE, plan_manager_id, record)
-
-
-# A concurrent update that commits first leaves no row with this version, even if this statement waited for it.
-_CHANGED_VERSION: LiteralString = f"changed as ({_update(' and participant.xmin = $3')})"
-_GUARD: LiteralString = "require_unchanged(exists (select from changed))"
-UPDATE_VERSION = Write(f"{_ONE}, {_CHANGED_VERSION}", "", parameters=3, guard=_GUARD)
-UPDATE_AND_MOVE_VERSION = Write(f"{_ONE}, {_OLD}, {_CHANGED_VERSION}", _MOVE, parameters=3, guard=_GUARD)
-
-
-async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, version: int, *, is_moved: bool) -> None:
-    """As `update`, for a participant that isn't locked. It fails unless the row still has this version."""
-    if is_moved:
-        await tx.defer(UPDATE_AND_MOVE_VERSION, plan_manager_id, record, version)
-    else:
-        await tx.defer(UPDATE_VERSION, plan_manager_id, record, version)
-
-
-_MANY_CHANGED: LiteralString = f"changed as ({_update(updated_at='statement_timestamp()')})"
-UPDATE_MANY = Write(f"{_MANY}, {_OLD}, {_MANY_CHANGED}", _MOVE, parameters=2)
+async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: datetime) -> None:
+    """Update the participant that was read with this version. `records` is a JSON list with its StoredParticipant."""
+    await tx.queue_write(UPDATE, plan_manager_id, records, version)
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Update participants that the caller has locked, and the totals. `records` is a JSON list of ParticipantRow."""
-    await tx.defer(UPDATE_MANY, plan_manager_id, records)
+    """Update participants that the caller has locked. `records` is as in `insert`."""
+    await tx.queue_write(UPDATE, plan_manager_id, records, None)
 
 
 DELETE = """

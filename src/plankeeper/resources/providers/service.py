@@ -21,7 +21,7 @@ from plankeeper.core.fields import apply_patch
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField, external_id_error
 from plankeeper.database.client import Executor
-from plankeeper.database.timestamps import next_updated_at
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.providers import store
 from plankeeper.resources.providers.schemas import (
@@ -94,11 +94,15 @@ async def _find_matches(
 
 async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:
     """Apply the fields that are set; raises NotFound."""
-    before = or_404(await select_for_update(ctx, provider_id))
+    return await save(ctx, or_404(await store.get_for_update(ctx.tx, ctx.plan_manager_id, provider_id)), change)
+
+
+async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> Provider:
+    """Apply the fields that are set to a provider that `get_for_update` has returned."""
     after = apply_patch(change, before)
     if is_changed(before, after):
         after.updated_at = next_updated_at(before.updated_at)
-        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
+        await store.update(ctx.tx, ctx.plan_manager_id, to_json([after]), before.updated_at)
         await record_event(ctx, "provider.updated", before, after)
     return after
 

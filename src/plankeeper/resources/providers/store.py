@@ -1,6 +1,7 @@
 """Providers in SQL."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
-from plankeeper.database.timestamps import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.providers.schemas import Provider, ProviderRecord
 
 SUM_COUNTS = "select coalesce(sum(amount), 0)::bigint from provider_counts where plan_manager_id = $1"
@@ -30,7 +31,7 @@ ADD_COUNTS = Write(
 async def add_counts(tx: Transaction, plan_manager_id: UUID, difference: int) -> None:
     """Add a number of providers, negative for deleted ones, to the total."""
     if difference:
-        await tx.defer(ADD_COUNTS, plan_manager_id, difference)
+        await tx.queue_write(ADD_COUNTS, plan_manager_id, difference)
 
 
 COMPACT_COUNTS = compose_compaction("provider_counts")
@@ -47,8 +48,20 @@ COLUMNS: LiteralString = """
 """
 
 
+GET = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and id = $2"
+
+
 async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
-    return await db.load(get_many, plan_manager_id, provider_id)
+    return await db.one_or_none(Provider, GET, plan_manager_id, provider_id)
+
+
+LOCK = "select from providers where plan_manager_id = $1 and id = $2 for update"
+
+
+async def get_for_update(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+    """The provider as `update` expects it: see `Transaction.lock_row`."""
+    await tx.lock_row(LOCK, plan_manager_id, provider_id)
+    return await get(tx.reader, plan_manager_id, provider_id)
 
 
 GET_MANY = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id"
@@ -123,6 +136,14 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of ProviderRecord."""
     is_new = await tx.rows(bool, UPSERT, plan_manager_id, records)
     await add_counts(tx, plan_manager_id, sum(is_new))
+
+
+UPDATE = compose_update("providers", COLUMNS)
+
+
+async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: datetime) -> None:
+    """Update the provider that was read with this version. `records` is a JSON list with its Provider."""
+    await tx.queue_write(UPDATE, plan_manager_id, records, version)
 
 
 INSERT = f"""

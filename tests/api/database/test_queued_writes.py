@@ -1,7 +1,7 @@
 """Writes that wait for the next statement: sent together, seen by what follows, and all or nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from uuid import UUID
 
 import asyncpg
@@ -17,17 +17,19 @@ from support.cluster import SharedCluster
 OWNER = uuid7()
 THING = Write(
     "new_thing as (select $2::integer as id, $3::text as name)",
-    "insert into deferred_things (owner, id, name) select $1, id, name from new_thing",
+    "insert into queued_things (owner, id, name) select $1, id, name from new_thing",
     parameters=3,
 )
 TAG = Write(
     "new_tag as (select $2::integer as thing, $3::text as tag)",
-    "insert into deferred_tags (owner, thing, tag) select $1::uuid, thing, tag from new_tag",
+    "insert into queued_tags (owner, thing, tag) select $1::uuid, thing, tag from new_tag",
     parameters=3,
 )
 TABLES = """
-    create table deferred_things (owner uuid, id integer primary key, name text check (name <> ''));
-    create table deferred_tags (owner uuid, thing integer, tag text)
+    create table queued_things (
+        owner uuid, id integer primary key, name text check (name <> ''), version integer not null default 1
+    );
+    create table queued_tags (owner uuid, thing integer, tag text)
 """
 
 
@@ -53,21 +55,21 @@ async def db(cluster: SharedCluster, sent: list[str]) -> AsyncIterator[Database]
             await opened.execute(each)  # pyright: ignore[reportArgumentType]
         sent.clear()
         yield opened
-        for table in ("deferred_things", "deferred_tags"):
+        for table in ("queued_things", "queued_tags"):
             await opened.execute(f"drop table {table}")
 
 
 async def stored(db: Executor) -> tuple[list[int], list[Tag]]:
     """The ids of the things, and the tags."""
     return (
-        await db.rows(int, "select id from deferred_things order by id"),
-        await db.rows(Tag, "select owner, thing, tag from deferred_tags order by thing, tag"),
+        await db.rows(int, "select id from queued_things order by id"),
+        await db.rows(Tag, "select owner, thing, tag from queued_tags order by thing, tag"),
     )
 
 
 async def add(tx: Transaction, number: int, name: str = "A name") -> None:
-    await tx.defer(THING, OWNER, number, name)
-    await tx.defer(TAG, OWNER, number, f"tag {number}")
+    await tx.queue_write(THING, OWNER, number, name)
+    await tx.queue_write(TAG, OWNER, number, f"tag {number}")
 
 
 async def add_and_fail(tx: Transaction, number: int) -> None:
@@ -86,8 +88,8 @@ async def violate_constraint(db: Database, *, reads_first: bool) -> None:
     async with db.transaction() as tx:
         if reads_first:
             await stored(tx)
-        await tx.defer(TAG, OWNER, 1, "tag 1")
-        await tx.defer(THING, OWNER, 1, "")
+        await tx.queue_write(TAG, OWNER, 1, "tag 1")
+        await tx.queue_write(THING, OWNER, 1, "")
 
 
 async def fail_in_savepoint(tx: Transaction, number: int) -> None:
@@ -133,9 +135,9 @@ async def test_the_same_write_again_and_another_plan_manager_need_a_statement_of
     other = uuid7()
     async with db.transaction() as tx:
         await add(tx, 1)
-        await tx.defer(TAG, OWNER, 1, "again")
-        await tx.defer(THING, other, 2, "A name")
-        await tx.defer(TAG, other, 2, "tag 2")
+        await tx.queue_write(TAG, OWNER, 1, "again")
+        await tx.queue_write(THING, other, 2, "A name")
+        await tx.queue_write(TAG, other, 2, "tag 2")
     combined = [each for each in sent if each.startswith("with")]
     assert combined == [combine((THING, TAG)), combine((TAG,)), combine((THING, TAG))]
     tags = [Tag(OWNER, 1, "again"), Tag(OWNER, 1, "tag 1"), Tag(other, 2, "tag 2")]
@@ -192,53 +194,75 @@ def test_a_combined_statement_has_the_names_of_its_writes() -> None:
 
 
 GUARDED = Write(
-    "guarded as (update deferred_things set name = $2 where owner = $1 and xmin = $3 returning id)",
-    "insert into deferred_tags (owner, thing, tag) select $1, id, 'renamed' from guarded",
+    "guarded as (update queued_things set name = $2, version = $3 + 1 where owner = $1 and version = $3 returning id)",
+    "insert into queued_tags (owner, thing, tag) select $1, id, 'renamed' from guarded",
     parameters=3,
-    guard="require_unchanged(exists (select from guarded))",
+    changed="guarded",
 )
 
 
-async def add_one(db: Database) -> int:
-    """The version of a new thing."""
+CHANGE = "update queued_things set version = version + 1 where id = 1"
+
+
+async def add_one(db: Database) -> None:
     async with db.transaction() as tx:
-        await tx.defer(THING, OWNER, 1, "A name")
-    return await db.one(int, "select xmin from deferred_things where id = 1")
+        await tx.queue_write(THING, OWNER, 1, "A name")
 
 
-async def rename(db: Database, version: int) -> None:
-    async with db.transaction(optimistic=True) as tx:
-        await tx.defer(GUARDED, OWNER, "Another name", version)
-        await tx.defer(THING, OWNER, 2, "A second name")
+class Renaming:
+    """An attempt that renames the thing, and how often it ran. `before_write` runs first."""
+
+    def __init__(self, before_write: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.before_write = before_write
+        self.attempts = 0
+
+    async def __call__(self, tx: Transaction) -> int:
+        self.attempts += 1
+        await tx.lock_row("select from queued_things where id = 1 for update")
+        version = await tx.reader.one(int, "select version from queued_things where id = 1")
+        if self.before_write and self.attempts == 1:
+            await self.before_write()
+        await tx.queue_write(GUARDED, OWNER, "Another name", version)
+        await tx.queue_write(THING, OWNER, 2, "A second name")
+        return version
 
 
-async def test_a_guarded_write_of_a_row_that_is_unchanged_is_one_statement(db: Database, sent: list[str]) -> None:
-    version = await add_one(db)
+async def test_a_write_of_a_row_that_is_unchanged_is_one_statement_without_a_lock(
+    db: Database, sent: list[str]
+) -> None:
+    await add_one(db)
     sent.clear()
-    await rename(db, version)
-    assert sent == [combine((GUARDED, THING))]
+    assert await db.write(Renaming()) == 1
+    assert sent == ["select version from queued_things where id = 1", combine((GUARDED, THING))]
     assert await stored(db) == ([1, 2], [Tag(OWNER, 1, "renamed")])
 
 
-async def test_a_guarded_write_of_a_row_that_has_changed_writes_nothing(db: Database) -> None:
-    version = await add_one(db)
-    await db.execute("update deferred_things set name = 'A name' where id = 1")
-    with pytest.raises(asyncpg.SerializationError, match="has changed"):
-        await rename(db, version)
-    assert await stored(db) == ([1], [])
+async def test_a_write_of_a_row_that_has_changed_starts_again_with_a_lock(db: Database, sent: list[str]) -> None:
+    await add_one(db)
+
+    async def change() -> None:
+        await db.execute(CHANGE)
+
+    renaming = Renaming(change)
+    sent.clear()
+    assert await db.write(renaming) == 2
+    assert renaming.attempts == 2
+    assert [each.split()[-1] for each in sent if each.startswith("select")] == ["1", "update", "1"]
+    assert await stored(db) == ([1, 2], [Tag(OWNER, 1, "renamed")])
 
 
-async def test_a_guarded_write_notices_a_change_for_which_it_waited(cluster: SharedCluster, db: Database) -> None:
-    version = await add_one(db)
+async def test_a_write_notices_a_change_for_which_it_waited(cluster: SharedCluster, db: Database) -> None:
+    await add_one(db)
+    renaming = Renaming()
     async with Database(cluster.owner_dsn, pool_size=1).open() as other:
         async with other.transaction() as tx:
-            await tx.execute("update deferred_things set name = 'A name' where id = 1")
-            waiting = asyncio.create_task(rename(db, version))
+            await tx.execute(CHANGE)
+            waiting = asyncio.create_task(db.write(renaming))
             await wait_for_lock(tx)
             assert not waiting.done()
-        with pytest.raises(asyncpg.SerializationError, match="has changed"):
-            await waiting
-    assert await stored(db) == ([1], [])
+        assert await waiting == 2
+    assert renaming.attempts == 2
+    assert await stored(db) == ([1, 2], [Tag(OWNER, 1, "renamed")])
 
 
 async def wait_for_lock(db: Executor) -> None:
@@ -247,18 +271,39 @@ async def wait_for_lock(db: Executor) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_an_optimistic_transaction_reads_without_a_transaction_until_it_writes(
-    db: Database, sent: list[str]
-) -> None:
+async def test_the_first_attempt_reads_without_a_transaction_until_it_writes(db: Database, sent: list[str]) -> None:
     await add_one(db)
     sent.clear()
-    async with db.transaction(optimistic=True) as tx:
+
+    async def read_and_write(tx: Transaction) -> None:
         assert tx.reader is db
         await stored(tx.reader)
         assert (len(sent), db.stats.in_use) == (2, 0)
         await add(tx, 2)
         assert tx.reader is tx
         assert (await stored(tx.reader))[0] == [1, 2]
+
+    await db.write(read_and_write)
     assert sent.count(combine((THING, TAG))) == 1
+
+
+async def test_a_transaction_that_is_not_repeated_locks(db: Database, sent: list[str]) -> None:
+    await add_one(db)
+    sent.clear()
     async with db.transaction() as tx:
         assert tx.reader is tx
+        await Renaming()(tx)
+    assert sent[1] == "select from queued_things where id = 1 for update"
+
+
+async def test_what_catches_a_violated_constraint_flushes_first(db: Database) -> None:
+    async def write(tx: Transaction) -> str:
+        try:
+            await tx.queue_write(THING, OWNER, 1, "")
+            await tx.flush()
+        except asyncpg.CheckViolationError:
+            return "rejected"
+        return "written"
+
+    assert await db.write(write) == "rejected"
+    assert await stored(db) == ([], [])
