@@ -1,9 +1,9 @@
 """Forms that edit a record: filling them, finding changed fields, and detecting concurrent edits."""
 
-import hashlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from datetime import date
+from datetime import date, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
@@ -13,7 +13,7 @@ from plankeeper.console.event_changes import fields_of
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
-from plankeeper.core.context import ConstraintErrorHandler
+from plankeeper.core.context import ConstraintErrorHandler, translate_violation
 from plankeeper.core.dates import (
     DateError,
     date_input,
@@ -21,9 +21,8 @@ from plankeeper.core.dates import (
     parse_date,
 )
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
-from plankeeper.core.json import to_json
 from plankeeper.core.validation import known_fields, unwrap_type, validate
-from plankeeper.database.errors import constraint_violation
+from plankeeper.database.versions import format_version, parse_version
 from plankeeper.events import activity_store
 from plankeeper.events.schemas import HistoryEvent
 
@@ -50,11 +49,7 @@ async def translate_constraints(
         async with request.tx.savepoint():
             yield
     except asyncpg.IntegrityConstraintViolationError as error:
-        violation = constraint_violation(error)
-        handler = constraint_errors.get(violation.constraint)
-        if handler is None:
-            raise
-        raise await handler(request.tx, request.plan_manager_id, violation) from None
+        raise await translate_violation(request.tx, request.plan_manager_id, error, constraint_errors) from None
 
 
 def form_from(struct_type: type[Struct], record: Struct, **overrides: object) -> Form:
@@ -73,23 +68,69 @@ def _to_texts(value: object) -> list[str]:
     return [value.isoformat() if isinstance(value, date) else str(value)]
 
 
-def version_of(form: Form) -> str:
-    """A digest of the record's state in a form, which identifies its version."""
-    return hashlib.blake2b(to_json(form.multi_items()).encode(), digest_size=16).hexdigest()
-
-
 def select_fields(form: Form, names: Collection[str]) -> Form:
     """The fields of one part of a form."""
     return Form((name, text) for name, text in form.multi_items() if name in names)
 
 
-def require_unchanged(request: FormRequest, current: Form) -> None:
-    """Raises EditConflictError if the record, which the caller has locked, has changed since the form was filled."""
-    if request.form.text(VERSION_FIELD) != version_of(current):
+class EditedRecord(NamedTuple):
+    """The record of a form: what it is in events, its version, and the fields that the form has."""
+
+    kind: str
+    id: object
+    updated_at: datetime
+    fields: Collection[str]
+
+
+async def require_unchanged(request: FormRequest, record: EditedRecord) -> None:
+    """Raises EditConflictError if a field of the form has changed since the form was filled."""
+    if await _is_outdated(request, record):
         raise EditConflictError(
             "Someone else changed this while you were editing. Your changes aren’t saved yet."
             " Review them below, then save again."
         )
+
+
+async def _is_outdated(request: PageRequest, record: EditedRecord) -> bool:
+    """Whether a field of the submitted form has changed since the record had the form's version.
+
+    If the record has another version, its latest events tell which fields have changed. If they don't go back to the
+    form's version, all of them count as changed.
+    """
+    version = parse_version(request.form.text(VERSION_FIELD))
+    if version == record.updated_at:
+        return False
+    since = await _list_changes_since(request, record, version) if version else []
+    if not since or len(since) == MAX_EVENTS:
+        return True
+    now, then = fields_of(since[0].data), dict[str, Any]()
+    for each in since:
+        then |= fields_of(each.previous)
+    changed = {name for name, value in then.items() if now.get(name) != value}
+    return any(_event_name(name, changed) in changed for name in record.fields)
+
+
+async def _list_changes_since(request: PageRequest, record: EditedRecord, version: datetime) -> list[HistoryEvent]:
+    """The latest events of a record that changed a version or a later one, the newest first."""
+    events = [(_updated_at(each) or version, each) for each in await _list_events(request, record)]
+    return [each for at, each in sorted(events, key=itemgetter(0), reverse=True) if at > version]
+
+
+async def _list_events(request: PageRequest, record: EditedRecord) -> list[HistoryEvent]:
+    """The latest events of a record, the newest first."""
+    db = request.tx.reader if isinstance(request, FormRequest) else request.db
+    place = (request.plan_manager_id, [str(record.id)], None, record.kind)
+    return await activity_store.list_of_resources(db, *place, MAX_EVENTS)
+
+
+def _updated_at(event: HistoryEvent) -> datetime | None:
+    text = fields_of(event.data).get("updated_at")
+    return datetime.fromisoformat(text) if text else None
+
+
+def _event_name(name: str, known: Collection[str]) -> str:
+    """The name of a form's field in events, which contain a record instead of its id."""
+    return name if name in known else name.removesuffix("_id")
 
 
 def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
@@ -157,30 +198,26 @@ class Conflict(NamedTuple):
 
 
 async def edit_context(
-    request: PageRequest, struct_type: type[Struct], current: Form, resource: tuple[str, object]
+    request: PageRequest, struct_type: type[Struct], current: Form, record: EditedRecord
 ) -> dict[str, Any]:
     """The context of an edit page: the submitted form or else the record, its version, and concurrent changes.
 
-    `current` has the fields of the form: all of the record, or a part of them. `resource` is the record's kind and id.
+    `current` has the values of the record in the fields of the form.
     """
-    form, version = request.form or current, version_of(current)
-    is_outdated = bool(request.form) and request.form.text(VERSION_FIELD) != version
+    is_outdated = bool(request.form) and await _is_outdated(request, record)
     values = {
         name: ", ".join(date_input(each) if kind is date else each for each in current.getlist(name))
         for name, kind in _kinds(struct_type).items()
-        if is_outdated and _differs(form, current, name, kind)
+        if is_outdated and _differs(request.form, current, name, kind)
     }
-    events = await _latest_updates(request, *resource) if values else {}
-    # Events contain the name of a record whose id is in the form.
-    conflicts = {name: Conflict(value, events.get(name.removesuffix("_id"))) for name, value in values.items()}
-    return {"form": form, "version": version, "conflicts": conflicts}
+    events = await _latest_updates(request, record) if values else {}
+    conflicts = {name: Conflict(value, events.get(_event_name(name, events))) for name, value in values.items()}
+    return {"form": request.form or current, "version": format_version(record.updated_at), "conflicts": conflicts}
 
 
-async def _latest_updates(request: PageRequest, kind: str, id_: object) -> dict[str, HistoryEvent]:
+async def _latest_updates(request: PageRequest, record: EditedRecord) -> dict[str, HistoryEvent]:
     """The latest event that changed a field, by the field, among the latest events of a record."""
-    events = await activity_store.list_of_resources(
-        request.db, request.plan_manager_id, [str(id_)], None, kind, MAX_EVENTS
-    )
+    events = await _list_events(request, record)
     return {name: event for event in reversed(events) for name in fields_of(event.previous)}
 
 

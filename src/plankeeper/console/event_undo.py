@@ -1,6 +1,5 @@
 """Undoes an update: the value of each field afterwards, and the fields that have changed since."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 from zoneinfo import ZoneInfo
@@ -17,6 +16,7 @@ from plankeeper.console.undoable_records import UNDOABLE_RECORDS
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.validation import known_fields
+from plankeeper.database.versions import format_version
 from plankeeper.events.schemas import Event
 
 ERASED = "[erased]"
@@ -97,9 +97,9 @@ def _state(values: Mapping[str, Any], *, is_writable: bool) -> FieldState:
     return "revert" if values["now"] == values["event"] else "conflict"
 
 
-def version_of_record(current: Struct) -> str:
-    """A digest of the record's state, which identifies its version."""
-    return hashlib.blake2b(to_json(current).encode(), digest_size=16).hexdigest()
+def version_of_record(current: Any) -> str:
+    """The version of a record, as its ETag has it."""
+    return format_version(current.updated_at)
 
 
 def chosen_values(undos: Sequence[FieldUndo], form: Form) -> dict[str, Any]:

@@ -122,7 +122,7 @@ async def find_implausible_changes(
 async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
     """A warning about another participant with the same number, stored with or without spaces."""
     query = ParticipantListQuery(limit=2, participant_number=number)
-    for other in await queries.list_page(request.tx, request.plan_manager_id, query):
+    for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
         if other.id != own_id:
             message = f"is already the number of {display_name(other)}"
             return [ValueWarning("participant_number", message, other.id)]
@@ -137,6 +137,6 @@ async def _load_exit_reasons(request: FormRequest, participant: ParticipantRow) 
     """The exit reasons that the form offers, and the participant's."""
     if participant.exit_reason_subcategory_id is None:
         return {}
-    place, ids = (request.tx, request.plan_manager_id), [each for each in _exit_reason_ids(participant) if each]
+    place, ids = (request.tx.reader, request.plan_manager_id), [each for each in _exit_reason_ids(participant) if each]
     reasons = [*await exit_reasons.list_all(*place, MAX_CHOICES), *await exit_reasons.get_many(*place, ids)]
     return {each.id: each for each in reasons}

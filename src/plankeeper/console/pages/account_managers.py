@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
+from plankeeper.console.edit_forms import EditedRecord, changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.lists.participants import PARTICIPANTS, SET_ACCOUNT_MANAGER
 from plankeeper.console.lists.query import parse_list_query
@@ -13,8 +13,10 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
+from plankeeper.core.validation import known_fields
 from plankeeper.resources.account_managers import service, store
 from plankeeper.resources.account_managers.schemas import (
+    AccountManager,
     AccountManagerCreate,
     AccountManagerListQuery,
     AccountManagerRow,
@@ -69,7 +71,7 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
     operator = request.settings.operator_name
     manager = or_404(await store.get_visible(request.db, request.plan_manager_id, account_manager_id, operator))
     current = form_from(AccountManagerCreate, manager)
-    context = await edit_context(request, AccountManagerCreate, current, ("account_manager", account_manager_id))
+    context = await edit_context(request, AccountManagerCreate, current, edited_manager(manager))
     context |= {"manager": manager, "reassign_url": _reassign_url(manager.id)}
     return HtmlPage("account_manager_edit.html", context)
 
@@ -79,8 +81,8 @@ async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
     or_404(await service.select_for_update(request.write_context, account_manager_id))
     operator = request.settings.operator_name
     manager = or_404(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
+    await require_unchanged(request, edited_manager(manager))
     current = form_from(AccountManagerCreate, manager)
-    require_unchanged(request, current)
     updated = await service.update(
         request.write_context, account_manager_id, changes_in(AccountManagerCreate, request.form, current)
     )
@@ -97,6 +99,10 @@ async def deactivate(request: FormRequest, account_manager_id: UUID) -> Redirect
 async def activate(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=True))
     return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} activated.")
+
+
+def edited_manager(manager: AccountManager) -> EditedRecord:
+    return EditedRecord("account_manager", manager.id, manager.updated_at, known_fields(AccountManagerCreate))
 
 
 def _reassign_url(account_manager_id: UUID) -> str:

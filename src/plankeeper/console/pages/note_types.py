@@ -1,11 +1,12 @@
 """Note types with their colours: list, create, edit, delete."""
 
-from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
+from plankeeper.console.edit_forms import EditedRecord, changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
+from plankeeper.core.validation import known_fields
 from plankeeper.resources.note_types import service, store
 from plankeeper.resources.note_types.schemas import (
     NoteType,
@@ -45,16 +46,16 @@ async def create(request: FormRequest) -> Redirect:
 async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
     note_type = await get_or_404(request, note_type_id)
     current = form_from(NoteTypeUpdate, note_type)
-    context = await edit_context(request, NoteTypeUpdate, current, ("note_type", note_type.id))
+    context = await edit_context(request, NoteTypeUpdate, current, edited_note_type(note_type))
     return HtmlPage("note_type_edit.html", {"note_type": note_type, **context})
 
 
 @pages.post("/note-types/{note_type_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, note_type_id: str) -> Redirect:
-    id_ = _parse_id(note_type_id)
-    current = form_from(NoteTypeUpdate, or_404(await service.select_for_update(request.write_context, id_)))
-    require_unchanged(request, current)
-    updated = await service.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
+    before = or_404(await store.get_for_update(request.tx, request.plan_manager_id, _parse_id(note_type_id)))
+    await require_unchanged(request, edited_note_type(before))
+    change = changes_in(NoteTypeUpdate, request.form, form_from(NoteTypeUpdate, before))
+    updated = await service.save(request.write_context, before, change)
     return Redirect(NOTE_TYPES_URL, f"Note type “{updated.note_type}” saved.", undo=request.undo_path)
 
 
@@ -71,6 +72,10 @@ async def delete(request: FormRequest, note_type_id: str) -> Redirect:
 
 async def get_or_404(request: PageRequest, note_type_id: str) -> NoteType:
     return or_404(await store.get(request.db, request.plan_manager_id, _parse_id(note_type_id)))
+
+
+def edited_note_type(note_type: NoteType) -> EditedRecord:
+    return EditedRecord("note_type", note_type.id, note_type.updated_at, known_fields(NoteTypeUpdate))
 
 
 def _form_values(form: Form) -> dict[str, object]:

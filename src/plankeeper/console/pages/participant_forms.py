@@ -6,12 +6,12 @@ from uuid import UUID
 from plankeeper.console.account_manager_field import read_account_manager
 from plankeeper.console.confirmations import require_confirmed
 from plankeeper.console.edit_forms import (
+    EditedRecord,
     describe_changes,
     edit_context,
     find_changes,
     require_unchanged,
     select_fields,
-    translate_constraints,
 )
 from plankeeper.console.forms import without_spaces
 from plankeeper.console.labels import display_name
@@ -32,7 +32,7 @@ from plankeeper.core.context import or_404
 from plankeeper.core.fields import apply_patch
 from plankeeper.resources.participants import service, store
 from plankeeper.resources.participants.rules import is_ndis_number
-from plankeeper.resources.participants.schemas import ParticipantUpdate
+from plankeeper.resources.participants.schemas import Participant, ParticipantUpdate, without_references
 
 pages = Pages()
 
@@ -49,7 +49,7 @@ async def new(request: PageRequest) -> HtmlPage:
     return HtmlPage("participant_new.html", context | dict(await form_choices(request, None)))
 
 
-@pages.post("/participants", role="manager", on_error=new)
+@pages.post("/participants", role="manager", on_error=new, constraint_errors=service.CONSTRAINT_ERRORS)
 async def create(request: FormRequest) -> Redirect:
     form, manager_errors = await read_account_manager(request, None)
     form = without_spaces(form, "participant_number", empty_form(), is_ndis_number)
@@ -58,8 +58,7 @@ async def create(request: FormRequest) -> Redirect:
     errors = [*errors, *manager_errors] or find_missing_identity(row)
     implausible = await find_implausible_changes(request, None, row)
     require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
-    async with translate_constraints(request, service.CONSTRAINT_ERRORS):
-        created = await service.create(request.write_context, change)
+    created = await service.create(request.write_context, change)
     return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} added.")
 
 
@@ -68,6 +67,10 @@ async def edit(request: PageRequest, participant_id: UUID) -> Redirect:
     """The first section. Each section's page links to the others."""
     await get_or_404(request, participant_id)
     return Redirect(f"{PARTICIPANTS_URL}/{participant_id}/edit/{next(iter(SECTIONS))}")
+
+
+def edited_section(participant: Participant, name: str) -> EditedRecord:
+    return EditedRecord("participant", participant.id, participant.updated_at, SECTIONS[name].fields)
 
 
 def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]]:
@@ -85,7 +88,7 @@ def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]
             "parts": [name],
             "title": SECTIONS[name].title,
             "tabs": [(f"{page_url}/edit/{each}", section.title, None) for each, section in SECTIONS.items()],
-            **await edit_context(request, ParticipantUpdate, current, ("participant", participant_id)),
+            **await edit_context(request, ParticipantUpdate, current, edited_section(participant, name)),
         }
         if name == "exit":
             context["open_invoices"] = await describe_open_invoices(request, participant_id)
@@ -98,21 +101,19 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
     """The handler that saves a section. A concurrent change of another section isn't a conflict."""
 
     async def update(request: FormRequest, participant_id: UUID) -> Redirect:
-        [before] = await store.select_for_update(request.tx, request.plan_manager_id, [participant_id]) or [None]
-        participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
-        current = participant_form(participant)
-        require_unchanged(request, select_fields(current, SECTIONS[name].fields))
+        participant = or_404(await store.get_for_update(request.tx, request.plan_manager_id, participant_id))
+        await require_unchanged(request, edited_section(participant, name))
+        current, before = participant_form(participant), without_references(participant)
         form, manager_errors = await read_account_manager(request, participant)
         form = without_spaces(form, "participant_number", current, is_ndis_number)
         change, errors = find_changes(ParticipantUpdate, form, current, fields_to_save(name, form))
         errors += manager_errors
-        after = apply_patch(change, or_404(before))
+        after = apply_patch(change, before)
         if name == "person":
             errors = errors or find_missing_identity(after)
         implausible = await find_implausible_changes(request, before, after)
         require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
-        async with translate_constraints(request, service.CONSTRAINT_ERRORS):
-            await service.update(request.write_context, participant_id, change)
+        await service.save(request.write_context, participant, change)
         return Redirect(
             f"{PARTICIPANTS_URL}/{participant_id}", f"Changes saved{describe_changes(change)}.", undo=request.undo_path
         )
@@ -122,4 +123,7 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
 
 for _name in SECTIONS:
     _edit = pages.get(f"{EDIT_PATH}/{_name}", role="manager", access_log="participant")(edit_section(_name))
-    pages.post(f"{EDIT_PATH}/{_name}", role="manager", on_error=_edit)(update_section(_name))
+    _save = pages.post(
+        f"{EDIT_PATH}/{_name}", role="manager", on_error=_edit, constraint_errors=service.CONSTRAINT_ERRORS
+    )
+    _save(update_section(_name))

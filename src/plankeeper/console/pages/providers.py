@@ -6,7 +6,14 @@ from uuid import UUID
 from stdnum.au import abn
 
 from plankeeper.console.confirmations import new_implausible, require_confirmed
-from plankeeper.console.edit_forms import describe_changes, edit_context, find_changes, form_from, require_unchanged
+from plankeeper.console.edit_forms import (
+    EditedRecord,
+    describe_changes,
+    edit_context,
+    find_changes,
+    form_from,
+    require_unchanged,
+)
 from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
@@ -16,6 +23,7 @@ from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, 
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import STATE_CODES, apply_patch
 from plankeeper.core.soft_validation import ValueWarning
+from plankeeper.core.validation import known_fields
 from plankeeper.resources.providers import queries, service, store
 from plankeeper.resources.providers.rules import find_value_warnings
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
@@ -52,17 +60,16 @@ async def create(request: FormRequest) -> Redirect:
 @pages.get("/providers/{provider_id}/edit", role="manager")
 async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
     provider = await get_or_404(request, provider_id)
-    context = await edit_context(request, ProviderUpdate, provider_form(provider), ("provider", provider_id))
+    context = await edit_context(request, ProviderUpdate, provider_form(provider), edited_provider(provider))
     return HtmlPage("provider_edit.html", {"provider": provider, **context, **CHOICES})
 
 
 @pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, provider_id: UUID) -> Redirect:
-    rows = await store.select_for_update(request.tx, request.plan_manager_id, [provider_id])
-    before = or_404(next(iter(rows), None))
-    require_unchanged(request, provider_form(before))
+    before = or_404(await store.get_for_update(request.tx, request.plan_manager_id, provider_id))
+    await require_unchanged(request, edited_provider(before))
     change = await plausible_change(request, before)
-    await service.update(request.write_context, provider_id, change)
+    await service.save(request.write_context, before, change)
     return Redirect(
         f"{PROVIDERS_URL}/{provider_id}", f"Changes saved{describe_changes(change)}.", undo=request.undo_path
     )
@@ -100,7 +107,7 @@ async def plausible_change(request: FormRequest, before: Provider, *, is_new: bo
 async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
     """A warning about another provider with the same ABN, stored with or without spaces."""
     query = ProviderListQuery(limit=2, abn=number)
-    for other in await queries.list_page(request.tx, request.plan_manager_id, query):
+    for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
         if other.id != own_id:
             return [ValueWarning("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
     return []
@@ -115,6 +122,10 @@ def _new_provider() -> Provider:
 def empty_form() -> Form:
     """The form of a new provider with the default values."""
     return form_from(ProviderUpdate, _new_provider())
+
+
+def edited_provider(provider: Provider) -> EditedRecord:
+    return EditedRecord("provider", provider.id, provider.updated_at, known_fields(ProviderUpdate))
 
 
 def provider_form(provider: Provider) -> Form:

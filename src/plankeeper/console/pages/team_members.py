@@ -5,7 +5,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.edit_forms import describe_changes, edit_context, require_unchanged, translate_constraints
+from plankeeper.console.edit_forms import (
+    EditedRecord,
+    describe_changes,
+    edit_context,
+    require_unchanged,
+    translate_constraints,
+)
 from plankeeper.console.labels import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -13,6 +19,7 @@ from plankeeper.console.team_forms import PRIORITIES, form_context, member_form,
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.ids import parse_uuid
+from plankeeper.core.validation import known_fields
 from plankeeper.resources.participants.store import get as get_participant
 from plankeeper.resources.team_members import service, store
 from plankeeper.resources.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberListQuery
@@ -65,8 +72,7 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
     context = await member_context(request, participant_id, team_member_id)
     member: TeamMember = context["member"]
     context |= await form_context(request, participant_id, member)
-    resource = ("team_member", team_member_id)
-    context |= await edit_context(request, TeamMemberChange, member_form(member), resource)
+    context |= await edit_context(request, TeamMemberChange, member_form(member), edited_member(member))
     return HtmlPage("team_member_edit.html", context)
 
 
@@ -74,7 +80,7 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
 async def update(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     await service.select_for_update(request.write_context, participant_id, team_member_id)
     current = or_404(await store.get(request.tx, request.plan_manager_id, participant_id, team_member_id))
-    require_unchanged(request, member_form(current))
+    await require_unchanged(request, edited_member(current))
     valid, replaces_holder = await require_valid_member(request, participant_id, current)
     change = TeamMemberChange(**{name: getattr(valid, name) for name in TeamMemberChange.__struct_fields__})
     async with translate_errors(request):
@@ -128,6 +134,10 @@ async def member_context(
         context["member"] = member
         context["member_name"] = member_name(member)
     return context
+
+
+def edited_member(member: TeamMember) -> EditedRecord:
+    return EditedRecord("team_member", member.id, member.updated_at, known_fields(TeamMemberChange))
 
 
 def team_url(participant_id: UUID) -> str:

@@ -1,0 +1,98 @@
+"""The number of statements of frequent requests: each is a round trip."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from plankeeper.core.context import current_request_id
+from plankeeper.database.connections import statement_name
+from support.client import Client
+from support.console import Account, Browser
+from support.form_helpers import form_fields
+from support.server import RunningServer
+
+# The statements of a request, by name; `begin` and `commit` are statements, too.
+StatementsOf = Callable[[httpx.Response], list[str]]
+
+
+@pytest.fixture
+def statements_of(monkeypatch: pytest.MonkeyPatch) -> StatementsOf:
+    """The statements of a response's request, but not those of background tasks."""
+    sent = defaultdict[str | None, list[str]](list)
+
+    def record(method: str) -> None:
+        run = getattr(asyncpg.Connection, method)
+
+        async def recorded(self: Any, statement: str, *values: Any, **options: Any) -> Any:
+            name = statement_name(statement)
+            if not name.startswith("access.api_keys."):  # of the key's cache
+                sent[current_request_id()].append(name)
+            return await run(self, statement, *values, **options)
+
+        monkeypatch.setattr(asyncpg.Connection, method, recorded)
+
+    for each in ("fetch", "fetchrow", "execute"):
+        record(each)
+    return lambda response: sent[response.headers["x-request-id"]]
+
+
+@pytest.fixture
+def browser(server: RunningServer, new_account: Callable[..., Account]) -> Iterator[Browser]:
+    browser = Browser(server.url)
+    assert browser.sign_in(new_account("owner")).status_code == 303
+    yield browser
+    browser.http.close()
+
+
+@pytest.fixture
+def client(new_client: Callable[..., Client], plan_manager_id: Any) -> Client:
+    return new_client(plan_manager_id)
+
+
+STORE = "resources.participants.store"
+
+
+def test_a_read_is_one_statement_and_an_update_two(client: Client, statements_of: StatementsOf) -> None:
+    made = client.create("/participants", {"first_name": "Mia", "state": "NSW"})
+    path = f"/participants/{made['id']}"
+    assert statements_of(client.get(path)) == [f"{STORE}.GET"]
+    write = f"{STORE}.UPDATE + events.store.INSERT"
+    for change in ({"city": "Hobart"}, {"state": "TAS"}):
+        assert statements_of(client.put(path, change)) == [f"{STORE}.GET", write]
+    assert statements_of(client.put(path, {"city": "Hobart"})) == [f"{STORE}.GET"]
+    assert statements_of(client.post("/participants", {"city": "Perth"})) == [f"{STORE}.INSERT + events.store.INSERT"]
+
+
+@pytest.mark.parametrize("resource", ["providers", "note_types"])
+def test_other_records_are_updated_in_the_same_way(client: Client, statements_of: StatementsOf, resource: str) -> None:
+    name = {"providers": "entity_name", "note_types": "note_type"}[resource]
+    path = "/" + resource.replace("_", "-")
+    made = client.create(path, {name: "First"})
+    store = f"resources.{resource}.store"
+    sent = statements_of(client.put(f"{path}/{made['id']}", {name: "Second"}))
+    assert sent == [f"{store}.GET", f"{store}.UPDATE + events.store.INSERT"]
+
+
+def test_the_console_saves_as_the_api_does(client: Client, browser: Browser, statements_of: StatementsOf) -> None:
+    made = client.create("/participants", {"first_name": "Mia", "last_name": "Ng"})
+    path = f"/console/participants/{made['id']}/edit/address"
+    form = form_fields(browser, path)
+    saved = browser.submit(path, form | {"city": "Hobart"})
+    assert saved.status_code == 303
+    assert statements_of(saved)[1:] == [f"{STORE}.GET", f"{STORE}.UPDATE + events.store.INSERT"]
+    assert len(statements_of(saved)) == 3  # with the session
+
+
+def test_pages_of_participants_need_few_statements(
+    client: Client, browser: Browser, statements_of: StatementsOf
+) -> None:
+    made = client.create("/participants", {"first_name": "Mia", "last_name": "Ng", "plan_start_date": "2026-01-01"})
+    counts = {
+        name: statements_of(browser.get(f"/console/participants{path}"))
+        for name, path in {"list": "", "record": f"/{made['id']}"}.items()
+    }
+    assert {name: each for name, each in counts.items() if len(each) > 5} == {}
