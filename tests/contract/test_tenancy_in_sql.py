@@ -89,7 +89,6 @@ UNBOUND = {
     "access.single_sign_on.store.upsert": "a domain belongs to the provider of one plan manager",
     "resources.invoices.store.compact_counts": "one periodic task serves every plan manager",
     "resources.participants.store.compact_counts": "one periodic task serves every plan manager",
-    "resources.providers.store.compact_counts": "one periodic task serves every plan manager",
 }
 
 

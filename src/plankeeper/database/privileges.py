@@ -62,7 +62,6 @@ TABLE_PRIVILEGES = {
     "pending_identities": "select, insert, update, delete",
     "permissions": "select",
     "plan_managers": "select, insert, update",
-    "provider_counts": "select, insert, delete",
     "providers": "select, insert, update, delete",
     "rate_limits": "select, insert, update, delete",
     "saved_views": "select, insert, update, delete",

@@ -27,7 +27,6 @@ from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoices import store as invoice_counts
 from plankeeper.resources.participants.store import compact_counts
-from plankeeper.resources.providers import store as provider_counts
 from plankeeper.resources.trash import store as bin_store
 from plankeeper.server import monitoring
 from plankeeper.webhooks import attempt_count_store, delivery_queue
@@ -76,7 +75,6 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         fan_out.find_lagging,
         compact_counts,
         invoice_counts.compact_counts,
-        provider_counts.compact_counts,
         purge_idempotency_records,
         purge_rate_limits,
         purge_mails,

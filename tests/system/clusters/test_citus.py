@@ -51,7 +51,6 @@ ALL_SHARDS = {
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
     "resources.invoices.store.compact_counts": "a periodic task",
     "resources.participants.store.compact_counts": "a periodic task",
-    "resources.providers.store.compact_counts": "a periodic task",
     "access.request_log.store.purge_key_days": "a periodic task",
     "access.request_log.store.purge_minutes": "a periodic task",
     "access.request_log.store.list_active": "a periodic task",

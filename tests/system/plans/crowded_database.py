@@ -41,7 +41,6 @@ insert into participant_counts (plan_manager_id, status, state, amount)
 select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
 insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
 select plan_manager_id, claim_status, approval_status, count(*) from invoices group by 1, 2, 3;
-insert into provider_counts (plan_manager_id, amount) select plan_manager_id, count(*) from providers group by 1;
 """
 
 

@@ -178,7 +178,6 @@ async def collect_ids(
 
 TOTALS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "participants": (participants.count, ("", "status=Active", "state=nsw&status=Active")),
-    "providers": (providers.count, ("", "sort=updated_at")),
     "invoices": (invoices.count, ("", "claim_status=paid", "approval_status=not_required&claim_status=paid")),
 }
 

@@ -8,7 +8,7 @@ from plankeeper.database.filters import Filter, FilteredList, enum_filters, numb
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
-from plankeeper.resources.providers.store import COLUMNS, get_many, sum_counts
+from plankeeper.resources.providers.store import COLUMNS, get_many
 from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches, search_values
 
 LIST = FilteredList(
@@ -48,12 +48,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuer
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
-    """The number of matching providers. That of all is stored; others are counted on an index.
-
-    Of a search, at most one more than MAX_TOTAL are counted.
-    """
-    if not query.has_filters:
-        return await sum_counts(db, plan_manager_id)
+    """The number of matching providers. Of a search, at most one more than MAX_TOTAL are counted."""
     if search := await search_values(db, "provider", query.q):
         return await count_matches(db, plan_manager_id, LIST, query, search)
     return await LIST.count(db, plan_manager_id, query)

@@ -6,41 +6,10 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.core.record_matches import ValueHolder
-from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.providers.schemas import Provider, ProviderRecord
-
-SUM_COUNTS = "select coalesce(sum(amount), 0)::bigint from provider_counts where plan_manager_id = $1"
-
-
-async def sum_counts(db: Executor, plan_manager_id: UUID) -> int:
-    """The stored total of providers."""
-    return await db.one(int, SUM_COUNTS, plan_manager_id)
-
-
-ADD_COUNTS = Write(
-    "provider_difference as (select $2::bigint as amount)",
-    "insert into provider_counts (plan_manager_id, amount) select $1, amount from provider_difference",
-    parameters=2,
-)
-
-
-async def add_counts(tx: Transaction, plan_manager_id: UUID, difference: int) -> None:
-    """Add a number of providers, negative for deleted ones, to the total."""
-    if difference:
-        await tx.queue_write(ADD_COUNTS, plan_manager_id, difference)
-
-
-COMPACT_COUNTS = compose_compaction("provider_counts")
-
-
-async def compact_counts(db: Executor, max_groups: int = 100) -> int:
-    """Sum up totals that consist of many rows, and return the number of rows removed."""
-    return await db.one(int, COMPACT_COUNTS, max_groups)
-
 
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
@@ -128,14 +97,12 @@ UPSERT = f"""
     on conflict (plan_manager_id, id) do update set
         -- the sub-select only turns the columns of `excluded` into a list
         ({COLUMNS}, updated_at) = (select {COLUMNS}, updated_at from (select excluded.*) written)
-    returning xmax = 0 as is_new -- an existing row was locked before it was replaced
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of ProviderRecord."""
-    is_new = await tx.rows(bool, UPSERT, plan_manager_id, records)
-    await add_counts(tx, plan_manager_id, sum(is_new))
+    """Insert or replace whole providers. `records` is a JSON list of ProviderRecord."""
+    await tx.execute(UPSERT, plan_manager_id, records)
 
 
 UPDATE = compose_update("providers", COLUMNS)
@@ -155,9 +122,8 @@ INSERT = f"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert providers with new ids, and add them to the total. `records` is a JSON list of ProviderRecord."""
-    added = await tx.rows(UUID, INSERT, plan_manager_id, records)
-    await add_counts(tx, plan_manager_id, len(added))
+    """Insert providers with new ids. `records` is a JSON list of ProviderRecord."""
+    await tx.rows(UUID, INSERT, plan_manager_id, records)
 
 
 DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}, updated_at"
@@ -165,9 +131,7 @@ DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returnin
 
 async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
     """Delete a provider and return its last state; null if it doesn't exist."""
-    deleted = await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
-    await add_counts(tx, plan_manager_id, -1 if deleted else 0)
-    return deleted
+    return await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
 
 
 DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}, updated_at"
@@ -175,9 +139,7 @@ DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} re
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     """Delete providers and return their last states."""
-    deleted = await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
-    await add_counts(tx, plan_manager_id, -len(deleted))
-    return deleted
+    return await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
 
 
 EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"

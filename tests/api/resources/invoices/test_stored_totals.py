@@ -1,4 +1,4 @@
-"""The totals of invoices and providers are sums of what writes appended: they must equal a count, whatever happened."""
+"""The totals of invoices are sums of what writes appended: they must equal a count, whatever happened."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,8 +17,6 @@ from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
 from plankeeper.imports.registry import RESOURCES
 from plankeeper.resources.invoices import store as invoice_counts
-from plankeeper.resources.providers import store as provider_counts
-from plankeeper.resources.trash import service as bin_service
 from support.client import Client
 from support.importing import import_records
 from support.server import RunningServer
@@ -41,8 +39,6 @@ def assert_totals(server: RunningServer, api: Client) -> None:
         values = {name: value for name, value in given_values.items() if value}
         total = api.get("/invoices", limit=1, **values).json()["pagination"]["total"]
         assert total == count_rows(server, api, "invoices", **values), values
-    total = api.get("/providers", limit=1).json()["pagination"]["total"]
-    assert total == count_rows(server, api, "providers")
 
 
 @few_examples
@@ -77,65 +73,10 @@ def test_totals_of_invoices_equal_a_count_after_any_writes(
     assert_totals(server, api)
 
 
-@few_examples
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["create", "update", "delete", "bulk", "import", "bad import", "bin", "compact"]),
-            st.integers(0, 9),
-        ),
-        min_size=4,
-        max_size=20,
-    )
-)
-def test_the_total_of_providers_equals_a_count_after_any_writes(
-    server: RunningServer, new_client: Callable[..., Client], import_rows: Callable[..., Any], operations: list[Any]
-) -> None:
-    api = new_client()
-    ids: list[str] = []
-    for operation, which in operations:
-        chosen = ids[which % len(ids)] if ids else str(uuid7())
-        if operation == "create":
-            ids.append(api.create("/providers", {"entity_name": "Care"})["id"])
-        elif operation == "update":
-            api.put(f"/providers/{chosen}", {"entity_name": f"Care {which}"})
-        elif operation == "delete":
-            api.delete(f"/providers/{chosen}")
-        elif operation == "bulk":
-            items = [{"entity_name": "New"}, {"entity_name": "Other"}]
-            ids += [each["id"] for each in api.post("/providers/bulk", {"items": items}).json()["data"]]
-        elif operation == "import":
-            ids.append(str(uuid7()))
-            assert import_rows(api, "providers", [{"id": chosen}, {"id": ids[-1]}]).errors == []
-        elif operation == "bad import":
-            assert import_rows(api, "providers", [{}, {"abn": 5}]).errors
-        elif operation == "bin":
-            ids.append(api.create("/providers", {})["id"])
-            delete_and_restore(server, api, UUID(ids[-1]))
-        else:
-            server.run(provider_counts.compact_counts(server.db))
-    assert_totals(server, api)
-
-
-def delete_and_restore(server: RunningServer, api: Client, provider_id: UUID) -> None:
-    async def run() -> None:
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            entry = await bin_service.delete_provider(ctx, provider_id)
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            await bin_service.restore(ctx, entry.id)
-
-    server.run(run())
-
-
 def test_compaction_leaves_few_rows(server: RunningServer, api: Client, import_rows: Callable[..., Any]) -> None:
     for _ in range(60):
-        api.create("/providers", {})
         import_rows(api, "invoices", [{}])
-    server.run(provider_counts.compact_counts(server.db))
     server.run(invoice_counts.compact_counts(server.db))
-    assert count_rows(server, api, "provider_counts") <= 50
     assert count_rows(server, api, "invoice_counts") <= 50
     assert_totals(server, api)
 

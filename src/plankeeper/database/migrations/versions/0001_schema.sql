@@ -695,14 +695,6 @@ create index providers_by_search on providers using gin (
     plan_manager_id, search_text(array[entity_name], array[abn]) gin_trgm_ops, search_keys(array[entity_name])
 );
 
--- Sums of rows, as participant_counts.
-create table provider_counts (
-    plan_manager_id uuid not null references plan_managers (id),
-    id uuid not null default gen_random_uuid(),
-    amount bigint not null,
-    primary key (plan_manager_id, id)
-);
-
 -- Invoices
 
 -- An invoice keeps the ids of a deleted participant and provider, so neither has a foreign key.
