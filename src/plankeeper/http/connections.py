@@ -85,7 +85,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _untrusted_peer: str | None = None  # the peer's address, unless it is a trusted proxy
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(transport)
         self._receive_timer = self._restart_timer(self._receive_timer)
         peers, address = self._peers, self.client[0] if self.client else ""
         if not peers.is_trusted(address):
@@ -191,34 +191,3 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def _cancel_timer(timer: asyncio.TimerHandle | None) -> None:
         if timer is not None:
             timer.cancel()
-
-
-class _CoalescingTransport:
-    """A transport that combines the writes of one iteration of the event loop.
-
-    uvicorn writes headers and body separately. Two system calls and two packets, each of which wakes the client,
-    took a fifth of a GET.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._buffer: list[bytes] = []
-        self.is_closing = transport.is_closing  # called several times per request
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if not self._buffer:
-            self._loop.call_soon(self._flush)
-        self._buffer.append(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        buffered, self._buffer = self._buffer, []
-        if buffered and not self.is_closing():
-            self._transport.writelines(buffered)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -22,9 +22,6 @@ from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.validation import DECIMAL_PATTERN, coercion, known_fields, unwrap_type, validate
 
 MAX_BODY_BYTES = 1024 * 1024
-MAX_REMEMBERED_QUERY = 100  # bytes
-MAX_REMEMBERED_QUERIES = 1000
-
 
 _NIL_UUID = UUID(int=0)
 _PATH_INTEGER = re.compile("-?[0-9]+")
@@ -49,12 +46,6 @@ def parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | 
     """The query parameters; raises ValidationError with all that are unknown, empty, repeated or invalid."""
     if not query_string:
         return query_type() if query_type else None
-    if len(query_string) <= MAX_REMEMBERED_QUERY:
-        return _parse_and_remember(query_type, query_string)
-    return _parse_query(query_type, query_string)
-
-
-def _parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | None:
     values, errors = _parameters(query_type, query_string)
     parsed, type_errors = validate(query_type or Query, values)
     # Every value of a query is text.
@@ -71,10 +62,6 @@ def _parse_query(query_type: type[Query] | None, query_string: bytes) -> Query |
         message = "must be 0, or the `next_cursor` of a page with the same `sort`"
         raise invalid_parameter("after", message, "inconsistent")
     return parsed if query_type else None
-
-
-# Clients send the same few queries again and again, such as `limit=100`.
-_parse_and_remember = lru_cache(MAX_REMEMBERED_QUERIES)(_parse_query)
 
 
 def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[dict[str, Any], list[FieldError]]:

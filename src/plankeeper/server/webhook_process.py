@@ -13,7 +13,7 @@ from plankeeper.server.metrics import watch_process
 from plankeeper.server.monitoring import log_slow_statements
 from plankeeper.server.telemetry import setup
 from plankeeper.webhooks.client import RESOLVER_OPTIONS, WebhookClient
-from plankeeper.webhooks.worker import CpuBackoff, Worker
+from plankeeper.webhooks.worker import Worker
 
 POOL_SIZE = 4
 NICENESS = 10
@@ -36,10 +36,10 @@ def run_as_sidecar() -> None:
 async def _run_until_parent_exits(settings: Settings) -> None:
     background.exit_with_parent()
     background.report_lost_connections_once()
-    await run_webhook_worker(settings, CpuBackoff())
+    await run_webhook_worker(settings)
 
 
-async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None = None) -> None:
+async def run_webhook_worker(settings: Settings) -> None:
     """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight."""
     loop = asyncio.get_running_loop()
     os.environ.setdefault("RES_OPTIONS", RESOLVER_OPTIONS)
@@ -52,7 +52,7 @@ async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None 
     client = WebhookClient(settings.webhook_allowed_networks)
     telemetry = setup.start(settings)
     traces = telemetry.trace_webhooks() if telemetry else None
-    worker = Worker(db, client, settings, cpu_backoff=cpu_backoff, traces=traces)
+    worker = Worker(db, client, settings, traces=traces)
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, worker.stopping.set)
     async with db.open():

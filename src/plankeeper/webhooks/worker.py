@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
@@ -25,33 +24,6 @@ from plankeeper.webhooks.attempts import AttemptCountBuffer, record_attempts
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from plankeeper.webhooks.retry_policy import HTTP_GONE, retry_delay
 from plankeeper.webhooks.schemas import Attempt, DeliveryJob, DeliveryUpdate, build_detail
-
-# Linux: nanoseconds running, nanoseconds waiting for a processor, time slices.
-_SCHEDSTAT = Path("/proc/self/schedstat")
-FACTOR = 10.0  # seconds of pause for each second of waiting for a processor
-MAX_DELAY = 1.0  # seconds
-
-
-class CpuBackoff:
-    """Measures how long this process waited for a processor that other processes used."""
-
-    def __init__(self) -> None:
-        self._cpu_wait = cpu_wait_seconds()
-        self._checked_at = time.monotonic()
-
-    def delay(self) -> float:
-        """The pause in seconds since the last call: 0 if the process waited for less than a twentieth of the time."""
-        previous_wait, self._cpu_wait = self._cpu_wait, cpu_wait_seconds()
-        previous_check, self._checked_at = self._checked_at, time.monotonic()
-        wait = self._cpu_wait - previous_wait
-        return min(MAX_DELAY, wait * FACTOR) if wait > (self._checked_at - previous_check) / 20 else 0.0
-
-
-def cpu_wait_seconds() -> float:
-    """Seconds that this process has waited for a processor; 0 on systems that don't report it."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(_SCHEDSTAT.read_text().split()[1]) / 1e9
-    return 0.0
 
 
 class AttemptSpan(Protocol):
@@ -85,8 +57,7 @@ DRAIN_TIMEOUT = 10.0  # seconds that a stopping worker waits for attempts in fli
 class Worker:
     """Claims deliveries, sends them and saves the results.
 
-    `clock_offset` shifts the clock in tests. With `cpu_backoff`, the worker pauses while other processes need the
-    processor. With `traces`, each attempt has a span.
+    `clock_offset` shifts the clock in tests. With `traces`, each attempt has a span.
     """
 
     def __init__(
@@ -95,11 +66,9 @@ class Worker:
         client: WebhookClient,
         settings: Settings,
         clock_offset: timedelta = timedelta(),
-        cpu_backoff: CpuBackoff | None = None,
         traces: Traces | None = None,
     ) -> None:
         self._traces = traces
-        self._cpu_backoff = cpu_backoff
         self._db = db
         self._nodes = Nodes()
         self._client = client
@@ -128,8 +97,6 @@ class Worker:
                 self._slot_freed.clear()
                 if not await self.poll():
                     await self._wait_for_work()
-                elif self._cpu_backoff:
-                    await asyncio.sleep(self._cpu_backoff.delay())
             except Exception as error:
                 if not is_unavailable(error):
                     log.exception("cannot claim webhook deliveries")

@@ -47,7 +47,7 @@ class Application:
     def serve(self) -> None:
         settings = {"PLANKEEPER_DATABASE_URL": self.dsn, "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
         self.server = ServeProcess(self._folder, **settings)
-        # A program of its own: a worker of `serve` backs off while the processors are as busy as here.
+        # A program of its own: a worker of `serve` has a low priority, and the processors are busy here.
         self.webhook_worker = self._start_webhook_worker(settings)
 
     def _start_webhook_worker(self, settings: dict[str, str]) -> WebhookWorker:

@@ -57,7 +57,6 @@ class WebhookTraces:
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self.is_listening = False
         self._contexts: OrderedDict[tuple[str, str], Context] = OrderedDict()  # by plan manager and request id
 
     async def listen(self, db: Database) -> None:
@@ -65,7 +64,6 @@ class WebhookTraces:
         while True:
             try:
                 async with db.listening_connection(CHANNEL, self._remember) as connection:
-                    self.is_listening = True
                     while True:
                         await connection.one(int, KEEP_ALIVE)
                         await asyncio.sleep(KEEP_ALIVE_INTERVAL)

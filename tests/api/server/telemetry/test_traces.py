@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from plankeeper import __version__
 from plankeeper.resources.note_types import store
-from plankeeper.server.telemetry.webhooks import WebhookTraces
+from plankeeper.server.telemetry.webhooks import KEEP_ALIVE
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, PREFIX, Client
@@ -201,8 +201,8 @@ def test_a_webhook_continues_the_trace_of_the_request(
     endpoint = traced_api.create(
         "/webhook-endpoints", {"url": f"{receiver.url}/hook?token=s3cret", "event_types": ["note_type.*"]}
     )
-    with traced_worker(traced) as traces:
-        made = send_until_traced(traced_api, traces)
+    with traced_worker(traced):
+        made = send_traced(traced, traced_api)
         wait_until(lambda: len(receiver.received) >= 1)
         request = collector.span(f"POST {PREFIX}/note-types")
         attempt = collector.span("POST webhook")
@@ -224,7 +224,7 @@ def test_a_webhook_continues_the_trace_of_the_request(
 
 
 @contextmanager
-def traced_worker(server: RunningServer) -> Iterator[WebhookTraces]:
+def traced_worker(server: RunningServer) -> Iterator[None]:
     """Meanwhile a webhook worker with telemetry works in the server's loop."""
     from plankeeper.server.telemetry.setup import start
 
@@ -235,7 +235,7 @@ def traced_worker(server: RunningServer) -> Iterator[WebhookTraces]:
         client = WebhookClient(server.settings.webhook_allowed_networks, ssl_context=NO_TLS)
         worker = Worker(server.db, client, server.settings, traces=traces)
         tasks = [server.loop.create_task(worker.run()), server.loop.create_task(traces.listen(server.db))]
-        return telemetry, traces, client, worker, tasks
+        return telemetry, client, worker, tasks
 
     async def end() -> None:
         worker.stopping.set()
@@ -244,16 +244,19 @@ def traced_worker(server: RunningServer) -> Iterator[WebhookTraces]:
         await client.close()
         await telemetry.close()
 
-    telemetry, traces, client, worker, tasks = server.run(begin())
+    telemetry, client, worker, tasks = server.run(begin())
     try:
-        yield traces
+        yield
     finally:
         server.run(end())
 
 
-def send_until_traced(api: Client, traces: WebhookTraces) -> str:
+LISTENERS = "select count(*) from pg_stat_activity where datname = current_database() and query = $1"
+
+
+def send_traced(server: RunningServer, api: Client) -> str:
     """Create a note type once the worker listens, and return its request id."""
-    wait_until(lambda: traces.is_listening)
+    wait_until(lambda: server.run(server.db.one(int, LISTENERS, KEEP_ALIVE)))
     response = api.post("/note-types", {"note_type": "Visit"}, headers={"traceparent": TRACEPARENT})
     assert response.status_code == 201
     return response.headers["x-request-id"]
