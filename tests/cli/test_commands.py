@@ -113,9 +113,10 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     assert port.stderr == "Error: PLANKEEPER_PORT is 'http'; it must be a port number from 0 to 65535.\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1])
-        busy = run_program("serve", "--port", number, **env)
+        busy = run_program("serve", "--port", number, PLANKEEPER_DATA_DIR=str(tmp_path / "data"))
     assert busy.returncode == 1
     assert f"Cannot listen on 127.0.0.1 port {number}" in busy.stderr
+    assert not (tmp_path / "data").exists()
     blocked = tmp_path / "file"
     blocked.write_text("")
     folder = run_plankeeper("keys", "list", PLANKEEPER_DATA_DIR=str(blocked / "data"))

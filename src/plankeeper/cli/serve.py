@@ -90,7 +90,7 @@ def serve(
 
 def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, for_people: bool) -> None:
     changed = changed_settings()
-    with embedded_cluster(settings, creates=True) as cluster, ServerFolder() as folder:
+    with bind_socket(settings) as sock, embedded_cluster(settings, creates=True) as cluster, ServerFolder() as folder:
         dsn = serving_dsn(settings, cluster)
         lines = run(_prepare(settings, cluster, demo=demo, for_people=for_people))
         if cluster and cluster.note:
@@ -102,7 +102,7 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
         os.environ[LOCK_FILE_VARIABLE] = str(folder.path / "passwords.lock")
-        _serve(settings, cluster, folder, _Announcement(settings, changed, lines if for_people else None), build)
+        _serve(settings, sock, cluster, folder, _Announcement(settings, changed, lines if for_people else None), build)
 
 
 def _allow_webhooks_to_loopback() -> None:
@@ -179,6 +179,7 @@ class _Announcement:
 
 def _serve(
     settings: Settings,
+    sock: socket.socket,
     cluster: Cluster | None,
     folder: ServerFolder,
     announce: _Announcement,
@@ -188,7 +189,6 @@ def _serve(
     from plankeeper.server.supervisor import Supervisor, WebhookProcess
 
     logs.configure(settings.log_level, in_background=True)
-    sock = bind_socket(settings)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     with build or nullcontext():

@@ -60,8 +60,11 @@ async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | N
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     logs.configure(settings.log_level, in_background=True)
-    if for_people:
-        click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
-    else:
-        log_start("the webhook worker is started", chosen, changed_settings())
-    await run_webhook_worker(settings)
+
+    def announce() -> None:
+        if for_people:
+            click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
+        else:
+            log_start("the webhook worker is started", chosen, changed_settings())
+
+    await run_webhook_worker(settings, announce)

@@ -67,6 +67,8 @@ MAX_HEADER_BYTES = 32 * 1024  # of the request line and the headers
 # Seconds for which an idle connection stays open. HTTP clients keep idle connections for 5 to 15 seconds by default: if
 # the server closed them at the same moment, requests would fail.
 IDLE_TIMEOUT = 20
+# Seconds in which a request can still arrive on an idle connection that a stopping server has closed on its side.
+LINGER_TIMEOUT = 0.2
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -83,6 +85,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _is_receiving = False  # a request has started and is incomplete
     _unparsed_bytes = 0  # received since the parser's last callback; it buffers incomplete headers
     _untrusted_peer: str | None = None  # the peer's address, unless it is a trusted proxy
+    _is_half_closed = False  # the server stops, and this connection was idle
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -103,7 +106,22 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._peers.remove(self._untrusted_peer)
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """Called when the server stops. An idle connection ends without a reset, whatever arrives in the meantime.
+
+        A request that arrives at this moment gets no response. If the socket were closed, the system would reset the
+        connection, and HAProxy would report an error instead of sending the request to another server.
+        """
+        if self.transport.is_closing() or (self.cycle and not self.cycle.response_complete):
+            super().shutdown()
+            return
+        self._is_half_closed = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_TIMEOUT, self.transport.close)
+
     def data_received(self, data: bytes) -> None:
+        if self._is_half_closed:
+            return
         self._unparsed_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():

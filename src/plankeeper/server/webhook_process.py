@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from plankeeper.core import logs
 from plankeeper.core.settings import Settings
@@ -39,8 +40,11 @@ async def _run_until_parent_exits(settings: Settings) -> None:
     await run_webhook_worker(settings)
 
 
-async def run_webhook_worker(settings: Settings) -> None:
-    """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight."""
+async def run_webhook_worker(settings: Settings, on_start: Callable[[], None] = lambda: None) -> None:
+    """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight.
+
+    `on_start` is called once the signals are handled: an operator who sees the announcement can stop the worker.
+    """
     loop = asyncio.get_running_loop()
     os.environ.setdefault("RES_OPTIONS", RESOLVER_OPTIONS)
     db = Database(
@@ -55,6 +59,7 @@ async def run_webhook_worker(settings: Settings) -> None:
     worker = Worker(db, client, settings, traces=traces)
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, worker.stopping.set)
+    on_start()
     async with db.open():
         coroutines = [
             background.run_background_tasks(db, settings),

@@ -121,6 +121,35 @@ def test_http_1_0_needs_no_host(server: RunningServer) -> None:
     assert status_of(send_raw(server, two_hosts + b"\r\n")) == 400
 
 
+# The end of a server
+
+
+@pytest.mark.parametrize("requests", [0, 1])
+def test_a_request_in_the_moment_of_a_stop_is_not_answered_by_a_reset(cluster: SharedCluster, requests: int) -> None:
+    running = RunningServer(cluster.dsn).start()
+    health = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    async def stop_and_send(client: socket.socket) -> None:
+        """The server's loop runs this, so it stops before it reads the request."""
+        [connection] = running._server.server_state.connections  # noqa: SLF001
+        connection.shutdown()
+        client.sendall(health)
+
+    try:
+        with connect(running) as client:
+            for _ in range(requests):
+                client.sendall(health)
+                response = b""
+                while not response.endswith(b'{"status":"ok"}'):
+                    response += client.recv(65536) or pytest.fail(f"closed after {response!r}")
+            wait_until(lambda: count_connections(running) == 1)
+            running.run(stop_and_send(client))
+            assert client.recv(1) == b""
+            wait_until(lambda: count_connections(running) == 0)  # though the client keeps its side open
+    finally:
+        running.stop()
+
+
 # Connections per address
 
 
