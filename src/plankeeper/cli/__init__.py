@@ -8,10 +8,11 @@ from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.citus import distribute
+from plankeeper.cli.doctor import doctor
 from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail
-from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
+from plankeeper.cli.maintenance import migrate, openapi, recheck
 from plankeeper.cli.participants import participants
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.privileges import privileges

@@ -2,8 +2,7 @@
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
-from plankeeper.cli.doctor import Line
+from plankeeper.cli.context import Line, embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
 from plankeeper.cli.privileges import grant_privileges
 from plankeeper.database import citus
 from plankeeper.database.citus import Node, Step

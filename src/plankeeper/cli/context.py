@@ -25,6 +25,7 @@ from plankeeper.server.embedded_postgres.cluster import Cluster
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 
 T = TypeVar("T")
+Line = tuple[str, str]  # of `doctor`: ok, warn or FAIL, and a sentence without its full stop
 
 
 class DatabaseError(click.ClickException):

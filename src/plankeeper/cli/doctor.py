@@ -1,19 +1,31 @@
-"""Lines of `plankeeper doctor` about the database: writes, connections, disk, events, webhooks, abandoned clusters."""
+"""`plankeeper doctor`: checks of the settings, the proxy, the mail server, the database and its schema."""
 
 import asyncio
+import platform
 import shutil
 import ssl
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import click
 import httpcore
 
-from plankeeper.cli.context import embedded_pool_size
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys.service import EXPIRY_WARNING_PERIOD
+from plankeeper.access.api_keys.store import list_expiring
+from plankeeper.cli.citus import citus_lines
+from plankeeper.cli.context import Line, embedded_cluster, embedded_pool_size, run, supported_schema_version
+from plankeeper.cli.privileges import role_lines
 from plankeeper.cli.secret_keys import describe_usage, missing_file_sentence, missing_key_warnings
 from plankeeper.core.encryption.cipher import SETTING, KeyFileError, has_open_permissions, read_keys
-from plankeeper.core.encryption.rotation import KeyUsage
-from plankeeper.core.settings import Settings
+from plankeeper.core.encryption.rotation import KeyUsage, count_by_key
+from plankeeper.core.json import to_json
+from plankeeper.core.settings import SettingError, Settings
+from plankeeper.core.version import full_version
+from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.database.server import ServerState, count_sessions, get_server_state
 from plankeeper.database.unavailability import SENTENCES, check_writes
@@ -25,7 +37,80 @@ from plankeeper.webhooks.endpoint_store import count_unhealthy
 # The first releases without CVE-2024-7592 and older vulnerabilities, by minor version.
 _FIXED_PYTHONS = {(3, 11): 10, (3, 12): 6}
 
-Line = tuple[str, str]  # ok, warn or FAIL, and a sentence without its full stop
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for other programs.")
+def doctor(*, as_json: bool) -> None:
+    """Check the settings, database, schema and versions. Each line is ok, or says what to do."""
+    lines = [("ok", f"Plankeeper {full_version()}, Python {platform.python_version()}")]
+    lines += python_warnings(sys.version_info[:3])
+    try:
+        settings = Settings.read()
+        lines += [("ok", "settings are valid"), *(("warn", each) for each in Settings.unknown_variables())]
+        lines += [*proxy_warnings(settings), *mail_lines(settings)]
+        lines += [*proxy_lines(settings), *_database_lines(settings)]
+    except SettingError as error:
+        lines.append(("FAIL", str(error)))
+    states = {state for state, _ in lines}
+    if as_json:
+        worst = next((each for each in ("FAIL", "warn") if each in states), "ok")
+        checks = [{"status": state.lower(), "message": text} for state, text in lines]
+        click.echo(to_json({"status": worst.lower(), "checks": checks}))
+    else:
+        for state, text in lines:
+            click.echo(f"{state:4}  {text}")
+    if "FAIL" in states:
+        sys.exit(1)
+
+
+def _database_lines(settings: Settings) -> list[Line]:
+    lines: list[Line] = []
+    try:
+        with embedded_cluster(settings) as cluster:
+            if cluster and cluster.note:
+                lines.append(("ok", cluster.note))
+            return [*lines, *run(_inspect_database(settings, cluster))]
+    except click.ClickException as error:
+        return [*lines, ("FAIL", error.message)]
+
+
+async def _inspect_database(settings: Settings, cluster: Cluster | None) -> list[Line]:
+    # The embedded database's own role exists only once it is migrated.
+    dsn = cluster.owner_dsn if cluster else settings.database_url or ""
+    async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
+        version = await supported_schema_version(db)
+        location = f"embedded in {settings.data_dir}" if cluster else "external"
+        lines = [_version_line(await schema.server_version(db), location)]
+        lines += await server_lines(db, settings, dsn, cluster)
+        lines += [] if cluster else await role_lines(db, version)
+        lines.append(_schema_line(version))
+        is_current = version is not None and version.is_compatible
+        if is_current:
+            lines += [*await citus_lines(db), *await schema_lines(db)]
+        lines += secret_key_lines(settings, await count_by_key(db) if is_current else [])
+        lines += abandoned_lines() if cluster else []
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_current else []
+    return lines + [("warn", _expiry_warning(key)) for key in expiring]
+
+
+def _version_line(server_version: str, location: str) -> Line:
+    major = int(server_version) // 10_000
+    if major < 15:
+        return "FAIL", f"PostgreSQL {major}, {location}: upgrade to version 15 or newer"
+    return "ok", f"PostgreSQL {major}, {location}"
+
+
+def _schema_line(version: schema.SchemaVersion | None) -> Line:
+    if version is None or not version.is_compatible:
+        revision = version.revision if version else "empty"
+        return "FAIL", f"schema {revision}, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
+    advice = f", newer than {schema.LATEST_REVISION}, but compatible with this Plankeeper" if version.is_newer else ""
+    return "ok", f"schema {version.revision}{advice}"
+
+
+def _expiry_warning(key: ApiKey) -> str:
+    expires_at = f"{key.expires_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"key {key.id} (…{key.last_four}, {key.name}) expires at {expires_at}: run `plankeeper keys rotate`"
 
 
 def python_warnings(version: tuple[int, int, int]) -> list[Line]:

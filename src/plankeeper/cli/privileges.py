@@ -3,8 +3,7 @@
 import asyncpg
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
-from plankeeper.cli.doctor import Line
+from plankeeper.cli.context import Line, embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
 from plankeeper.core.settings import Settings
 from plankeeper.database import privileges as database_privileges
 from plankeeper.database.client import Database
