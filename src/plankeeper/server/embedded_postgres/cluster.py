@@ -45,7 +45,6 @@ _FATAL_MESSAGE = re.compile(r"(FATAL|PANIC):.*")
 # The reasons of a full disk, which later lines only repeat as a connection that ended.
 _PROBLEM_MESSAGE = re.compile(r"(?:ERROR|FATAL|PANIC):  (?:.*No space left on device.*|could not .*)")
 _LATEST_LOG_BYTES = 65_536
-_STILL_IN_USE = re.compile(r"lock file .* already exists|shared memory block .* still in use")
 
 
 class Cluster:
@@ -198,17 +197,15 @@ class Cluster:
             # The inode of the lock file distinguishes this folder from a removed one whose server still runs.
             seed = f"{self.data_dir.resolve()}:{os.fstat(lock).st_ino}"
             key = hashlib.sha256(seed.encode(errors="surrogateescape")).hexdigest()[:12]
-            self._socket_folder = postmaster.socket_folder(key, user)
+            # Short, because the path of a socket is limited. claim_socket_folder() checks its owner and mode.
+            self._socket_folder = Path(f"/tmp/plankeeper-{key}")  # noqa: S108
         if not os.path.lexists(self.data_dir / "postgres"):
             create_cluster(self.data_dir, programs, lock)
         self._require_usable(programs)
         postmaster.shut_down_leftovers(self.location, _CLEANUP_TIMEOUT)
         self._socket_folder = socket_folder = postmaster.claim_socket_folder(self._socket_folder, user)
-        retry_deadline = time.monotonic() + _CLEANUP_TIMEOUT
-        while failure := self._launch(programs, socket_folder, deadline):
-            if time.monotonic() > retry_deadline or not _STILL_IN_USE.search(failure):
-                raise ClusterError(f"PostgreSQL cannot start, see {self.data_dir / 'postgres.log'}: {failure}")
-            time.sleep(0.1)
+        if failure := self._launch(programs, socket_folder, deadline):
+            raise ClusterError(f"PostgreSQL cannot start, see {self.data_dir / 'postgres.log'}: {failure}")
 
     def _launch(self, programs: PostgresBinaries, socket_folder: Path, deadline: float) -> str | None:
         """Start the server. Returns None once it accepts connections, or its error message if it ended."""
@@ -274,16 +271,10 @@ def _make_data_dir(data_dir: Path) -> None:
 def _try_lock(data_dir: Path) -> int | None:
     """The file descriptor that holds the lock; None while another process holds it."""
     lock = os.open(data_dir / "postgres.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
+    with contextlib.suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    except BaseException:
-        os.close(lock)
-        raise
-    if _is_lock_of(lock, data_dir):
-        return lock
+        if _is_lock_of(lock, data_dir):
+            return lock
     os.close(lock)
     return None
 

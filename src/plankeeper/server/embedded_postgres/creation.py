@@ -1,15 +1,13 @@
 """Creates the cluster of a data folder, in the folder itself or, as root, in one that the server's user can enter."""
 
 import os
-import pwd
 import re
 import secrets
 import shutil
-import time
 from pathlib import Path
 
 from plankeeper.server.embedded_postgres import binaries
-from plankeeper.server.embedded_postgres.binaries import ClusterError, PostgresBinaries, SystemUser
+from plankeeper.server.embedded_postgres.binaries import ClusterError, PostgresBinaries, SystemUser, user_name
 
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
@@ -17,7 +15,6 @@ SERVING_ROLE = "plankeeper"
 
 MIN_FREE_BYTES = 100 * 2**20  # an empty database takes most of it
 
-_REMOVAL_TIMEOUT = 2.0  # seconds
 _ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
 
 
@@ -36,7 +33,7 @@ def create_cluster(data_dir: Path, programs: PostgresBinaries, lock: int) -> Non
         _initialise(home, programs, lock)
     except BaseException:  # such as Ctrl-C: the next start would use another home
         _remove_home(home)
-        if staging.is_symlink():
+        if staging.is_symlink() and not home.exists():  # processes of an interrupted initdb can still write
             staging.unlink()
         raise
     staging.rename(data_dir / "postgres")
@@ -69,13 +66,8 @@ def _require_space(home: Path) -> None:
 
 def _remove_home(home: Path) -> None:
     """Remove the folder of a cluster that wasn't completed."""
-    deadline = time.monotonic() + _REMOVAL_TIMEOUT
     shutil.rmtree(home, ignore_errors=True)
-    # Processes of an interrupted initdb may write to it for a moment.
-    while home.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-        shutil.rmtree(home, ignore_errors=True)
-    (home.parent / f"{home.name}{_ORIGIN_SUFFIX}").unlink(missing_ok=True)
+    home.with_name(f"{home.name}{_ORIGIN_SUFFIX}").unlink(missing_ok=True)
 
 
 def _make_home(staging: Path, user: SystemUser | None) -> Path:
@@ -131,12 +123,5 @@ def _hba() -> str:
 
 
 def _ident(programs: PostgresBinaries) -> str:
-    users = {"root", _name_of(os.geteuid()), *([programs.user.name] if programs.user else [])}
+    users = {"root", user_name(os.geteuid()), *([programs.user.name] if programs.user else [])}
     return "".join(f'{_MAP} "{user}" {role}\n' for user in sorted(users) for role in (SUPERUSER, SERVING_ROLE))
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
