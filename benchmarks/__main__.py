@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks.flat import Options as FlatOptions
 from benchmarks.flat import flat
 from benchmarks.install import install
 from benchmarks.processes import ProgramError
 from benchmarks.regressions import record_baseline
-from benchmarks.run import Options, run
+from benchmarks.run import run
 from benchmarks.scenarios import SCENARIOS, WrongResponseError
 from benchmarks.systems import SYSTEMS
 from plankeeper.server.embedded_postgres.binaries import ClusterError
@@ -39,89 +38,59 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description="Compare Plankeeper with similar systems."
     )
     commands = parser.add_subparsers(required=True)
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--work", type=Path, default=Path(".bench"), help="the folder for peers and data (.bench)")
 
-    command = commands.add_parser("install", parents=[common], help="install the peers")
-    command.set_defaults(command=lambda args: install(args.work.absolute()))
-    _add_run_options(commands.add_parser("run", parents=[common], help="measure all systems"))
-    flat_help = "measure whether performance depends on the amount of data"
-    _add_flat_options(commands.add_parser("flat", parents=[common], help=flat_help))
+    def add(name: str, command: Callable[[argparse.Namespace], object], text: str) -> Callable[..., argparse.Action]:
+        subparser = commands.add_parser(name, help=text)
+        subparser.set_defaults(command=command)
+        subparser.add_argument("--work", type=_folder, default=".bench", help="the folder for peers and data (.bench)")
+        return subparser.add_argument
+
+    def add_measurement(option: Callable[..., argparse.Action], rounds: int | None, seconds: int | None) -> None:
+        option("--rounds", type=int, default=rounds, help="rounds in which each system is measured (3)")
+        option("--seconds", type=int, default=seconds, help="seconds of load per scenario and round (4)")
+        option("--fresh", action="store_true", help="reload all data")
+        option("--out", type=_folder, help="the folder for the results (<work>/results)")
+
+    add("install", lambda args: install(args.work), "install the peers")
     record_help = "measure and record the processor time that the tests compare with"
-    command = commands.add_parser("record", parents=[common], help=record_help)
-    command.set_defaults(command=lambda args: record_baseline(args.work.absolute()))
+    add("record", lambda args: record_baseline(args.work), record_help)
+
+    option = add("flat", _flat, "measure whether performance depends on the amount of data")
+    option("--few", type=int, default=1_000, help="participants of the small server (1000)")
+    option("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
+    option("--tenants", type=int, default=200, help="plan managers that share those of the third server (200)")
+    add_measurement(option, 3, 4)
+
+    option = add("run", _run, "measure all systems")
+    scenarios = {scenario.name: scenario for scenario in SCENARIOS}
+    option("--quick", action="store_true", help="the essentials, in about 5 minutes")
+    option("--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"a selection of {','.join(SYSTEMS)}")
+    option("--scenarios", type=_names(scenarios), help=f"a selection of {','.join(scenarios)}")
+    option("--sizes", type=_numbers, help="numbers of participants (10000,1000000)")
+    option("--load-minutes", type=float, default=10, help="a system that takes longer to load gets fewer rows (10)")
+    option("--by-copy", action="store_true", help="load Plankeeper with COPY, for a quick look")
+    option("--no-transfers", action="store_true", help="leave out import, export and COPY")
+    add_measurement(option, None, None)
     return parser
 
 
-def _add_run_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--quick", action="store_true", help="the essentials, in about 5 minutes")
-    command.add_argument(
-        "--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"a selection of {','.join(SYSTEMS)}"
-    )
-    scenarios = {scenario.name: scenario for scenario in SCENARIOS}
-    command.add_argument("--scenarios", type=_names(scenarios), help=f"a selection of {','.join(scenarios)}")
-    command.add_argument("--sizes", type=_numbers, help="numbers of participants (10000,1000000)")
-    command.add_argument("--rounds", type=int, help="rounds in which each system is measured (3)")
-    command.add_argument("--seconds", type=int, help="seconds of load per scenario and round (4)")
-    command.add_argument(
-        "--load-minutes", type=float, default=10, help="a system that takes longer to load gets fewer rows (10)"
-    )
-    command.add_argument("--fresh", action="store_true", help="reload all data")
-    command.add_argument(
-        "--by-copy", action="store_true", help="load Plankeeper with COPY instead of an import, for a quick look"
-    )
-    command.add_argument("--no-transfers", action="store_true", help="leave out import, export and COPY")
-    command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
-    command.set_defaults(command=_run)
-
-
-def _add_flat_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--few", type=int, default=1_000, help="participants of the small server (1000)")
-    command.add_argument("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
-    command.add_argument(
-        "--tenants", type=int, default=200, help="plan managers that share the participants of the third server (200)"
-    )
-    command.add_argument("--rounds", type=int, default=3, help="rounds in which each server is measured (3)")
-    command.add_argument("--seconds", type=int, default=4, help="seconds of load per scenario and round (4)")
-    command.add_argument("--fresh", action="store_true", help="reload all data")
-    command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
-    command.set_defaults(command=_flat)
+def _folder(text: str) -> Path:
+    return Path(text).absolute()
 
 
 def _flat(args: argparse.Namespace) -> None:
-    out = (args.out or args.work / "results").absolute()
-    flat(
-        FlatOptions(
-            work=args.work.absolute(),
-            out=out,
-            few=args.few,
-            many=args.many,
-            tenants=args.tenants,
-            rounds=args.rounds,
-            seconds=args.seconds,
-            fresh=args.fresh,
-        )
-    )
+    args.out = args.out or args.work / "results"
+    flat(args)
 
 
 def _run(args: argparse.Namespace) -> None:
     names = args.scenarios or [each.name for each in SCENARIOS if each.essential or not args.quick]
-    succeeded = run(
-        Options(
-            work=args.work.absolute(),
-            out=(args.out or args.work / "results").absolute(),
-            systems=args.systems,
-            sizes=args.sizes or ([10_000] if args.quick else [10_000, 1_000_000]),
-            scenarios=[each for each in SCENARIOS if each.name in names],
-            rounds=args.rounds or (1 if args.quick else 3),
-            seconds=args.seconds or (2 if args.quick else 4),
-            load_seconds=args.load_minutes * 60,
-            fresh=args.fresh,
-            by_copy=args.by_copy,
-            transfers=not args.no_transfers,
-        )
-    )
-    if not succeeded:
+    args.scenarios = [each for each in SCENARIOS if each.name in names]
+    args.out = args.out or args.work / "results"
+    args.sizes = args.sizes or ([10_000] if args.quick else [10_000, 1_000_000])
+    args.rounds = args.rounds or (1 if args.quick else 3)
+    args.seconds = args.seconds or (2 if args.quick else 4)
+    if not run(args):
         sys.exit(1)
 
 

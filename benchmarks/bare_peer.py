@@ -4,10 +4,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
-from benchmarks.scenarios import CREATE, CREATE_BODY, GET, ParsedResponse, Response, Scenario
 
 
 class BareHandler(PostgresPeer):
@@ -36,13 +34,3 @@ class BareHandler(PostgresPeer):
         return [*server, *flags, "--workers", str(self.workers), "--port", str(self.port)], {
             "DATABASE_URL": self.postgres.dsn
         }
-
-    def request(self, scenario: Scenario) -> Request:
-        if scenario is GET:
-            return Request("GET", "/participants/{id}")
-        if scenario is CREATE:
-            return Request("POST", "/participants", body=CREATE_BODY)
-        return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}")
-
-    def parse_response(self, response: Response) -> ParsedResponse:
-        return ParsedResponse(response.body if isinstance(response.body, list) else [response.body])

@@ -20,6 +20,7 @@ from typing import get_type_hints
 import httpx
 
 from benchmarks.demo_server import DemoServer
+from benchmarks.markdown import markdown_table
 from benchmarks.processes import ProgramError
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
@@ -37,13 +38,13 @@ class Options:
 
 @dataclass(frozen=True)
 class PageTiming:
-    """A page: milliseconds of its requests, bytes of the page alone and with its assets."""
+    """A page: milliseconds of its requests, kilobytes of the page alone and with its assets."""
 
     path: str
     median: float
     slowest: float
-    size: int
-    size_with_assets: int
+    kb: float
+    kb_with_assets: float
 
 
 def main() -> None:
@@ -110,18 +111,17 @@ def _measure(client: httpx.Client, path: str, address: str) -> PageTiming:
         if len(durations) == TIMED_REQUESTS:
             break
     assets = set(re.findall(r'(?:href|src)="(/console/assets/[^"]+)"', response.text))
-    size = len(response.content)
-    asset_sizes = [len(client.get(unescape(asset)).content) for asset in assets]
-    return PageTiming(path, statistics.median(durations), max(durations), size, size + sum(asset_sizes))
+    kb = len(response.content) / 1000
+    asset_kbs = [len(client.get(unescape(asset)).content) / 1000 for asset in assets]
+    return PageTiming(path, statistics.median(durations), max(durations), kb, kb + sum(asset_kbs))
 
 
 def _table(timings: list[PageTiming]) -> list[str]:
-    lines = ["| Page | median ms | slowest ms | KB | KB with assets |", "|---|---|---|---|---|"]
-    return lines + [
-        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f}"
-        f" | {each.size / 1000:.1f} | {each.size_with_assets / 1000:.1f} |"
+    rows = [
+        [f"`{each.path}`", *(f"{value:.1f}" for value in (each.median, each.slowest, each.kb, each.kb_with_assets))]
         for each in timings
     ]
+    return markdown_table([["Page", "median ms", "slowest ms", "KB", "KB with assets"], *rows])
 
 
 if __name__ == "__main__":

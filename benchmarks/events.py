@@ -5,7 +5,7 @@
 * How much processor time an idle server needs, also while a long transaction keeps dead rows from being removed.
 * How long the feed and the activity page of millions of events take, whatever the type of the events.
 
-It is a program of its own because it needs httpx and psutil, which are development dependencies.
+It is a program of its own because it needs httpx, which is a development dependency.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ import psutil
 
 from benchmarks.database import Postgres
 from benchmarks.demo_server import DemoServer
-from benchmarks.processes import Program, ProgramError
+from benchmarks.processes import Program, ProgramError, process_tree, processor_seconds
 
 WORKERS = 2
 IDLE_SECONDS = 60
@@ -173,18 +173,13 @@ def _held_horizon(postgres: Postgres) -> Iterator[None]:
 
 def _processor_share(server: DemoServer, postgres: Postgres, seconds: int) -> str:
     """The processor time of the server, of its connections, and of PostgreSQL's other processes, such as autovacuum."""
-
-    def measure(pids: Iterable[int]) -> float:
-        times = [psutil.Process(pid).cpu_times() for pid in pids if psutil.pid_exists(pid)]
-        # With what ended children used: autovacuum workers come and go.
-        return sum(each.user + each.system + each.children_user + each.children_system for each in times)
-
-    server_pids = [server.pid, *(each.pid for each in psutil.Process(server.pid).children(recursive=True))]
+    server_pids = process_tree(server.pid)
     connections = [pid for pid in postgres.pids() if "[local]" in " ".join(psutil.Process(pid).cmdline())]
     groups: list[Callable[[], float]] = [
-        lambda: measure(server_pids),
-        lambda: measure(connections),
-        lambda: measure(set(postgres.pids()) - set(connections)),
+        lambda: processor_seconds(server_pids),
+        lambda: processor_seconds(connections),
+        # With what ended children used: autovacuum workers come and go.
+        lambda: processor_seconds(set(postgres.pids()) - set(connections)),
     ]
     time.sleep(5)
     before = [group() for group in groups]

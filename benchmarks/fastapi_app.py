@@ -9,7 +9,7 @@ from uuid import UUID
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, EmailStr
+from pydantic import BaseModel, ConfigDict, EmailStr, create_model
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -66,42 +66,16 @@ class ParticipantRow(Base):
     participant_receives_statements: Mapped[bool] = mapped_column(default=False)
 
 
-class Participant(BaseModel):
-    """Response of all requests."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    first_name: str | None
-    last_name: str | None
-    participant_number: str | None
-    email: str | None
-    state: str | None
-    middle_name: str | None
-    preferred_name: str | None
-    phone_number: str | None
-    date_of_birth: date | None
-    gender: str | None
-    pronouns: str | None
-    postcode: str | None
-    address_line_1: str | None
-    address_line_2: str | None
-    city: str | None
-    service_region_id: str | None
-    status: str
-    approval_required: bool
-    onboard_date: date | None
-    created_at: datetime
-    date_ceased: date | None
-    reason_for_leaving: str | None
-    exit_reason_category_id: UUID | None
-    exit_reason_subcategory_id: UUID | None
-    account_manager_id: UUID | None
-    is_pace_plan: bool
-    plan_start_date: date | None
-    plan_end_date: date | None
-    postal_statement: bool
-    participant_receives_statements: bool
+# The response of all requests: each column but that of the tenant.
+Participant = create_model(
+    "Participant",
+    __config__=ConfigDict(from_attributes=True),
+    **{
+        column.name: (column.type.python_type | None if column.nullable else column.type.python_type, ...)
+        for column in ParticipantRow.__table__.columns
+        if column.name != "plan_manager_id"
+    },
+)
 
 
 class ParticipantUpdate(BaseModel):

@@ -1,10 +1,10 @@
 """Measures whether Plankeeper stays equally fast with more participants and with more plan managers."""
 
 import json
+from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 from benchmarks.data import dataset
@@ -19,21 +19,7 @@ from benchmarks.scenarios import DEEP, FILTERED, GET, TOTAL, Scenario
 from benchmarks.tenants import ManyTenants
 
 SCENARIOS = (GET, TOTAL, DEEP, FILTERED)
-
-
-@dataclass(frozen=True)
-class Options:
-    """The sizes to compare, and the duration of the measurements."""
-
-    work: Path
-    out: Path
-    few: int = 1_000
-    many: int = 1_000_000
-    tenants: int = 200
-    rounds: int = 3
-    seconds: int = 4
-    load_seconds: float = 1800
-    fresh: bool = False
+_LOAD_SECONDS = 1800
 
 
 @dataclass
@@ -51,7 +37,7 @@ class _Series:
         return median(each.rate for each in self.runs[scenario])
 
 
-def flat(options: Options) -> None:
+def flat(options: Namespace) -> None:
     """Measure, print the table, and write `flat.json` and `flat.md`."""
     rows_per_tenant = options.many // options.tenants
     servers: list[tuple[str, PeerFactory, int]] = [
@@ -67,19 +53,21 @@ def flat(options: Options) -> None:
     print("\n" + "\n".join(lines), flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "flat.md").write_text("\n".join(lines) + "\n")
-    (options.out / "flat.json").write_text(json.dumps(_as_json(options, series), indent=2) + "\n")
+    about = machine() | {"rounds": options.rounds, "seconds": options.seconds}
+    runs = {item.title: {each.name: [asdict(run) for run in item.runs[each]] for each in SCENARIOS} for item in series}
+    (options.out / "flat.json").write_text(json.dumps({"about": about, "runs": runs}, indent=2) + "\n")
 
 
-def _load_peer(options: Options, title: str, factory: PeerFactory, rows: int) -> Peer:
+def _load_peer(options: Namespace, title: str, factory: PeerFactory, rows: int) -> Peer:
     log(f"loading {title} participants")
     peer, load_info = prepare_peer(
-        factory, options.work, dataset(options.work, rows), options.load_seconds, fresh=options.fresh
+        factory, options.work, dataset(options.work, rows), _LOAD_SECONDS, fresh=options.fresh
     )
     log(f"{title} participants: {load_info.rows:,} loaded in {load_info.seconds} s")
     return peer
 
 
-def _run_round(options: Options, series: _Series, number: int) -> None:
+def _run_round(options: Namespace, series: _Series, number: int) -> None:
     with series.peer.running():
         for scenario in SCENARIOS:
             series.peer.probe(scenario)
@@ -94,15 +82,8 @@ def _run_round(options: Options, series: _Series, number: int) -> None:
 
 def _table(series: Sequence[_Series]) -> list[str]:
     few, many, many_tenants = series
-    header = [
-        "p50, ms",
-        few.title,
-        many.title,
-        "many to few",
-        f"requests/s, {many.title}",
-        many_tenants.title,
-        "spread to one",
-    ]
+    header = ["p50, ms", few.title, many.title, "many to few"]
+    header += [f"requests/s, {many.title}", many_tenants.title, "spread to one"]
     rows = [
         [
             each.title,
@@ -116,11 +97,3 @@ def _table(series: Sequence[_Series]) -> list[str]:
         for each in SCENARIOS
     ]
     return markdown_table([header, *rows])
-
-
-def _as_json(options: Options, series: Sequence[_Series]) -> dict[str, object]:
-    about = machine() | {"rounds": options.rounds, "seconds": options.seconds}
-    runs = {
-        item.title: {each.name: [run.as_dict() for run in item.runs[each]] for each in SCENARIOS} for item in series
-    }
-    return {"about": about, "runs": runs}

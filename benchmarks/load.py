@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 
@@ -67,9 +67,6 @@ class Measurement:
     def processor_us(self) -> float:
         """Microseconds of processor time for each request."""
         return self.processor_seconds / max(self.requests, 1) * 1e6
-
-    def as_dict(self) -> dict[str, float]:
-        return {"rate": round(self.rate, 2), "processor_us": round(self.processor_us, 1), **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -166,24 +163,9 @@ def run_load(
 
 
 def _run_wrk(port: int, script_file: Path, seconds: int) -> Measurement:
-    output = run_program(
-        [
-            find_wrk(),
-            "--threads",
-            str(THREADS),
-            "--connections",
-            str(CONNECTIONS),
-            "--duration",
-            f"{seconds}s",
-            "--timeout",
-            "60s",
-            "--latency",
-            "--script",
-            script_file,
-            f"http://127.0.0.1:{port}",
-        ],
-        seconds=seconds + 60,
-    )
+    options = f"--threads {THREADS} --connections {CONNECTIONS} --duration {seconds}s --timeout 60s --latency"
+    command = [find_wrk(), *options.split(), "--script", script_file, f"http://127.0.0.1:{port}"]
+    output = run_program(command, seconds=seconds + 60)
     match = re.search(r"^RESULT (.*)$", output, re.MULTILINE)
     if not match:
         raise ProgramError(f"wrk printed no result: {output[-500:]}")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from benchmarks.data import TENANT, Dataset, dataset
+from benchmarks.data import STATE, STATUS, TENANT, Dataset, dataset
 from benchmarks.database import TABLE, Postgres
 from benchmarks.load import Load, Measurement, Request, Row, run_load
 from benchmarks.processes import (
@@ -23,7 +23,22 @@ from benchmarks.processes import (
     processor_seconds,
     resident_memory,
 )
-from benchmarks.scenarios import ParsedResponse, Response, Scenario, WrongResponseError, send, verify
+from benchmarks.scenarios import (
+    CREATE,
+    CREATE_BODY,
+    FILTERED,
+    GET,
+    OFFSET,
+    TOTAL,
+    UPDATE,
+    UPDATE_BODY,
+    ParsedResponse,
+    Response,
+    Scenario,
+    WrongResponseError,
+    send,
+    verify,
+)
 
 WORKERS = 2  # of every system with worker processes
 _MIN_ROWS = 1_000  # the smallest number of participants to measure
@@ -175,9 +190,11 @@ def prepare_peer(
 
 
 class HttpPeer(Peer):
-    """A system with an HTTP API, run as a program."""
+    """A system with an HTTP API, run as a program. By default, its paths are those of Plankeeper."""
 
     workers: int = WORKERS
+    path: ClassVar[str] = "/participants"
+    state: ClassVar[str] = STATE  # the value of the filter
 
     def __init__(self, work: Path, data: Dataset) -> None:
         super().__init__(work, data)
@@ -188,11 +205,31 @@ class HttpPeer(Peer):
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         """The command that starts it on `self.port`, and additional environment variables."""
 
-    @abstractmethod
-    def request(self, scenario: Scenario) -> Request: ...
+    @property
+    def headers(self) -> dict[str, str]:
+        return {}
 
-    @abstractmethod
-    def parse_response(self, response: Response) -> ParsedResponse: ...
+    @property
+    def offset(self) -> int:
+        """The offset of the page in the middle of a plan manager's list."""
+        return self.data.offset
+
+    def request(self, scenario: Scenario) -> Request:
+        if scenario is CREATE:
+            return Request("POST", self.path, self.headers, CREATE_BODY)
+        if scenario is UPDATE:
+            return Request("PUT", f"{self.path}/{{id}}", self.headers, UPDATE_BODY)
+        if scenario is GET:
+            return Request("GET", f"{self.path}/{{id}}", self.headers)
+        filters = {TOTAL: "", FILTERED: f"&status={STATUS}&state={self.state}", OFFSET: f"&offset={self.offset}"}
+        query = f"?limit={scenario.limit}{filters.get(scenario, '&after={id}')}"
+        return Request("GET", self.path + query, self.headers)
+
+    def parse_response(self, response: Response) -> ParsedResponse:
+        body = response.body
+        if "data" in body:
+            return ParsedResponse(body["data"], body.get("pagination", body)["total"])
+        return ParsedResponse(body if isinstance(body, list) else [body])
 
     @property
     def readiness_url(self) -> str:

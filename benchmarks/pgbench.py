@@ -63,29 +63,11 @@ class PgBench(BareHandler):
         id_expression = f"(select {scenario.pool} from samples where number = :number)"
         file.write_text(f"\\set number random(1, {self._count})\n{_inline_values(scenario, id_expression)};\n")
         before = self.processor_seconds()
-        output = run_program(
-            [
-                self.postgres.program("pgbench"),
-                "--no-vacuum",
-                "--protocol",
-                "prepared",
-                "--file",
-                file,
-                "--client",
-                str(CONNECTIONS),
-                "--jobs",
-                str(THREADS),
-                "--time",
-                str(load.seconds),
-                "--log",
-                "--log-prefix",
-                folder / "pgbench",
-                "--sampling-rate",
-                str(_SAMPLING_RATE),
-                self.postgres.dsn,
-            ],
-            extra_env=_SESSION,
-        )
+        options = f"--no-vacuum --protocol prepared --client {CONNECTIONS} --jobs {THREADS} --time {load.seconds} --log"
+        options += f" --sampling-rate {_SAMPLING_RATE}"
+        files = ["--file", file, "--log-prefix", folder / "pgbench"]
+        command = [self.postgres.program("pgbench"), *options.split(), *files, self.postgres.dsn]
+        output = run_program(command, extra_env=_SESSION)
         used = self.processor_seconds() - before
         return replace(_parse_output(output, folder), processor_seconds=round(used, 3))
 
@@ -110,10 +92,5 @@ def _parse_output(output: str, folder: Path) -> Measurement:
         raise ProgramError(f"pgbench printed no result: {output[-500:]}")
     logs = [line for log in folder.glob("pgbench.*") if log.suffix != ".sql" for line in log.read_text().splitlines()]
     percentiles = quantiles([int(line.split()[2]) / 1000 for line in logs], n=100)
-    return Measurement(
-        int(processed[1]),
-        int(processed[1]) / float(rate[1]),
-        round(percentiles[49], 3),
-        round(percentiles[98], 3),
-        int(failed[1]),
-    )
+    p50, p99 = round(percentiles[49], 3), round(percentiles[98], 3)
+    return Measurement(int(processed[1]), int(processed[1]) / float(rate[1]), p50, p99, int(failed[1]))

@@ -4,29 +4,14 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.data import COLUMNS, REFERENCES, STATE, STATUS, TENANT, Dataset
+from benchmarks.data import COLUMNS, REFERENCES, STATE, TENANT, Dataset
 from benchmarks.database import Postgres
-from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
 from benchmarks.processes import run_program
-from benchmarks.scenarios import (
-    CREATE,
-    CREATE_BODY,
-    FILTERED,
-    GET,
-    OFFSET,
-    TOTAL,
-    UPDATE,
-    UPDATE_BODY,
-    ParsedResponse,
-    Response,
-    Scenario,
-)
 from plankeeper import __version__
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 MIGRATIONS = "../src/plankeeper/database/migrations"
-_PATH = "/api/public/v1/participants"
 
 
 def run_command(postgres: Postgres, *arguments: str, stdin: Path | str | None = None, seconds: float | None) -> str:
@@ -45,6 +30,10 @@ def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> 
     for resource in ("exit-reasons", "account-managers"):
         file = data.folder / f"{resource}.csv"
         run_command(postgres, "import", resource, "-", "--plan-manager", tenant, stdin=file, seconds=60)
+
+
+def import_participants(postgres: Postgres, tenant: str, stdin: Path | str, seconds: float | None) -> None:
+    run_command(postgres, "import", "participants", "-", "--plan-manager", tenant, stdin=stdin, seconds=seconds)
 
 
 # PostgreSQL plans statements for an average plan manager. Beside many small ones, such a plan can be wrong for a large
@@ -77,6 +66,8 @@ class Plankeeper(PostgresPeer):
     name = "plankeeper"
     title = "Plankeeper"
     data_sources = ("plankeeper.py", MIGRATIONS)
+    path = "/api/public/v1/participants"
+    state = STATE.lower()
     tenant_header = TENANT
 
     @property
@@ -84,26 +75,12 @@ class Plankeeper(PostgresPeer):
         return __version__
 
     @property
-    def offset(self) -> int:
-        """The offset of the page in the middle of a plan manager's list."""
-        return self.data.offset
-
-    @property
     def _key(self) -> Path:
         return self.folder / "key.txt"
 
     def fill(self, deadline: float) -> None:
         fill_references(self.postgres, self.data)
-        run_command(
-            self.postgres,
-            "import",
-            "participants",
-            "-",
-            "--plan-manager",
-            TENANT,
-            stdin=self.data.participants,
-            seconds=deadline - time.monotonic(),
-        )
+        import_participants(self.postgres, TENANT, self.data.participants, deadline - time.monotonic())
         add_small_offices(self.postgres)
         self.create_key(TENANT)
 
@@ -125,24 +102,9 @@ class Plankeeper(PostgresPeer):
         env = data_dir(self.postgres) | {"PLANKEEPER_RATE_LIMIT": "1000000000/minute"}
         return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(self.workers)], env
 
-    def request(self, scenario: Scenario) -> Request:
-        headers = {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}
-        if scenario is CREATE:
-            return Request("POST", _PATH, headers, CREATE_BODY)
-        if scenario is UPDATE:
-            return Request("PUT", f"{_PATH}/{{id}}", headers, UPDATE_BODY)
-        paths = {
-            GET: "/{id}",
-            TOTAL: f"?limit={scenario.limit}",
-            FILTERED: f"?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}",
-            OFFSET: f"?limit={scenario.limit}&offset={self.offset}",
-        }
-        return Request("GET", _PATH + paths.get(scenario, f"?limit={scenario.limit}&after={{id}}"), headers)
-
-    def parse_response(self, response: Response) -> ParsedResponse:
-        if "data" in response.body:
-            return ParsedResponse(response.body["data"], response.body["pagination"]["total"])
-        return ParsedResponse([response.body])
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}
 
 
 class PlankeeperByCopy(Plankeeper):

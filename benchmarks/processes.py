@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 _PR_SET_PDEATHSIG = 1
 _READY_SECONDS = 60
 _STOP_SECONDS = 20
-# In /proc/PID/stat after the name: user and system time of the process, and of its ended children.
-_TIMES = slice(11, 15)
 
 
 class ProgramError(Exception):
@@ -87,16 +86,8 @@ def run_program(
             source = {"stdin": stack.enter_context(stdin.open())}
         output_file = stack.enter_context(stdout.open("w")) if stdout else subprocess.PIPE
         try:
-            completed = subprocess.run(
-                command,
-                check=False,
-                text=True,
-                stdout=output_file,
-                stderr=subprocess.PIPE,
-                env=environment(extra_env),
-                timeout=seconds,
-                **source,
-            )
+            source |= {"stdout": output_file, "stderr": subprocess.PIPE, "env": environment(extra_env)}
+            completed = subprocess.run(command, check=False, text=True, timeout=seconds, **source)
         except FileNotFoundError:
             raise ProgramError(f"{command[0]} is not installed, or not in PATH") from None
     if completed.returncode != 0:
@@ -117,35 +108,29 @@ def free_port() -> int:
 
 
 def process_tree(pid: int) -> list[int]:
-    """A process and all its descendants; empty on systems without /proc."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-    pids = [pid] if pid in parents else []
-    for each in pids:
-        pids += [child for child, parent in parents.items() if parent == each]
-    return pids
+    """A process and all its descendants."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
+    return []
 
 
 def resident_memory(pids: Iterable[int]) -> list[int]:
     """The proportional set size (PSS) of each process in bytes: its own pages, and its share of shared ones."""
     sizes: list[int] = []
     for pid in pids:
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-            sizes += [int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")]
+        with contextlib.suppress(psutil.Error):
+            sizes.append(psutil.Process(pid).memory_full_info().pss)
     return sizes
 
 
 def processor_seconds(pids: Iterable[int]) -> float:
-    """The processor time of processes and of their ended children so far; 0 on systems without /proc."""
-    ticks = 0
+    """The processor time of processes and of their ended children so far."""
+    seconds = 0.0
     for pid in pids:
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[_TIMES]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+        with contextlib.suppress(psutil.Error):
+            times = psutil.Process(pid).cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def _is_ready(url: str) -> bool:
@@ -163,9 +148,7 @@ def _tail(log: Path) -> str:
     return log.read_text(errors="replace")[-2000:].strip()
 
 
-def _die_with_parent() -> Callable[[], None] | None:
-    """A `preexec_fn` that makes the kernel end the child when this process ends. Only Linux supports it."""
-    if sys.platform != "linux":
-        return None
+def _die_with_parent() -> Callable[[], None]:
+    """A `preexec_fn` that makes the kernel end the child when this process ends."""
     prctl = ctypes.CDLL(None).prctl
     return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

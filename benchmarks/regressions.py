@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,11 @@ from statistics import median
 
 from benchmarks.bare_peer import BareHandler
 from benchmarks.data import dataset
-from benchmarks.http_client import send_requests
 from benchmarks.load import CONNECTIONS
 from benchmarks.markdown import markdown_table
 from benchmarks.peers import HttpPeer, PeerFactory, prepare_peer
 from benchmarks.plankeeper import Plankeeper
-from benchmarks.scenarios import CREATE, CURSOR, GET, Scenario
+from benchmarks.scenarios import CREATE, CURSOR, GET, Scenario, WrongResponseError
 
 BASELINE_FILE = Path(__file__).with_name("baseline.json")
 MAX_GROWTH = 0.15
@@ -162,3 +161,24 @@ def record_baseline(work: Path) -> None:
         for each in runs
     ]
     print("\n".join(markdown_table([header, *rows])))
+
+
+async def send_requests(port: int, requests: Iterable[bytes], connections: int) -> None:
+    """Send each request as soon as a connection is free. Raises WrongResponseError for a status other than 2xx."""
+    remaining = iter(requests)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(connections):
+            group.create_task(_send_over_connection(port, remaining))
+
+
+async def _send_over_connection(port: int, requests: Iterator[bytes]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for request in requests:
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            body = await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
+            if head.split()[1][0] != "2":
+                raise WrongResponseError(f"{head.splitlines()[0]}: {body.decode()}")
+    finally:
+        writer.transport.abort()

@@ -1,4 +1,4 @@
-"""Formats the results as tables for a terminal and in Markdown."""
+"""Formats the results as tables in Markdown."""
 
 from collections.abc import Callable
 
@@ -7,29 +7,6 @@ from benchmarks.markdown import markdown_table
 from benchmarks.results import BASELINE, SizeResults, SystemResults
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import target_lines
-
-_COLUMNS = ("requests/s", "p50 ms", "p99 ms", "CPU us", "1/2: p50", "p99 ms", "Plankeeper is")
-_WIDTHS = (12, 10, 10, 10, 10, 10, 15)
-_NAME_WIDTH = 33
-_LEGEND = (
-    "CPU us: processor time of all processes of the system for each request. 1/2: at half of the requests per second."
-)
-
-
-def table(size: SizeResults) -> str:
-    """The results of one size for a terminal: targets, a block per scenario, then memory, loading and transfers."""
-    title = f"{size.rows:,} participants"
-    lines = [title, "=" * len(title), "", *target_lines(size), "", _LEGEND]
-    for scenario in size.scenarios:
-        lines += ["", _line(scenario.title, *_COLUMNS)]
-        lines += [_measured_line(size, system, scenario) for system in size.systems if system.median(scenario)]
-    lines += ["", _line("memory, MB", "own", "largest", "database", "together")]
-    lines += [_memory_line(system) for system in size.systems if system.memory.own]
-    lines += ["", _line("loading", "rows", "seconds", "rows/s")]
-    lines += [_load_line(system) for system in size.systems]
-    if size.transfers:
-        lines += ["", *markdown_table(_transfer_rows(size))]
-    return "\n".join([*lines, *_notes(size), ""])
 
 
 def markdown(size: SizeResults) -> str:
@@ -69,25 +46,6 @@ def format_rate(measurement: Measurement) -> str:
     return f"{measurement.rate:,.0f}" if measurement.rate >= 100 else f"{measurement.rate:.3g}"
 
 
-def format_ratio(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:,.0f} x" if ratio >= 20 else f"{ratio:.2f} x"
-
-
-def _line(name: str, *cells: str) -> str:
-    return f"{name:{_NAME_WIDTH}}" + "".join(map(str.rjust, cells, _WIDTHS[: len(cells)]))
-
-
-def _measured_line(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
-    measurement, half_load = system.median(scenario), system.half_load_median(scenario)
-    if measurement is None:
-        return ""
-    failed = f"  {measurement.failed:,} of {measurement.requests:,} failed" if measurement.failed else ""
-    name = ("  (" + system.title + ")") if system.is_floor else "  " + system.title
-    times = [f"{measurement.p50_ms:.2f}", f"{measurement.p99_ms:.2f}", f"{system.processor_us(scenario):,.0f}"]
-    half = [f"{half_load.p50_ms:.2f}", f"{half_load.p99_ms:.2f}"] if half_load else ["", ""]
-    return _line(name, format_rate(measurement), *times, *half, format_ratio(size.ratio(system, scenario))) + failed
-
-
 def _header(size: SizeResults) -> list[str]:
     return ["", *(system.title for system in size.systems)]
 
@@ -104,7 +62,7 @@ def _cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
         return ""
     ratio = size.ratio(system, scenario)
     parts = [f"**{format_rate(measurement)}**", f"{measurement.p50_ms:.1f} / {measurement.p99_ms:.1f}"]
-    parts += [format_ratio(ratio).replace(" x", "×")] if ratio else []
+    parts += [f"{ratio:,.0f}×" if ratio >= 20 else f"{ratio:.2f}×"] if ratio else []
     parts += [f"{measurement.failed:,} failed"] if measurement.failed else []
     return " · ".join(parts)
 
@@ -130,24 +88,9 @@ def _transfer_rows(size: SizeResults) -> list[list[str]]:
     return [header, *rows]
 
 
-def _memory_line(system: SystemResults) -> str:
-    own, largest, postgres = _megabytes(system)
-    return _line(f"  {system.title}", f"{own:.0f}", f"{largest:.0f}", f"{postgres:.0f}", f"{own + postgres:.0f}")
-
-
 def _memory_cell(system: SystemResults) -> str:
-    own, _, postgres = _megabytes(system)
-    return f"{own:.0f} + {postgres:.0f}" if own else ""
-
-
-def _megabytes(system: SystemResults) -> tuple[float, float, float]:
     memory = system.memory
-    return memory.own / 1e6, memory.largest / 1e6, memory.postgres / 1e6
-
-
-def _load_line(system: SystemResults) -> str:
-    load_info = system.load_info
-    return _line(f"  {system.title}", f"{load_info.rows:,}", f"{load_info.seconds:.1f}", f"{_load_rate(system):,.0f}")
+    return f"{memory.own / 1e6:.0f} + {memory.postgres / 1e6:.0f}" if memory.own else ""
 
 
 def _load_rate(system: SystemResults) -> float:

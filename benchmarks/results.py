@@ -4,7 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -55,25 +55,6 @@ class SystemResults:
         if memory.own + memory.postgres > self.memory.own + self.memory.postgres:
             self.memory = memory
 
-    def as_dict(self, scenarios: list[Scenario]) -> dict[str, Any]:
-        return {
-            "system": self.title,
-            "version": self.version,
-            "floor": self.is_floor,
-            "loaded": asdict(self.load_info),
-            "memory_bytes": asdict(self.memory),
-            "errors": self.errors,
-            "scenarios": {
-                each.name: {
-                    "median": median_run.as_dict(),
-                    "runs": [run.as_dict() for run in self.runs[each.name]],
-                    "half_load_runs": [run.as_dict() for run in self.half_load_runs.get(each.name, ())],
-                }
-                for each in scenarios
-                if (median_run := self.median(each))
-            },
-        }
-
 
 @dataclass
 class SizeResults:
@@ -99,22 +80,6 @@ class SizeResults:
         if system.name == BASELINE or not baseline or not other or not other.rate:
             return None
         return baseline.rate / other.rate
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "participants": self.rows,
-            "scenarios": {each.name: each.title for each in self.scenarios},
-            "systems": {each.name: each.as_dict(self.scenarios) for each in self.systems},
-            "ratios": {
-                each.name: {
-                    scenario.name: round(ratio, 3)
-                    for scenario in self.scenarios
-                    if (ratio := self.ratio(each, scenario)) is not None
-                }
-                for each in self.systems
-            },
-            "transfers": [asdict(each) | {"rate": round(each.rate)} for each in self.transfers],
-        }
 
 
 def _median_run(runs: Mapping[str, Sequence[Measurement]], scenario: Scenario) -> Measurement | None:

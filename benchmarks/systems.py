@@ -12,14 +12,7 @@ from benchmarks.tenants import ManyTenants
 SYSTEMS: dict[str, type[Peer]] = {
     peer.name: peer
     for peer in (
-        Plankeeper,
-        ManyTenants,
-        PostgRest,
-        SelectingPostgRest,
-        PocketBase,
-        DefaultPocketBase,
-        FastApi,
-        BareHandler,
-        PgBench,
+        *(Plankeeper, ManyTenants, PostgRest, SelectingPostgRest, PocketBase, DefaultPocketBase),
+        *(FastApi, BareHandler, PgBench),
     )
 }

@@ -27,16 +27,8 @@ class Row(NamedTuple):
 
 COLUMNS = {"pocketbase": "PocketBase", "postgrest": "PostgREST", "bare": "bare handler"}
 ROWS = (
-    Row(
-        "get one",
-        GET,
-        {"pocketbase": Target(1.8, 2.0), "postgrest": Target(4.0), "bare": Target(1.0)},
-    ),
-    Row(
-        "list 20, cursor",
-        CURSOR,
-        {"pocketbase": Target(4.0), "postgrest": Target(2.4), "bare": Target(0.95)},
-    ),
+    Row("get one", GET, {"pocketbase": Target(1.8, 2.0), "postgrest": Target(4.0), "bare": Target(1.0)}),
+    Row("list 20, cursor", CURSOR, {"pocketbase": Target(4.0), "postgrest": Target(2.4), "bare": Target(0.95)}),
     Row("list 20 with total", TOTAL, {"pocketbase": Target(4.6), "postgrest": Target(3.2)}),
     Row("list 1000", THOUSAND, {"pocketbase": Target(7.5), "postgrest": Target(1.5), "bare": Target(1.0)}),
     Row(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.data import Dataset, tenant_ids
 from benchmarks.load import Row
-from benchmarks.plankeeper import Plankeeper, fill_references, run_command
+from benchmarks.plankeeper import Plankeeper, fill_references, import_participants
 from benchmarks.scenarios import Scenario
 
 _ROWS = 5_000  # participants of each plan manager
@@ -52,16 +52,8 @@ class ManyTenants(Plankeeper):
         fill_references(self.postgres, self.data, first)
         self.postgres.run(_REFERENCES.format(others=",".join(others), first=first))
         for number, tenant in enumerate(self.tenants):
-            run_command(
-                self.postgres,
-                "import",
-                "participants",
-                "-",
-                "--plan-manager",
-                tenant,
-                stdin=self.data.lines(number, self.rows_per_tenant),
-                seconds=max(0.0, deadline - time.monotonic()),
-            )
+            rows, seconds = self.data.lines(number, self.rows_per_tenant), max(0.0, deadline - time.monotonic())
+            import_participants(self.postgres, tenant, rows, seconds)
         self.create_key(*self.tenants)
 
     def dataset_for(self, tenant: str) -> Dataset:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.data import TENANT, Dataset
 from benchmarks.database import Postgres
-from benchmarks.plankeeper import PROGRAM, data_dir, fill_references, run_command
+from benchmarks.plankeeper import PROGRAM, data_dir, fill_references, import_participants
 from benchmarks.processes import ProgramError, processor_seconds, run_program
 
 _EMPTY_TABLES = "truncate participants, participant_counts, events, event_order, event_queue cascade;"
@@ -64,7 +64,9 @@ def _measure(postgres: Postgres, folder: Path, data: Dataset) -> list[Transfer]:
 
     fill_references(postgres, data)
     postgres.vacuum()
-    imported = timed("import", "plankeeper import", lambda: _import(postgres, data.participants))
+    imported = timed(
+        "import", "plankeeper import", lambda: import_participants(postgres, TENANT, data.participants, None)
+    )
     _verify(postgres, data.rows)
     postgres.vacuum()
     exported = timed("export", "plankeeper export", lambda: _export(postgres, folder / "participants.jsonl"))
@@ -82,10 +84,6 @@ def _processor_seconds(postgres: Postgres) -> float:
     """The processor time so far of PostgreSQL and of the commands that have ended."""
     times = os.times()
     return times.children_user + times.children_system + processor_seconds(postgres.pids())
-
-
-def _import(postgres: Postgres, file: Path) -> None:
-    run_command(postgres, "import", "participants", "-", "--plan-manager", TENANT, stdin=file, seconds=None)
 
 
 def _export(postgres: Postgres, file: Path) -> None:
