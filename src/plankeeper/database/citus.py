@@ -1,7 +1,8 @@
 """Citus: distributes the tables over its nodes, and continues to work while one of them is unavailable.
 
 Every table of plan managers is distributed by `plan_manager_id`, so that all rows of a plan manager are on one node.
-The tables that are needed before the plan manager is known stay on the coordinator.
+The tables that are needed before the plan manager is known stay on the coordinator. It is for installations whose
+writes exceed one PostgreSQL, which performs about 2,000 creates a second on two cores.
 """
 
 import time

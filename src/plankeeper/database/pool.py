@@ -1,7 +1,7 @@
 """A pool of connections, each acquired for one statement or one transaction; the last one released is reused first.
 
-asyncpg's own pool starts a task for each release and checks the connection several times. That took a third of the
-time in which the server reads one row.
+asyncpg's own pool starts a task for each release and checks the connection several times. That takes 57 to 72 µs of
+processor time: 17 % of a list of 20, 12 % of a get over one connection.
 """
 
 import asyncio
