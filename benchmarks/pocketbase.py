@@ -53,7 +53,6 @@ _INDEXES = {
         "idx_participants_by_status_and_state": "plan_manager_id, status, state, id",
     }.items()
 }
-_BATCH = 10_000
 
 
 class PocketBase(HttpPeer):
@@ -78,14 +77,8 @@ class PocketBase(HttpPeer):
         return self.folder / "data"
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        directories = [
-            "--dir",
-            self._data_dir,
-            "--hooksDir",
-            self.folder / "hooks",
-            "--publicDir",
-            self.folder / "public",
-        ]
+        directories = ["--dir", self._data_dir, "--hooksDir", self.folder / "hooks"]
+        directories += ["--publicDir", self.folder / "public"]
         return [self._program, "serve", "--http", f"127.0.0.1:{self.port}", "--automigrate=false", *directories], {}
 
     def start(self) -> None:
@@ -102,11 +95,10 @@ class PocketBase(HttpPeer):
         with closing(sqlite3.connect(self._data_dir / "data.db")) as database:
             for name in self.indexes:
                 database.execute(f"drop index {name}")
-            for rows in _read_batches(self.data.participants):
-                values = ", ".join(f":{name}" for name in rows[0])
-                database.executemany(f"insert into participants ({', '.join(rows[0])}) values ({values})", rows)
-                if time.monotonic() > deadline:
-                    raise TimeoutError
+            columns = [*COLUMNS, "plan_manager_id"]
+            values = ", ".join(f":{name}" for name in columns)
+            statement = f"insert into participants ({', '.join(columns)}) values ({values})"
+            database.executemany(statement, _read_rows(self.data.participants, deadline))
             for statement in self.indexes.values():
                 database.execute(statement)
             database.execute("analyze")
@@ -158,18 +150,12 @@ def _collection(indexes: Mapping[str, str]) -> dict[str, Any]:
     return {"name": "participants", "type": "base", "fields": fields, "indexes": list(indexes.values())}
 
 
-def _read_batches(file: Path) -> Iterator[list[dict[str, Any]]]:
+def _read_rows(file: Path, deadline: float) -> Iterator[dict[str, Any]]:
     with file.open(newline="") as lines:
-        batch: list[dict[str, Any]] = []
         for row in csv.DictReader(lines):
-            batch.append(
-                {name: _value(sql_type, row[name]) for name, sql_type in COLUMNS.items()} | {"plan_manager_id": TENANT}
-            )
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            yield {name: _value(kind, row[name]) for name, kind in COLUMNS.items()} | {"plan_manager_id": TENANT}
 
 
 def _value(sql_type: str, text: str) -> str | int:

@@ -213,7 +213,7 @@ class Cluster:
         settings |= creation.write_files(self.location, programs)
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with postmaster.open_log(self.log) as log:
-            log_offset = log.tell()
+            log_offset = log.seek(0, os.SEEK_END)
             self._server = programs.spawn("postgres", "-D", str(self.location), *flags, log=log)
             while self._server.poll() is None:
                 pid_file = postmaster.read_pid_file(self.location)
@@ -222,9 +222,8 @@ class Cluster:
                 if time.monotonic() > deadline:
                     return f"not ready after {_START_TIMEOUT} seconds."
                 time.sleep(0.005)
-            self._server = None
-            log.seek(log_offset)
-            output = log.read().decode(errors="replace")
+        self._server = None
+        output = self.log.read_bytes()[log_offset:].decode(errors="replace")
         reason = _FATAL_MESSAGE.search(output)
         return reason[0] if reason else output.strip() or "it logged nothing."
 

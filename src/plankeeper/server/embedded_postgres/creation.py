@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from pathlib import Path
 
 from plankeeper.server.embedded_postgres import binaries
@@ -15,6 +16,7 @@ SERVING_ROLE = "plankeeper"
 
 MIN_FREE_BYTES = 100 * 2**20  # an empty database takes most of it
 
+_REMOVAL_TIMEOUT = 2.0  # seconds
 _ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
 
 
@@ -33,7 +35,7 @@ def create_cluster(data_dir: Path, programs: PostgresBinaries, lock: int) -> Non
         _initialise(home, programs, lock)
     except BaseException:  # such as Ctrl-C: the next start would use another home
         _remove_home(home)
-        if staging.is_symlink() and not home.exists():  # processes of an interrupted initdb can still write
+        if staging.is_symlink():
             staging.unlink()
         raise
     staging.rename(data_dir / "postgres")
@@ -66,7 +68,12 @@ def _require_space(home: Path) -> None:
 
 def _remove_home(home: Path) -> None:
     """Remove the folder of a cluster that wasn't completed."""
+    deadline = time.monotonic() + _REMOVAL_TIMEOUT
     shutil.rmtree(home, ignore_errors=True)
+    # Processes of an interrupted initdb may write to it for a moment.
+    while home.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+        shutil.rmtree(home, ignore_errors=True)
     home.with_name(f"{home.name}{_ORIGIN_SUFFIX}").unlink(missing_ok=True)
 
 

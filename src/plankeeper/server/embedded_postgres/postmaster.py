@@ -1,7 +1,6 @@
 """The pid file, the processes and the socket folder of a running PostgreSQL."""
 
 import contextlib
-import io
 import os
 import signal
 import stat
@@ -9,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from plankeeper.server.embedded_postgres.binaries import ClusterError, SystemUser
 
@@ -80,14 +79,11 @@ def shut_down(server: subprocess.Popen[bytes], seconds: float) -> None:
             return
 
 
-def open_log(path: Path) -> io.FileIO:
-    """Open the server's log for appending and reading. A long log is rotated first."""
+def open_log(path: Path) -> IO[bytes]:
+    """Open the server's log for appending. A long log is rotated first."""
     if path.exists() and path.stat().st_size > _MAX_LOG_BYTES:
         path.replace(path.with_name("postgres.log.1"))
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    log = io.FileIO(descriptor, "r+")
-    log.seek(0, os.SEEK_END)
-    return log
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "ab")
 
 
 def claim_socket_folder(preferred: Path, user: SystemUser | None) -> Path:
