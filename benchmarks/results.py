@@ -16,7 +16,6 @@ from benchmarks.scenarios import Scenario
 from benchmarks.transfers import Transfer
 
 BASELINE = "plankeeper"
-OWN = (BASELINE, "tenants")  # the systems that are Plankeeper
 
 
 @dataclass
