@@ -8,7 +8,9 @@ from uuid_utils.compat import uuid7
 from plankeeper.console.account_manager_field import MAX_OPTIONS
 from support.chromium import click
 from support.client import Client
-from support.console import Account, LoadCounter, fill_sign_in_form
+from support.console import PASSWORD, Account, LoadCounter, fill_sign_in_form, sign_out, wait_until_signed_in
+from support.ended_sessions import end_sessions
+from support.server import RunningServer
 
 FOCUSED = "document.activeElement.id || document.activeElement.className"
 
@@ -184,3 +186,61 @@ def test_permissions_and_the_choice_of_access_fit(
     assert page.get_by_label("These permissions").is_checked()
     page.get_by_label("No access").check()
     assert not page.get_by_label("View budget").is_checked()
+
+
+def sign_in_again(page: Any, account: Account) -> None:
+    page.get_by_label("Email").fill(account.email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    click(page, "button", "Sign in")
+    wait_until_signed_in(page)
+
+
+def send_after_the_end(server: RunningServer, page: Any, account: Account, path: str) -> None:
+    """Sign in, change a participant, and save it after the session has ended."""
+    fill_sign_in_form(page, account.email, path)
+    page.get_by_label("First name").fill("Bo")
+    page.get_by_label("Date of birth").fill("3/2/1990")
+    end_sessions(server, account.account_id)
+    click(page, "button", "Save changes")
+    page.locator("[data-unsaved]").wait_for()
+
+
+def shown_values(page: Any) -> tuple[str, str]:
+    return page.get_by_label("First name").input_value(), page.get_by_label("Date of birth").input_value()
+
+
+def test_a_form_is_kept_when_the_session_has_ended(
+    server: RunningServer, client: Client, new_page: Callable[[], Any], new_account: Callable[..., Account],
+    has_script: bool,
+) -> None:  # fmt: skip
+    person, page = new_account("manager"), new_page()
+    made = client.create("/participants", {"first_name": "Ann"})["id"]
+    send_after_the_end(server, page, person, f"/console/participants/{made}/edit/person")
+    expected = "Your changes were kept in this tab" if has_script else "before your changes were saved"
+    assert expected in page.locator("[data-unsaved]").inner_text()
+    sign_in_again(page, person)
+    assert shown_values(page) == (("Bo", "3/2/1990") if has_script else ("Ann", ""))
+    assert client.get(f"/participants/{made}").json()["first_name"] == "Ann"
+    if has_script:
+        assert page.get_by_role("alert").inner_text().startswith("Your changes were kept. Nothing is saved yet")
+        click(page, "button", "Save changes")
+        assert "Changes saved: First name, Date of birth." in page.get_by_role("status").inner_text()
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_kept_form_is_not_shown_to_another_person_or_after_signing_out(
+    server: RunningServer, client: Client, page: Any, new_account: Callable[..., Account]
+) -> None:
+    person, other = new_account("manager"), new_account("manager")
+    made = client.create("/participants", {"first_name": "Ann"})["id"]
+    path = f"/console/participants/{made}/edit/person"
+    send_after_the_end(server, page, person, path)
+    sign_in_again(page, other)
+    assert (shown_values(page), page.evaluate("sessionStorage.length")) == (("Ann", ""), 0)
+    sign_out(page)
+    send_after_the_end(server, page, person, path)
+    sign_in_again(page, person)
+    page.once("dialog", lambda dialog: dialog.accept())
+    sign_out(page)
+    page.get_by_role("heading", name="Sign in").wait_for()
+    assert page.evaluate("sessionStorage.length") == 0

@@ -69,7 +69,7 @@ UNBREAKABLE = {
             "import_files_pkey", "import_files_plan_manager_id_fkey", "imports_pkey", "imports_plan_manager_id_fkey",
             "import_rows_pkey", "import_rows_import_id_fkey", "import_mappings_pkey",
             "import_mappings_plan_manager_id_fkey", "bin_pkey", "bin_plan_manager_id_fkey",
-            "bin_kind_check", "form_drafts_pkey", "api_request_minutes_pkey", "webhook_attempt_hours_pkey",
+            "bin_kind_check", "api_request_minutes_pkey", "webhook_attempt_hours_pkey",
             "webhook_attempt_hours_plan_manager_id_fkey", "api_key_days_pkey",
             "api_request_minutes_plan_manager_id_fkey", "api_key_days_plan_manager_id_fkey",
             "api_key_rejections_pkey", "api_key_rejections_api_key_id_fkey",

@@ -51,7 +51,6 @@ OTHER_STORES = {
     "events.order_store": "the queue and the order of events, beside the events",
     "access.accounts.link_store": "recipients of mails and tokens of links, beside the accounts",
     "core.encryption.rotation": "stored secrets, wherever they are, beside their encryption with another key",
-    "console.draft_store": "forms whose session ended before they were sent",
     "imports.file_store": "uploaded files, beside the imports",
     "resources.parents": "records that others belong to, which their parts may not import",
     "privacy.export_store": "the export of one person, beside the erasure",

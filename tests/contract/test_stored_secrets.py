@@ -28,7 +28,6 @@ NOT_SECRETS = {
     "account_recovery_codes.code_hash": "the hash of a random code",
     "account_sessions.token_hash": "the hash of a random token",
     "account_sessions.with_password": "whether the session was signed in with a password",
-    "form_drafts.token_hash": "the hash of a random token",
     "pending_identities.token_hash": "the hash of a random token",
     "pending_identities.invitation_token_hash": "the hash of a random token",
     "single_sign_on_flows.token_hash": "the hash of a random token",

@@ -30,7 +30,6 @@ GLOBAL = {
     "alembic_version": "Alembic's",
     "schema_compatibility": "one schema for all plan managers",
     "event_types": "the codes of the types of events are the same for all",
-    "form_drafts": "belongs to the accounts of a browser, which has no session any more",
     "pending_identities": "a browser's own, which has no session yet",
     "single_sign_on_flows": "a browser's own, which has no session yet",
 }

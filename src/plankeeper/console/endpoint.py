@@ -29,7 +29,7 @@ from plankeeper.console.forms import (
     read_upload,
 )
 from plankeeper.console.origin import Origin
-from plankeeper.console.outdated_forms import OUTDATED, kept_form, resume, sign_in_redirect
+from plankeeper.console.outdated_forms import OUTDATED, sign_in_redirect, without_secrets
 from plankeeper.console.responses import (
     add_common_headers,
     download_response,
@@ -176,15 +176,14 @@ class PageEndpoint:
         is_outdated = is_form and not is_current_token(page_request.form.raw("csrf"), account.csrf_token)
         redirect = guard_redirect(route, account.session, request)
         if redirect and is_outdated:
-            redirect = await sign_in_redirect(route, page_request, path_params, request)
+            redirect = sign_in_redirect(route, page_request, path_params, request)
         if redirect:
             return redirect_response(redirect, account)
         if route.role in ("viewer", "manager", "owner") and not account.has_role(route.role):
             raise RoleRequiredError
         if is_outdated:
             return await self._show_again(route, page_request, path_params, request, account)
-        redirect = await resume(page_request, request.scope["path"], account.session) if account.session else None
-        return redirect_response(redirect, account) if redirect else None
+        return None
 
     async def _show_again(
         self,
@@ -195,10 +194,10 @@ class PageEndpoint:
         account: CurrentAccount,
     ) -> Response:
         """The form of an earlier session, for the person to send again; raises CsrfError if no page shows it."""
-        is_kept = route.form_path and route.role != "anyone" and not route.checks_credentials and not route.upload
-        if not is_kept or route.on_error is None:
+        is_shown = route.form_path and route.role != "anyone" and not route.checks_credentials and not route.upload
+        if not is_shown or route.on_error is None:
             raise CsrfError
-        page_request.form, page_request.errors = kept_form(page_request.form), {"form": OUTDATED}
+        page_request.form, page_request.errors = without_secrets(page_request.form), {"form": OUTDATED}
         result = await route.on_error(page_request, **path_params)
         if isinstance(result, HtmlPage):
             result = replace(result, status=403)

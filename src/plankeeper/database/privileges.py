@@ -41,7 +41,6 @@ TABLE_PRIVILEGES = {
     "event_types": "select, insert",
     "events": "select, insert",
     "exit_reasons": "select, insert, update, delete",
-    "form_drafts": "select, insert, delete",
     "grants_version": "select, update",
     "idempotency_records": "select, insert, update, delete",
     "import_files": "select, insert, delete",

@@ -13,7 +13,6 @@ from plankeeper.access.accounts import password_reset
 from plankeeper.access.accounts.session_retention import SessionRetention
 from plankeeper.access.api_keys import service
 from plankeeper.access.request_log.retention import RequestLogRetention
-from plankeeper.console import drafts as form_drafts
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
@@ -114,7 +113,6 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     purges: list[PeriodicTask] = [
         RequestLogRetention(settings.request_log_retention or 0),
         lambda db: purge_import_files(db, hours),
-        form_drafts.purge,
         attempt_count_store.purge,
         ImportRetention(hours, settings.rejected_row_retention, settings.import_record_retention),
     ]

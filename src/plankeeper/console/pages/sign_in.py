@@ -8,7 +8,6 @@ from plankeeper.access.accounts import invitations, sessions
 from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.accounts.schemas import LoginResult, OpenInvitation, Session
 from plankeeper.access.single_sign_on import store as single_sign_on
-from plankeeper.console.outdated_forms import DRAFT_PARAM
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
@@ -30,11 +29,7 @@ async def sign_in_page(request: PageRequest, next_path: str, error: LoginError |
     providers = await single_sign_on.list_first(request.db, 1) if request.settings.public_url else []
     if error:
         request.errors = {"password": f"Wrong email or password.{wait_sentence(error)}"}
-    context = {
-        "next": next_path,
-        "has_single_sign_on": bool(providers),
-        "is_resuming": f"?{DRAFT_PARAM}=" in next_path and is_local_path(next_path),
-    }
+    context = {"next": next_path, "has_single_sign_on": bool(providers)}
     return HtmlPage("sign_in.html", context, 401 if error else 200)
 
 

@@ -1101,15 +1101,6 @@ create table list_settings (
     primary key (plan_manager_id, account_id, list_kind)
 );
 
--- Forms whose session ended before they were sent, encrypted with a key that the database doesn't have.
-create table form_drafts (
-    token_hash bytea primary key,
-    account_ids uuid[] not null,
-    sealed bytea not null,
-    created_at timestamptz not null
-);
-create index form_drafts_by_time on form_drafts (created_at);
-
 -- Records that were deleted in the console, and can be restored.
 create table bin (
     plan_manager_id uuid not null references plan_managers (id),
