@@ -129,7 +129,7 @@ def test_a_participant_is_deleted_and_restored_with_the_team(visitor: Any, clien
     visitor.get_by_label("More actions").click()
     click(visitor, "link", "Delete")
     click(visitor, "button", "Delete participant")
-    assert (message(visitor), loads.count) == ("Róisín Kavanagh moved to the bin. Undo", 2)
+    assert (message(visitor), loads.count) == ("Róisín Kavanagh moved to the trash. Undo", 2)
     assert client.get(path).status_code == 404
     click(visitor, "link", "Undo")
     click(visitor, "button", "Restore participant")

@@ -24,7 +24,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/plan-managers": "buttons",
     "POST /console/participants/{participant_id}/hold/release": "a button",
     "POST /console/settings/people/invitations/{invitation_id}/again": "a button",
-    "POST /console/bin/{entry_id}/restore": "a button",
+    "POST /console/trash/{entry_id}/restore": "a button",
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/included": "tick boxes",
     "POST /console/imports/{import_id}/undo": "a button",

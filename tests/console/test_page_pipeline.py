@@ -51,8 +51,8 @@ VIEWER_PAGES = {
     "GET /console/activity",
     "GET /console/activity/{event_id}/request",
     "GET /console/activity/{event_id}",
-    "GET /console/bin",
-    "GET /console/bin/{entry_id}",
+    "GET /console/trash",
+    "GET /console/trash/{entry_id}",
     "GET /console/invoices",
     "GET /console/invoices.csv",
     "GET /console/invoices/selected.csv",
@@ -99,7 +99,7 @@ OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_P
     name
     for name in ROUTES
     if re.search(
-        r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/bin/\{entry_id\}/delete",
+        r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
         name,
     )
 }

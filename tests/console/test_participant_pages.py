@@ -343,7 +343,7 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
     )
     response = owner.submit(f"{PAGE}/{participant_id}/delete")
     assert response.headers["location"] == PAGE
-    assert "Ann Lee moved to the bin." in owner.get(PAGE).text
+    assert "Ann Lee moved to the trash." in owner.get(PAGE).text
     assert client.get(f"/participants/{participant_id}").status_code == 404
     assert event_summaries(server, participant_id)[-1] == "participant.deleted by user Robin Hale"
     assert owner.submit(f"{PAGE}/{participant_id}/delete").status_code == 404

@@ -146,7 +146,7 @@ def test_a_delete_confirms_what_is_kept(
     page = owner.get(f"{PAGE}/{provider_id}/delete").text
     assert ("Delete Bright Care?" in page, "Invoices stay linked." in page) == (True, True)
     assert owner.submit(f"{PAGE}/{provider_id}/delete").headers["location"] == PAGE
-    assert "Bright Care moved to the bin." in owner.get(PAGE).text
+    assert "Bright Care moved to the trash." in owner.get(PAGE).text
     assert client.get(f"/providers/{provider_id}").status_code == 404
     assert event_summaries(server, provider_id)[-1] == "provider.deleted by user Robin Hale"
     assert owner.submit(f"{PAGE}/{provider_id}/delete").status_code == 404

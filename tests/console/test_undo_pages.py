@@ -147,7 +147,7 @@ def test_small_records_are_undone(server: RunningServer, owner: Browser, client:
     assert client.get(f"/account-managers/{manager['id']}").json()["active"] is True
 
 
-def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_bin(
+def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_trash(
     server: RunningServer, owner: Browser, client: Client, person: str
 ) -> None:
     created = last_event(server, person, "participant.created")
@@ -157,13 +157,13 @@ def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_bin(
     assert owner.get(added).headers["location"] == f"{PARTICIPANTS}/{person}/team-members/{member}/remove"
     owner.submit(f"{PARTICIPANTS}/{person}/delete")
     entry = owner.get(last_event(server, person, "participant.deleted")).headers["location"]
-    assert re.fullmatch(r"/console/bin/[0-9a-f-]{36}", entry)
+    assert re.fullmatch(r"/console/trash/[0-9a-f-]{36}", entry)
     assert owner.get(last_event(server, member, "team_member.deleted")).headers["location"] == entry
     assert "The record no longer exists." in owner.get(created).text
     assert owner.submit(f"{entry}/restore").status_code == 303
     assert "The record exists again." in owner.get(last_event(server, person, "participant.deleted")).text
     client.delete(f"/participants/{person}")
-    assert "isn’t in the bin" in owner.get(last_event(server, person, "participant.deleted")).text
+    assert "isn’t in the trash" in owner.get(last_event(server, person, "participant.deleted")).text
     note = client.create("/note-types", {"note_type": "Visit"})["id"]
     assert owner.get(last_event(server, str(note), "note_type.created")).headers["location"].endswith(f"/{note}/delete")
 

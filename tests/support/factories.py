@@ -23,7 +23,7 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.resources.trash import service as bin_service
+from plankeeper.resources.trash import service as trash_service
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
@@ -203,7 +203,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
-    ids["entry_id"] = str(server.run(_delete_to_bin(server, plan_manager_id, texts)))
+    ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
@@ -359,8 +359,8 @@ async def _create_accounts(
     }
 
 
-async def _delete_to_bin(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> UUID:
-    """Another participant with a team member, in the bin."""
+async def _delete_to_trash(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> UUID:
+    """Another participant with a team member, in the trash."""
     participant_id = str(uuid7())
     rows = {
         "participants": {"id": participant_id, **texts.fields("binned", "first_name", "last_name", "city")},
@@ -371,7 +371,7 @@ async def _delete_to_bin(server: RunningServer, plan_manager_id: UUID, texts: _T
         assert not report.errors, (resource, report.errors)
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        return (await bin_service.delete_participant(ctx, UUID(participant_id))).id
+        return (await trash_service.delete_participant(ctx, UUID(participant_id))).id
 
 
 async def _save_view(server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder) -> UUID:

@@ -56,7 +56,9 @@ SUBMENU = {
     },
     "Data": {
         "import": SettingsPage("/console/imports", "Imports", "Add and update records from files", "manager"),
-        "bin": SettingsPage("/console/bin", "Bin", "Deleted participants and providers that can be restored", "viewer"),
+        "trash": SettingsPage(
+            "/console/trash", "Trash", "Deleted participants and providers, which you can restore", "viewer"
+        ),
         "access": SettingsPage(
             "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
         ),
@@ -90,7 +92,7 @@ HELP_ANCHORS = {
     "account_managers": "account-managers-and-note-types",
     "note_types": "account-managers-and-note-types",
     "import": "import",
-    "bin": "undo",
+    "trash": "undo",
     "access": "access-and-legal-holds",
     "legal_holds": "access-and-legal-holds",
     "keys": "api-keys-and-requests",

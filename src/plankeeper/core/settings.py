@@ -252,8 +252,8 @@ class Settings:
         "The retention period of [access records](operations/data-protection.md#who-read-what): `730d`,"
         " or `off` to keep them forever.",
     )
-    bin_retention: int | None = retention(
-        "PLANKEEPER_BIN_RETENTION",
+    trash_retention: int | None = retention(
+        "PLANKEEPER_TRASH_RETENTION",
         "30d",
         "How long participants and providers that the console deleted can be restored: `30d`, or `off` for no limit.",
     )

@@ -33,7 +33,7 @@ TABLE_PRIVILEGES = {
     "api_keys": "select, insert, update",
     "api_request_batches": "select, insert, delete",
     "api_request_minutes": "select, insert, update, delete",
-    "bin": "select, insert, delete",
+    "trash": "select, insert, delete",
     "cursor_keys": "select",
     "event_marks": "select, insert, delete",
     "event_order": "select, insert, delete",

@@ -45,8 +45,8 @@ OF_INVOICES: LiteralString = (
 LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
 LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
 LIST_VIEW_SESSIONS: LiteralString = f"{ROW} invoice_view_sessions {OF_INVOICES} order by id"
-LIST_BIN_ENTRIES: LiteralString = (
-    f"{ROW} bin r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
+LIST_TRASH_ENTRIES: LiteralString = (
+    f"{ROW} trash r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
 )
 LIST_EVENTS: LiteralString = f"{ROW} events r where plan_manager_id = $1 and {IS_OF_PARTICIPANT} order by id"
 LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
@@ -90,9 +90,9 @@ async def list_view_sessions(db: Executor, plan_manager_id: UUID, participant_id
     return _contents(await db.rows(StoredRow, LIST_VIEW_SESSIONS, plan_manager_id, participant_id))
 
 
-async def list_bin_entries(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
-    """The entries of the bin with the participant and its team."""
-    return _contents(await db.rows(StoredRow, LIST_BIN_ENTRIES, plan_manager_id, participant_id))
+async def list_trash_entries(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The entries of the trash with the participant and its team."""
+    return _contents(await db.rows(StoredRow, LIST_TRASH_ENTRIES, plan_manager_id, participant_id))
 
 
 async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

@@ -65,7 +65,7 @@ class PersonExport(Struct):
     invoice_lines: list[Raw]
     ignored_warnings: list[Raw]
     invoice_view_sessions: list[Raw]
-    bin_entries: list[Raw]
+    trash_entries: list[Raw]
     events: list[Raw]
     webhook_deliveries: list[Raw]
     stored_responses: list[StoredResponseExport]
@@ -80,11 +80,11 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
     async with db.transaction(snapshot=True) as tx:
         values = (tx, plan_manager_id, participant_id)
         participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
-        bin_entries = await export_store.list_bin_entries(*values)
-        if participant is None and not events and not bin_entries:
+        trash_entries = await export_store.list_trash_entries(*values)
+        if participant is None and not events and not trash_entries:
             raise NotFound
         team = await export_store.list_team_members(*values)
-        people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_bin(bin_entries)
+        people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_trash(trash_entries)
         sessions = await export_store.list_view_sessions(*values)
         session_ids: list[str] = [_decode(each)["id"] for each in sessions]
         events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
@@ -105,7 +105,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             invoice_lines=await export_store.list_invoice_lines(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             invoice_view_sessions=sessions,
-            bin_entries=bin_entries,
+            trash_entries=trash_entries,
             events=events,
             webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, event_ids),
             stored_responses=[_response(each) for each in await store.list_responses(*values)],
@@ -120,8 +120,8 @@ def _decode(raw: Raw) -> JsonObject:
     return msgspec.json.decode(raw, type=JsonObject)
 
 
-def _in_bin(entries: Sequence[Raw]) -> list[JsonObject]:
-    """The participant and its team members in entries of the bin."""
+def _in_trash(entries: Sequence[Raw]) -> list[JsonObject]:
+    """The participant and its team members in entries of the trash."""
     snapshots = [_decode(each)["snapshot"] for each in entries]
     return [record for each in snapshots for record in (each["record"], *each["team"])]
 

@@ -86,7 +86,7 @@ class Mention(Struct, frozen=True):
 COUNT_LABELS = {
     "participants": ("participant deleted", "participants deleted"),
     "team_members": ("team member deleted", "team members deleted"),
-    "bin": ("deletion removed from the bin", "deletions removed from the bin"),
+    "trash": ("deletion removed from the trash", "deletions removed from the trash"),
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
     "access_records": ("query of an access record erased", "queries of access records erased"),

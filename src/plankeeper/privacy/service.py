@@ -25,7 +25,7 @@ from plankeeper.privacy.schemas import (
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants import store as participant_store
-from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash import store as trash_store
 from plankeeper.resources.trash.schemas import Snapshot
 
 # The fields that an erasure keeps: ids, states, times, and references to records about others.
@@ -184,15 +184,15 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
     counts = await _delete_records(ctx, participant_id)
-    in_bin = await _delete_from_bin(ctx, participant_id)
-    counts["bin"] = len(in_bin)
+    in_trash = await _delete_from_trash(ctx, participant_id)
+    counts["trash"] = len(in_trash)
     # The deletion has just recorded the last state of each record.
     events = await store.list_events(ctx.tx, ctx.plan_manager_id, participant_id)
     team = [record for event in events if event.resource_kind == "team_member" for record in _records(event)]
-    team += [member for each in in_bin for member in each.team]
+    team += [member for each in in_trash for member in each.team]
     counts["users"], kept_user_ids = await _delete_users(ctx, team)
     participant = [record for event in events if event.resource_kind == "participant" for record in _records(event)]
-    texts = _collect_texts([*participant, *(each.record for each in in_bin)], team, kept_user_ids)
+    texts = _collect_texts([*participant, *(each.record for each in in_trash)], team, kept_user_ids)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
@@ -223,10 +223,10 @@ async def _erase_and_roll_back(ctx: WriteContext, participant_id: UUID, *, searc
 
 
 async def is_known(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
-    """Whether there is a participant, or was one that is in the bin or whose events are kept."""
+    """Whether there is a participant, or was one that is in the trash or whose events are kept."""
     if await participant_exists(db, plan_manager_id, participant_id):
         return True
-    if await bin_store.find(db, plan_manager_id, "participant", participant_id):
+    if await trash_store.find(db, plan_manager_id, "participant", participant_id):
         return True
     return await store.has_events(db, plan_manager_id, participant_id)
 
@@ -244,17 +244,17 @@ async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, 
     return {"participants": 1, "team_members": members}
 
 
-async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:
-    """Delete the participant's entries from the bin, and return their content."""
-    entries = await bin_store.find(ctx.tx, ctx.plan_manager_id, "participant", participant_id)
+async def _delete_from_trash(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:
+    """Delete the participant's entries from the trash, and return their content."""
+    entries = await trash_store.find(ctx.tx, ctx.plan_manager_id, "participant", participant_id)
     if entries:
-        await bin_store.delete_many(ctx.tx, ctx.plan_manager_id, [each.id for each in entries])
+        await trash_store.delete_many(ctx.tx, ctx.plan_manager_id, [each.id for each in entries])
     return [msgspec.json.decode(each.snapshot, type=Snapshot) for each in entries]
 
 
 async def _require_nothing_left(ctx: WriteContext, participant_id: UUID) -> None:
     """Raise DomainError if the participant exists again, so that the erasure is rolled back."""
-    if await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id) or await bin_store.find(
+    if await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id) or await trash_store.find(
         ctx.tx, ctx.plan_manager_id, "participant", participant_id
     ):
         raise DomainError(

@@ -58,14 +58,14 @@ DELETE_UNUSED_USERS = f"""
         and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
         and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
         and not exists (
-            select from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+            select from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
             where entry.plan_manager_id = $1 and member ->> 'user_id' = users.id::text
         )
 """
 
 
 async def delete_unused_users(tx: Transaction, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> None:
-    """Delete the users who are neither on a team, also one in the bin, nor account managers."""
+    """Delete the users who are neither on a team, also one in the trash, nor account managers."""
     await tx.execute(DELETE_UNUSED_USERS, plan_manager_id, user_ids)
 
 
@@ -243,11 +243,11 @@ LIST_MENTIONS = """
         union all
         select 'saved_views', id::text, 'name', name from saved_views where plan_manager_id = $1
         union all
-        select 'bin', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
-        from bin where plan_manager_id = $1
+        select 'trash', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
+        from trash where plan_manager_id = $1
         union all
-        select 'bin', entry.id::text, 'note', member ->> 'note'
-        from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+        select 'trash', entry.id::text, 'note', member ->> 'note'
+        from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
         where entry.plan_manager_id = $1
     ) texts
     where text ~* $2

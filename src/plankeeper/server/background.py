@@ -26,7 +26,7 @@ from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoices import store as invoice_counts
 from plankeeper.resources.participants.store import compact_counts
-from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
 from plankeeper.webhooks import attempt_count_store, delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
@@ -34,7 +34,7 @@ from plankeeper.webhooks.fan_out import FanOut
 log = logging.getLogger("plankeeper")
 
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
-ACCESS_RECORD_BATCH_SIZE, BIN_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
+ACCESS_RECORD_BATCH_SIZE, TRASH_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
 
 PeriodicTask = Callable[[Database], Awaitable[object]]
 
@@ -123,8 +123,8 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
         purges.append(lambda session: delivery_queue.purge(session, days))
     if settings.access_record_retention:
         purges.append(AgeRetention(settings.access_record_retention, access_records.purge, ACCESS_RECORD_BATCH_SIZE))
-    if settings.bin_retention:
-        purges.append(AgeRetention(settings.bin_retention, bin_store.purge, BIN_BATCH_SIZE))
+    if settings.trash_retention:
+        purges.append(AgeRetention(settings.trash_retention, trash_store.purge, TRASH_BATCH_SIZE))
     if settings.session_retention:
         purges.append(SessionRetention(settings.session_retention))
     return purges

@@ -16,7 +16,7 @@ from plankeeper.imports.registry import RESOURCES
 from plankeeper.privacy import service
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants.schemas import ParticipantImport
-from plankeeper.resources.trash import service as bin_service
+from plankeeper.resources.trash import service as trash_service
 from support.factories import SeededPlanManager
 from support.stored_rows import places_of
 
@@ -32,9 +32,9 @@ async def context(world: SeededPlanManager) -> AsyncGenerator[WriteContext]:
         yield WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
 
 
-async def delete_to_bin(world: SeededPlanManager, id_: UUID) -> UUID:
+async def delete_to_trash(world: SeededPlanManager, id_: UUID) -> UUID:
     async with context(world) as ctx:
-        return (await bin_service.delete_participant(ctx, id_)).id
+        return (await trash_service.delete_participant(ctx, id_)).id
 
 
 async def erase(world: SeededPlanManager, id_: UUID) -> None:
@@ -44,7 +44,7 @@ async def erase(world: SeededPlanManager, id_: UUID) -> None:
 
 async def restore(world: SeededPlanManager, _: UUID, entry_id: UUID) -> None:
     async with context(world) as ctx:
-        await bin_service.restore(ctx, entry_id)
+        await trash_service.restore(ctx, entry_id)
 
 
 async def create_again(world: SeededPlanManager, id_: UUID, _: UUID) -> None:
@@ -73,7 +73,7 @@ def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
     world.client.put(f"/participants/{id_}", {"account_manager_id": str(manager)}).raise_for_status()
 
     async def interleave() -> list[BaseException | None]:
-        entry_id = await delete_to_bin(world, id_)
+        entry_id = await delete_to_trash(world, id_)
         async with db.transaction() as tx:
             await tx.execute(LOCK_MANAGER, world.plan_manager_id, manager)
             writing = asyncio.create_task(write(world, id_, entry_id))
@@ -86,13 +86,13 @@ def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
     assert places_of(world, name) == set()
 
 
-def test_a_person_is_deleted_or_erased_but_not_kept_in_the_bin(world: SeededPlanManager) -> None:
+def test_a_person_is_deleted_or_erased_but_not_kept_in_the_trash(world: SeededPlanManager) -> None:
     id_, db = UUID(world.ids["participant_id"]), world.server.db
 
     async def interleave() -> list[BaseException | None]:
         async with db.transaction() as tx:
             await tx.execute(participant_lock(), world.plan_manager_id, id_)
-            deleting = asyncio.create_task(delete_to_bin(world, id_))
+            deleting = asyncio.create_task(delete_to_trash(world, id_))
             await wait_for(db, 1)
             erasing = asyncio.create_task(erase(world, id_))
             await wait_for(db, 2)

@@ -16,8 +16,8 @@ from plankeeper.core.errors import NotFound
 from plankeeper.core.json import to_json
 from plankeeper.privacy import person_export, service
 from plankeeper.privacy.person_export import PersonExport
-from plankeeper.resources.trash import store as bin_store
-from plankeeper.resources.trash.schemas import BinEntry
+from plankeeper.resources.trash import store as trash_store
+from plankeeper.resources.trash.schemas import TrashEntry
 from support.factories import SeededPlanManager
 from support.importing import import_records
 from support.server import wait_until
@@ -62,13 +62,13 @@ def person(world: SeededPlanManager) -> SeededPlanManager:
         values ($1, $2, 'check_dates', 'agreed by phone', 'Robin Hale', now())
     """
     world.server.run(world.server.db.execute(statement, world.plan_manager_id, UUID(world.ids["invoice_id"])))
-    # As after an import of a participant whose earlier state is in the bin.
+    # As after an import of a participant whose earlier state is in the trash.
     snapshot = {
         "record": {"id": world.ids["participant_id"], "first_name": "Ottoline"},
         "team": [{"user_id": left["user_id"], "first_name": "Ferdinanda"}],
         "names": {},
     }
-    entry = BinEntry(
+    entry = TrashEntry(
         id=uuid7(),
         kind="participant",
         resource_id=UUID(world.ids["participant_id"]),
@@ -78,11 +78,11 @@ def person(world: SeededPlanManager) -> SeededPlanManager:
         snapshot=Raw(to_json(snapshot)),
     )
 
-    async def put_in_bin() -> None:
+    async def put_in_trash() -> None:
         async with world.server.db.transaction() as tx:
-            await bin_store.insert(tx, world.plan_manager_id, entry)
+            await trash_store.insert(tx, world.plan_manager_id, entry)
 
-    world.server.run(put_in_bin())
+    world.server.run(put_in_trash())
     return world
 
 
@@ -110,7 +110,7 @@ def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
     assert checked >= {
         "participants", "team_members", "invoices", "invoice_lines", "invoice_view_sessions", "events", "users",
         "invoice_ignored_warnings", "idempotency_records", "import_files", "import_rows", "legal_holds",
-        "api_request_batches", "bin",
+        "api_request_batches", "trash",
     }  # fmt: skip
 
 

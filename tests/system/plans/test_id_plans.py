@@ -23,7 +23,7 @@ HAS_IDS = re.compile(
 )
 # Statements that read more for another reason.
 EXCEPTIONS = {
-    "privacy.store.delete_unused_users": "an erasure looks for the users in the whole bin",
+    "privacy.store.delete_unused_users": "an erasure looks for the users in the whole trash",
     "privacy.store.erase_import_rows": "an erasure searches the texts of all imports",
 }
 RECORD = {"id": str(ROW), "participant_id": str(ROW), "status": "Active"}

@@ -24,7 +24,7 @@ from plankeeper.console.event_undo import (
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.lists.activity import ACTIVITY
 from plankeeper.console.lists.saved_views import parse_query_text
-from plankeeper.console.pages.bin_entries import bin_path
+from plankeeper.console.pages.trash_entries import trash_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor, participant_id_of
 from plankeeper.core.context import or_404
@@ -35,14 +35,14 @@ from plankeeper.events.schemas import Event
 from plankeeper.imports import store as import_store
 from plankeeper.resources.parents import participant_exists, select_participant_for_share
 from plankeeper.resources.team_members import service
-from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash import store as trash_store
 
 pages = Pages()
 
 MAX_NAME_LENGTH = 60  # characters of a record's name
 MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
 NOTHING_LEFT = "The record no longer exists."
-NOT_IN_BIN = "The record was deleted, and isn’t in the bin: it expired, or was deleted permanently or by a program."
+NOT_IN_TRASH = "The record was deleted, and isn’t in the trash: it expired, or was deleted permanently or by a program."
 
 
 @pages.get("/activity/{event_id}", role="viewer")
@@ -141,15 +141,15 @@ async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -
         return _impossible(event, "The record exists again.")
     participant_id, db = participant_id_of(event), executor(request)
     if event.resource.kind == "provider":
-        entries = await bin_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
+        entries = await trash_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
     elif participant_id is None:
         return _impossible(event, NOTHING_LEFT)
     elif await participant_exists(db, request.plan_manager_id, participant_id):
         fields = [each for each in without_technical(field_changes(event, request.settings.time_zone)) if each.before]
         return HtmlPage("event_undo_removal.html", _event_context(event) | {"changes": fields})
     else:
-        entries = await bin_store.find(db, request.plan_manager_id, "participant", participant_id)
-    return Redirect(bin_path(entries[0])) if entries else _impossible(event, NOT_IN_BIN)
+        entries = await trash_store.find(db, request.plan_manager_id, "participant", participant_id)
+    return Redirect(trash_path(entries[0])) if entries else _impossible(event, NOT_IN_TRASH)
 
 
 async def _add_member_again(request: FormRequest, event: Event) -> Redirect | HtmlPage:

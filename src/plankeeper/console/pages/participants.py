@@ -6,14 +6,14 @@ from plankeeper.console.labels import display_name
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.participants import PARTICIPANTS
-from plankeeper.console.pages.bin_entries import bin_path, retention
+from plankeeper.console.pages.trash_entries import retention, trash_path
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.resources.participants import store
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.team_members import store as team_store
 from plankeeper.resources.team_members.schemas import TeamMemberListQuery
-from plankeeper.resources.trash import service as bin_service
+from plankeeper.resources.trash import service as trash_service
 
 pages = Pages()
 
@@ -43,8 +43,8 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
 @pages.post("/participants/{participant_id}/delete", role="manager")
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
     participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
-    entry = await bin_service.delete_participant(request.write_context, participant_id)
-    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} moved to the bin.", undo=bin_path(entry))
+    entry = await trash_service.delete_participant(request.write_context, participant_id)
+    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} moved to the trash.", undo=trash_path(entry))
 
 
 async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:

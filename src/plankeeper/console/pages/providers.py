@@ -18,7 +18,7 @@ from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.providers import PROVIDERS
-from plankeeper.console.pages.bin_entries import bin_path, retention
+from plankeeper.console.pages.trash_entries import retention, trash_path
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.fields import STATE_CODES, apply_patch
@@ -27,7 +27,7 @@ from plankeeper.core.validation import known_fields
 from plankeeper.resources.providers import queries, service, store
 from plankeeper.resources.providers.rules import find_value_warnings
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
-from plankeeper.resources.trash import service as bin_service
+from plankeeper.resources.trash import service as trash_service
 
 pages = Pages()
 
@@ -83,8 +83,8 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 @pages.post("/providers/{provider_id}/delete", role="manager")
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
-    entry = await bin_service.delete_provider(request.write_context, provider_id)
-    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} moved to the bin.", undo=bin_path(entry))
+    entry = await trash_service.delete_provider(request.write_context, provider_id)
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} moved to the trash.", undo=trash_path(entry))
 
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:

@@ -1,1 +1,1 @@
-"""The bin: participants and providers that were deleted in the console, and can be restored for some days."""
+"""The trash: participants and providers that were deleted in the console, and can be restored for some days."""

@@ -1,4 +1,4 @@
-"""Schemas of the bin."""
+"""Schemas of the trash."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -8,15 +8,15 @@ from msgspec import Raw, Struct
 
 from plankeeper.core.fields import AwareDatetime
 
-BinKind = Literal["participant", "provider"]
+TrashKind = Literal["participant", "provider"]
 JsonObject = dict[str, Any]
 
 
-class BinSummary(Struct, kw_only=True):
-    """A deleted record in the list of the bin."""
+class TrashSummary(Struct, kw_only=True):
+    """A deleted record in the list of the trash."""
 
     id: UUID  # of the entry
-    kind: BinKind
+    kind: TrashKind
     resource_id: UUID
     name: str | None
     deleted_at: AwareDatetime
@@ -24,11 +24,11 @@ class BinSummary(Struct, kw_only=True):
     member_count: int
 
 
-class BinEntry(Struct, kw_only=True):
+class TrashEntry(Struct, kw_only=True):
     """A deleted record with its content: a Snapshot as JSON."""
 
     id: UUID
-    kind: BinKind
+    kind: TrashKind
     resource_id: UUID
     name: str | None
     deleted_at: AwareDatetime
@@ -56,7 +56,7 @@ class RecordReference(Struct):
 class Restored(Struct):
     """A restored record: its name, and sentences about the values that could not be restored."""
 
-    kind: BinKind
+    kind: TrashKind
     resource_id: UUID
     name: str | None
     changes: list[str]

@@ -1,4 +1,4 @@
-"""Deleting records to the bin, and restoring them. The API's delete is permanent and doesn't use it."""
+"""Deleting records to the trash, and restoring them. The API's delete is permanent and doesn't use it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,12 +24,12 @@ from plankeeper.resources.team_members import service
 from plankeeper.resources.team_members import store as team_store
 from plankeeper.resources.trash import store
 from plankeeper.resources.trash.schemas import (
-    BinEntry,
-    BinKind,
     JsonObject,
     RecordReference,
     Restored,
     Snapshot,
+    TrashEntry,
+    TrashKind,
 )
 
 _PURGED = {"participant": "participant.purged", "provider": "provider.purged"}
@@ -41,8 +41,8 @@ _REFERENCES = {
 }
 
 
-async def delete_participant(ctx: WriteContext, participant_id: UUID) -> BinEntry:
-    """Delete a participant with its team, and put them in the bin; raises NotFound. Its invoices are kept."""
+async def delete_participant(ctx: WriteContext, participant_id: UUID) -> TrashEntry:
+    """Delete a participant with its team, and put them in the trash; raises NotFound. Its invoices are kept."""
     await participant_store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     row = or_404(await participant_service.select_for_update(ctx, participant_id))
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
@@ -56,8 +56,8 @@ async def delete_participant(ctx: WriteContext, participant_id: UUID) -> BinEntr
     return await _insert(ctx, "participant", participant_id, name, _snapshot(row, team, names))
 
 
-async def delete_provider(ctx: WriteContext, provider_id: UUID) -> BinEntry:
-    """Delete a provider and put it in the bin; raises NotFound. Its invoices are kept."""
+async def delete_provider(ctx: WriteContext, provider_id: UUID) -> TrashEntry:
+    """Delete a provider and put it in the trash; raises NotFound. Its invoices are kept."""
     provider = or_404(await provider_service.select_for_update(ctx, provider_id))
     await provider_service.delete(ctx, provider_id)
     return await _insert(ctx, "provider", provider_id, provider.entity_name, _snapshot(provider, [], {}))
@@ -85,7 +85,7 @@ async def restore(ctx: WriteContext, entry_id: UUID) -> Restored:
     return Restored(entry.kind, entry.resource_id, entry.name, changes)
 
 
-async def delete_permanently(ctx: WriteContext, entry_id: UUID) -> BinEntry:
+async def delete_permanently(ctx: WriteContext, entry_id: UUID) -> TrashEntry:
     """Delete an entry before it expires; raises NotFound."""
     entry = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, entry_id))
     await record_event(ctx, _PURGED[entry.kind], None, RecordReference(entry.resource_id))
@@ -104,9 +104,9 @@ def _to_object(row: Struct) -> JsonObject:
 
 
 async def _insert(
-    ctx: WriteContext, kind: BinKind, resource_id: UUID, name: str | None, snapshot: Snapshot
-) -> BinEntry:
-    entry = BinEntry(
+    ctx: WriteContext, kind: TrashKind, resource_id: UUID, name: str | None, snapshot: Snapshot
+) -> TrashEntry:
+    entry = TrashEntry(
         id=uuid7(),
         kind=kind,
         resource_id=resource_id,

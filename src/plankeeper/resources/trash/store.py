@@ -1,4 +1,4 @@
-"""The bin in SQL."""
+"""The trash in SQL."""
 
 from collections.abc import Sequence
 from typing import LiteralString
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
-from plankeeper.resources.trash.schemas import BinEntry, BinKind, BinSummary
+from plankeeper.resources.trash.schemas import TrashEntry, TrashKind, TrashSummary
 
 ENTRY_COLUMNS: LiteralString = "id, kind, resource_id, name, deleted_at, deleted_by"
 COLUMNS: LiteralString = f"{ENTRY_COLUMNS}, snapshot::json as snapshot"
@@ -16,58 +16,58 @@ SUMMARY_COLUMNS: LiteralString = f"""
 
 LIST_NEWEST: LiteralString = f"""
     select {SUMMARY_COLUMNS}
-    from bin
+    from trash
     where plan_manager_id = $1 and ($2::uuid is null or id < $2)
     order by id desc
     limit $3
 """
 
 
-async def list_newest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[BinSummary]:
+async def list_newest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[TrashSummary]:
     """The latest deleted first; with `before`, only entries with lower ids."""
-    return await db.rows(BinSummary, LIST_NEWEST, plan_manager_id, before, limit)
+    return await db.rows(TrashSummary, LIST_NEWEST, plan_manager_id, before, limit)
 
 
-GET: LiteralString = f"select {COLUMNS} from bin where plan_manager_id = $1 and id = $2"
+GET: LiteralString = f"select {COLUMNS} from trash where plan_manager_id = $1 and id = $2"
 
 
-async def get(db: Executor, plan_manager_id: UUID, entry_id: UUID) -> BinEntry | None:
-    return await db.one_or_none(BinEntry, GET, plan_manager_id, entry_id)
+async def get(db: Executor, plan_manager_id: UUID, entry_id: UUID) -> TrashEntry | None:
+    return await db.one_or_none(TrashEntry, GET, plan_manager_id, entry_id)
 
 
 FIND: LiteralString = f"""
     select {COLUMNS}
-    from bin
+    from trash
     where plan_manager_id = $1 and resource_id = $2 and kind = $3
     order by id desc
 """
 
 
-async def find(db: Executor, plan_manager_id: UUID, kind: BinKind, resource_id: UUID) -> list[BinEntry]:
+async def find(db: Executor, plan_manager_id: UUID, kind: TrashKind, resource_id: UUID) -> list[TrashEntry]:
     """The entries of one record, the latest deleted first: it can be deleted again after an import of the same id."""
-    return await db.rows(BinEntry, FIND, plan_manager_id, resource_id, kind)
+    return await db.rows(TrashEntry, FIND, plan_manager_id, resource_id, kind)
 
 
 INSERT: LiteralString = f"""
-    insert into bin (plan_manager_id, {ENTRY_COLUMNS}, snapshot) values ($1, $2, $3, $4, $5, $6, $7, $8)
+    insert into trash (plan_manager_id, {ENTRY_COLUMNS}, snapshot) values ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 
 
-async def insert(tx: Transaction, plan_manager_id: UUID, entry: BinEntry) -> None:
+async def insert(tx: Transaction, plan_manager_id: UUID, entry: TrashEntry) -> None:
     record = (entry.kind, entry.resource_id, entry.name)
     snapshot = bytes(entry.snapshot).decode()
     await tx.execute(INSERT, plan_manager_id, entry.id, *record, entry.deleted_at, entry.deleted_by, snapshot)
 
 
-DELETE: LiteralString = f"delete from bin where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
+DELETE: LiteralString = f"delete from trash where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
 
 
-async def delete(tx: Transaction, plan_manager_id: UUID, entry_id: UUID) -> BinEntry | None:
+async def delete(tx: Transaction, plan_manager_id: UUID, entry_id: UUID) -> TrashEntry | None:
     """Delete an entry and return it. Another transaction that deletes it waits, and then finds none."""
-    return await tx.one_or_none(BinEntry, DELETE, plan_manager_id, entry_id)
+    return await tx.one_or_none(TrashEntry, DELETE, plan_manager_id, entry_id)
 
 
-DELETE_MANY = f"delete from bin where plan_manager_id = $1 and {HAS_ID}"
+DELETE_MANY = f"delete from trash where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, entry_ids: Sequence[UUID]) -> None:
@@ -75,8 +75,8 @@ async def delete_many(tx: Transaction, plan_manager_id: UUID, entry_ids: Sequenc
 
 
 PURGE = """
-    delete from bin where plan_manager_id = $1 and id in (
-        select id from bin where plan_manager_id = $1 and id < $2 order by id limit $3
+    delete from trash where plan_manager_id = $1 and id in (
+        select id from trash where plan_manager_id = $1 and id < $2 order by id limit $3
     )
 """
 

@@ -1,4 +1,4 @@
-"""Records in the bin are invisible to the API: no endpoint returns it, and none changes it."""
+"""Records in the trash are invisible to the API: no endpoint returns them, and none changes them."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: 
 
 @pytest.fixture
 def ids(server: RunningServer, client: Client, plan_manager_id: UUID) -> dict[str, str]:
-    """The ids of a participant, its team member and a provider, which are all in the bin."""
+    """The ids of a participant, its team member and a provider, which are all in the trash."""
     person = client.create("/participants", PERSON)["id"]
     member = client.create(f"/participants/{person}/team-members", {"email": "nominee@example.com"})["id"]
     provider = client.create("/providers", COMPANY)["id"]

@@ -1102,7 +1102,7 @@ create table list_settings (
 );
 
 -- Records that were deleted in the console, and can be restored.
-create table bin (
+create table trash (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
     kind text not null check (kind in ('participant', 'provider')),
@@ -1113,7 +1113,7 @@ create table bin (
     snapshot jsonb not null,
     primary key (plan_manager_id, id)
 );
-create index bin_by_resource on bin (plan_manager_id, resource_id);
+create index trash_by_resource on trash (plan_manager_id, resource_id);
 
 -- The access log: who viewed, listed or exported which record
 

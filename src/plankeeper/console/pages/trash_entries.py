@@ -1,4 +1,4 @@
-"""The bin: deleted participants and providers, and restoring them."""
+"""The trash: deleted participants and providers, and restoring them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,52 +18,52 @@ from plankeeper.core.settings import Settings
 from plankeeper.resources.providers.schemas import Provider
 from plankeeper.resources.team_members.schemas import TeamMemberRow
 from plankeeper.resources.trash import service, store
-from plankeeper.resources.trash.schemas import BinEntry, BinKind, Snapshot
+from plankeeper.resources.trash.schemas import Snapshot, TrashEntry, TrashKind
 
 pages = Pages()
 
-BIN_URL = f"{PREFIX}/bin"
+TRASH_URL = f"{PREFIX}/trash"
 MAX_MESSAGE_LENGTH = 1000  # characters of a message, which a cookie holds
-PAGE_ORDER: dict[BinKind, Sequence[str]] = {
+PAGE_ORDER: dict[TrashKind, Sequence[str]] = {
     "participant": list(dict.fromkeys(name for section in SECTIONS.values() for name in section.fields)),
     "provider": Provider.__struct_fields__,
 }
 TEAM_ORDER = ("first_name", "last_name", "role", "contact_priority", "permissions", *TeamMemberRow.__struct_fields__)
-NAMELESS: dict[BinKind, str] = {"participant": "Participant without a name", "provider": "Provider without a name"}
+NAMELESS: dict[TrashKind, str] = {"participant": "Participant without a name", "provider": "Provider without a name"}
 
 
-@pages.get("/bin", role="viewer")
+@pages.get("/trash", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
     before = parse_uuid(request.query.text("before"))
     rows = await store.list_newest(request.db, request.plan_manager_id, before, PAGE_SIZE + 1)
     shown = rows[:PAGE_SIZE]
     request.record_list("participant", [each.resource_id for each in shown if each.kind == "participant"], {})
-    older = with_query(BIN_URL, {"before": str(shown[-1].id)}) if len(rows) > PAGE_SIZE else None
+    older = with_query(TRASH_URL, {"before": str(shown[-1].id)}) if len(rows) > PAGE_SIZE else None
     entries = [(each, each.name or NAMELESS[each.kind], days_left(each.deleted_at, request.settings)) for each in shown]
-    return HtmlPage("bin.html", {"entries": entries, "older": older, "before": before, **retention(request)})
+    return HtmlPage("trash.html", {"entries": entries, "older": older, "before": before, **retention(request)})
 
 
-@pages.get("/bin/{entry_id}", role="viewer")
+@pages.get("/trash/{entry_id}", role="viewer")
 async def get(request: PageRequest, entry_id: UUID) -> HtmlPage:
-    return HtmlPage("bin_entry.html", await entry_context(request, entry_id))
+    return HtmlPage("trash_entry.html", await entry_context(request, entry_id))
 
 
-@pages.post("/bin/{entry_id}/restore", role="manager", on_error=get)
+@pages.post("/trash/{entry_id}/restore", role="manager", on_error=get)
 async def restore(request: FormRequest, entry_id: UUID) -> Redirect:
     restored = await service.restore(request.write_context, entry_id)
     message = " ".join([f"{restored.name or NAMELESS[restored.kind]} restored.", *restored.changes])
     return Redirect(f"{PREFIX}/{restored.kind}s/{restored.resource_id}", message[:MAX_MESSAGE_LENGTH])
 
 
-@pages.get("/bin/{entry_id}/delete", role="owner")
+@pages.get("/trash/{entry_id}/delete", role="owner")
 async def delete_form(request: PageRequest, entry_id: UUID) -> HtmlPage:
-    return HtmlPage("bin_delete.html", await entry_context(request, entry_id))
+    return HtmlPage("trash_delete.html", await entry_context(request, entry_id))
 
 
-@pages.post("/bin/{entry_id}/delete", role="owner")
+@pages.post("/trash/{entry_id}/delete", role="owner")
 async def delete(request: FormRequest, entry_id: UUID) -> Redirect:
     entry = await service.delete_permanently(request.write_context, entry_id)
-    return Redirect(BIN_URL, f"{entry.name or NAMELESS[entry.kind]} permanently deleted.")
+    return Redirect(TRASH_URL, f"{entry.name or NAMELESS[entry.kind]} permanently deleted.")
 
 
 async def entry_context(request: PageRequest, entry_id: UUID) -> dict[str, Any]:
@@ -102,15 +102,15 @@ def record_fields(
 
 def days_left(deleted_at: datetime, settings: Settings) -> int | None:
     """Whole days until an entry expires; null if entries don't expire."""
-    if settings.bin_retention is None:
+    if settings.trash_retention is None:
         return None
-    return max(0, (deleted_at + timedelta(days=settings.bin_retention) - datetime.now(UTC)).days)
+    return max(0, (deleted_at + timedelta(days=settings.trash_retention) - datetime.now(UTC)).days)
 
 
 def retention(request: PageRequest) -> dict[str, int | None]:
-    return {"retention_days": request.settings.bin_retention}
+    return {"retention_days": request.settings.trash_retention}
 
 
-def bin_path(entry: BinEntry) -> str:
+def trash_path(entry: TrashEntry) -> str:
     """The page from which an entry can be restored."""
-    return f"{BIN_URL}/{entry.id}"
+    return f"{TRASH_URL}/{entry.id}"

@@ -1,4 +1,4 @@
-"""The bin: deleted participants and providers are listed there, restored with their teams, or deleted permanently."""
+"""The trash: deleted participants and providers are listed there, restored with their teams, or deleted permanently."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.events.retention import AgeRetention
-from plankeeper.resources.trash import store as bin_store
+from plankeeper.resources.trash import store as trash_store
 from support.client import Client
 from support.cluster import execute
 from support.console import Account, Browser
@@ -18,7 +18,7 @@ from support.importing import import_records
 from support.resources import without_updated_at
 from support.server import RunningServer
 
-BIN = "/console/bin"
+TRASH = "/console/trash"
 PARTICIPANTS, PROVIDERS = "/console/participants", "/console/providers"
 PERSON = {"first_name": "Ann", "last_name": "Lee", "participant_number": "430123456", "date_of_birth": "1975-06-22"}
 NOMINEE = {
@@ -37,11 +37,11 @@ def person(client: Client) -> str:
 
 
 def delete(browser: Browser, path: str) -> str:
-    """Delete a record in the console, and return the page of its entry in the bin."""
+    """Delete a record in the console, and return the page of its entry in the trash."""
     response = browser.submit(f"{path}/delete")
     assert response.status_code == 303
     page = browser.get(response.headers["location"]).text
-    [undo] = re.findall(r'moved to the bin\.</span> <a href="(/console/bin/[0-9a-f-]{36})">Undo</a>', page)
+    [undo] = re.findall(r'moved to the trash\.</span> <a href="(/console/trash/[0-9a-f-]{36})">Undo</a>', page)
     return undo
 
 
@@ -63,7 +63,7 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
     team_before = team(client, person)
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
     assert client.get(f"/participants/{person}").status_code == 404
-    listed = owner.get(BIN).text
+    listed = owner.get(TRASH).text
     assert (f'<a href="{entry}">Ann Lee</a>' in listed, "2 team members" in listed) == (True, True)
     assert ("Robin Hale" in listed, "in 29 days" in listed) == (True, True)
     assert f'<a href="{entry}">Restore…<span class="unseen"> Ann Lee</span></a>' in listed
@@ -89,7 +89,7 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
         assert event_summaries(server, member["id"])[-2:] == [
             "team_member.deleted by user Robin Hale", "team_member.created by user Robin Hale",
         ]  # fmt: skip
-    assert "The bin is empty." in owner.get(BIN).text
+    assert "The trash is empty." in owner.get(TRASH).text
 
 
 def test_a_provider_comes_back_as_it_was(server: RunningServer, owner: Browser, client: Client) -> None:
@@ -104,7 +104,7 @@ def test_a_provider_comes_back_as_it_was(server: RunningServer, owner: Browser, 
 
 def test_a_deletion_through_the_api_is_permanent(owner: Browser, client: Client, person: str) -> None:
     client.delete(f"/participants/{person}").raise_for_status()
-    assert "The bin is empty." in owner.get(BIN).text
+    assert "The trash is empty." in owner.get(TRASH).text
 
 
 def test_a_record_is_restored_once(owner: Browser, client: Client, person: str) -> None:
@@ -186,19 +186,19 @@ def test_an_owner_deletes_permanently(server: RunningServer, owner: Browser, per
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
     assert "Delete Ann Lee permanently?" in owner.get(f"{entry}/delete").text
     response = owner.submit(f"{entry}/delete")
-    assert (response.status_code, response.headers["location"]) == (303, BIN)
-    assert "Ann Lee permanently deleted." in owner.get(BIN).text
+    assert (response.status_code, response.headers["location"]) == (303, TRASH)
+    assert "Ann Lee permanently deleted." in owner.get(TRASH).text
     assert owner.submit(f"{entry}/restore").status_code == 404
     assert event_summaries(server, person)[-1] == "participant.purged by user Robin Hale"
 
 
-def test_the_bin_is_paged(owner: Browser, client: Client) -> None:
+def test_the_trash_is_paged(owner: Browser, client: Client) -> None:
     for number in range(52):
         provider = client.create("/providers", {"entity_name": f"Provider {number}"})["id"]
         owner.submit(f"{PROVIDERS}/{provider}/delete")
-    first = owner.get(BIN).text
+    first = owner.get(TRASH).text
     assert (first.count('class="lead"'), "Provider 51<" in first, "Provider 1<" in first) == (50, True, False)
-    [older] = re.findall(r'href="(/console/bin\?before=[^"]+)"', first)
+    [older] = re.findall(r'href="(/console/trash\?before=[^"]+)"', first)
     assert re.findall(r"(?<=\">)Provider [0-9]+(?=</a>)", owner.get(older).text) == ["Provider 1", "Provider 0"]
 
 
@@ -206,10 +206,10 @@ def test_entries_expire(server: RunningServer, owner: Browser, client: Client, p
     ids = [client.create("/providers", {"entity_name": f"Provider {number}"})["id"] for number in range(2)]
     old, recent = (delete(owner, f"{PROVIDERS}/{each}") for each in ids)
     age = """
-        update bin set id = overlay(id::text placing '01890000-0000' from 1 for 13)::uuid where id = '{}'
+        update trash set id = overlay(id::text placing '01890000-0000' from 1 for 13)::uuid where id = '{}'
     """
     execute(server.dsn, age.format(old.rpartition("/")[2]))
-    retention = AgeRetention(30, bin_store.purge, 1000)
+    retention = AgeRetention(30, trash_store.purge, 1000)
 
     async def purge() -> None:
         await retention(server.db)
@@ -217,5 +217,5 @@ def test_entries_expire(server: RunningServer, owner: Browser, client: Client, p
             await retention(server.db)
 
     server.run(purge())
-    listed = owner.get(BIN).text
+    listed = owner.get(TRASH).text
     assert (recent in listed, "Provider 0" in listed) == (True, False)
