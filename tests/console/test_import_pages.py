@@ -20,9 +20,10 @@ from uuid_utils.compat import uuid7
 from plankeeper.console.pages import import_runs
 from plankeeper.console.pages.import_columns import IMPORT_KINDS
 from plankeeper.imports import file_store as files
-from plankeeper.imports.reader import RowError, read_rows
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.imports.reader import read_rows
 from plankeeper.imports.writer import csv_template
+from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.upsert import RowError
 from support.console import Account, Browser
 from support.imports import confirm, counts, import_path, rows, upload
 from support.server import RunningServer, wait_until

@@ -12,7 +12,7 @@ from plankeeper.cli.demo import load_demo_data
 from plankeeper.console.labels import field_label
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.imports.columns import field_names
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 from support.cluster import SharedCluster
 from support.console import Browser
 from support.factories import DOWNLOADS, PAGES, returns_json, route_name, seed_plan_manager

@@ -15,9 +15,9 @@ from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.settings import Settings
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.http.routing import PREFIX
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.invoices.schemas import InvoiceLineImport
+from plankeeper.resources.registry import RESOURCES
 from plankeeper.server.app import operations
 from support.client import DOCUMENT
 from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks

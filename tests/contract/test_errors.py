@@ -16,9 +16,9 @@ from plankeeper.core.errors import (
     NotFound,
     ValidationError,
 )
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.registry import RESOURCES
 
 # The codes and statuses that were decided (decisions, section 8).
 EXPECTED_CODES = {

@@ -4,8 +4,8 @@ import asyncio
 
 from plankeeper.access.plan_managers.store import list_all
 from plankeeper.database.client import Database
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.imports.writer import JsonLinesWriter
+from plankeeper.resources.registry import RESOURCES
 
 
 async def _exported(dsn: str) -> dict[str, bytes]:

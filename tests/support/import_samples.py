@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.json import to_json
 from plankeeper.imports.importer import ImportReport
-from plankeeper.imports.upsert import ImportCounts
+from plankeeper.resources.upsert import ImportCounts
 from support.client import Client
 
 Row = dict[str, Any]

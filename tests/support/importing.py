@@ -10,7 +10,7 @@ from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 from support.server import RunningServer
 
 

@@ -29,7 +29,7 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 
 CREDENTIALS_FILE = "demo-credentials.json"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 
 IGNORED = ""  # the field of a column that isn't imported
 # The column that is added to a file of rejected rows.

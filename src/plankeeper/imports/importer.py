@@ -11,9 +11,9 @@ from msgspec import UNSET
 from plankeeper.core.context import ConstraintErrorHandler, WriteContext
 from plankeeper.core.record_matches import MatchError, RecordMatcher
 from plankeeper.database.errors import constraint_violation
-from plankeeper.imports.reader import ImportRow, RowError, read_rows
-from plankeeper.imports.registry import Resource
-from plankeeper.imports.upsert import ImportCounts, InvalidRowsError
+from plankeeper.imports.reader import read_rows
+from plankeeper.resources.registry import Resource
+from plankeeper.resources.upsert import ImportCounts, ImportRow, InvalidRowsError, RowError
 
 BATCH_SIZE = 1000
 MAX_REPORTED = 100  # errors and warnings that a report lists; the rest are counted

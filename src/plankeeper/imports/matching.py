@@ -14,8 +14,8 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.formatting import fold_name, format_date
 from plankeeper.imports import store
 from plankeeper.imports.cells import clean, plain_number
-from plankeeper.imports.reader import ImportRow
 from plankeeper.imports.schemas import ImportOptions, NumberHolder, Problem
+from plankeeper.resources.upsert import ImportRow
 
 MAX_NAMES = 3
 _GROUPS = {9: (3, 3, 3), 11: (2, 3, 3, 3)}  # digits of an NDIS number and of an ABN

@@ -7,7 +7,7 @@ from datetime import MAXYEAR, MINYEAR, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import decode_custom_type
 from plankeeper.core.json import BODY, BodyParser
 from plankeeper.core.validation import coercion, unwrap_type, validate
+from plankeeper.resources.upsert import ImportRow, RowError
 
 S = TypeVar("S", bound=Struct)
 
@@ -29,21 +30,6 @@ csv.field_size_limit(2**24)
 _BOM = b"\xef\xbb\xbf"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _json_decoder = msgspec.json.Decoder(float_hook=Decimal)
-
-
-class RowError(NamedTuple):
-    """An error of a line: its number from 1, the field (empty for the whole line), the message."""
-
-    line_number: int
-    field: str
-    message: str
-
-
-class ImportRow(NamedTuple, Generic[S]):
-    """A valid line: its number from 1, and its values."""
-
-    line_number: int
-    values: S
 
 
 class CsvRow(NamedTuple):

@@ -20,8 +20,6 @@ from plankeeper.imports.reader import (
     MAX_COLUMNS,
     Column,
     CsvRow,
-    ImportRow,
-    RowError,
     UnreadableFileError,
     cell_parser,
     is_nullable,
@@ -32,6 +30,7 @@ from plankeeper.imports.reader import (
     require_few_columns,
 )
 from plankeeper.imports.schemas import Problem
+from plankeeper.resources.upsert import ImportRow, RowError
 
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_ROWS = 100

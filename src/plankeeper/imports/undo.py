@@ -15,11 +15,10 @@ from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.imports import store
-from plankeeper.imports.reader import ImportRow
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.imports.schemas import Import, ImportedRow, ImportRowFilter
 from plankeeper.imports.undoable_resources import UNDOABLE
-from plankeeper.imports.upsert import InvalidRowsError
+from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.upsert import ImportRow, InvalidRowsError
 
 BATCH_SIZE = 1000
 MAX_BLOCKERS = 50

@@ -10,8 +10,6 @@ from msgspec import Struct
 from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.imports import store
-from plankeeper.imports.reader import ImportRow
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.resources.account_managers import store as account_manager_store
 from plankeeper.resources.exit_reasons import store as exit_reason_store
 from plankeeper.resources.invoices import store as invoice_store
@@ -22,8 +20,10 @@ from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.providers import service as provider_service
 from plankeeper.resources.providers import store as provider_store
+from plankeeper.resources.registry import RESOURCES
 from plankeeper.resources.team_members import service as team_service
 from plankeeper.resources.team_members import store as team_store
+from plankeeper.resources.upsert import ImportRow
 
 C = TypeVar("C", bound=Executor)
 R = TypeVar("R")

@@ -21,8 +21,8 @@ from plankeeper.cli.demo import CREDENTIALS_FILE, DemoCredentials, load_demo_dat
 from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.registry import RESOURCES
 from support.client import Client
 from support.cluster import SharedCluster
 from support.sample_data import new_sample_database

@@ -9,8 +9,7 @@ import pytest
 
 from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.imports.importer import ImportReport
-from plankeeper.imports.reader import RowError
-from plankeeper.imports.upsert import ImportCounts
+from plankeeper.resources.upsert import ImportCounts, RowError
 from support.client import Client
 from support.import_samples import (
     ALL_ROWS,

@@ -12,8 +12,8 @@ from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Transaction
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
-from plankeeper.imports.reader import RowError
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.upsert import RowError
 from support.client import Client
 from support.import_samples import Import, Row, assert_imported, get_json, new_id, to_csv, to_json_lines
 from support.resources import assert_changed

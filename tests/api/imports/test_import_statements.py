@@ -12,7 +12,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Database
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import BATCH_SIZE, import_file
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 from support.client import Client
 from support.import_samples import Row, new_id, to_json_lines
 from support.importing import import_records

@@ -16,9 +16,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.plan_managers import store
 from plankeeper.cli.sample_data import plan_managers, records
-from plankeeper.imports.reader import ImportRow, read_rows
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.imports.reader import read_rows
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
+from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.upsert import ImportRow
 from support.cluster import SharedCluster
 from support.import_samples import ALL_ROWS, Row, assert_imported, new_id, to_json_lines
 from support.importing import import_bytes

@@ -11,12 +11,12 @@ import pytest
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import NotFound
 from plankeeper.database.client import Database
-from plankeeper.imports.reader import ImportRow
-from plankeeper.imports.registry import RESOURCES
 from plankeeper.privacy import service
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants.schemas import ParticipantImport
+from plankeeper.resources.registry import RESOURCES
 from plankeeper.resources.trash import service as trash_service
+from plankeeper.resources.upsert import ImportRow
 from support.factories import SeededPlanManager
 from support.stored_rows import places_of
 

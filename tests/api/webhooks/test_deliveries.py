@@ -14,7 +14,7 @@ from plankeeper.core.examples import EXAMPLES
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.client import Client

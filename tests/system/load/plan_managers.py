@@ -17,7 +17,7 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 from system.load.client import (
     Connection,
     TimedResponse,

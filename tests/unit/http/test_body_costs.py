@@ -23,11 +23,11 @@ from plankeeper.http.routing import PREFIX
 from plankeeper.imports.reader import (
     MAX_CELLS,
     MAX_COLUMNS,
-    RowError,
     UnreadableFileError,
     read_rows,
 )
 from plankeeper.resources.participants.schemas import ParticipantImport
+from plankeeper.resources.upsert import RowError
 from plankeeper.server.app import operations
 
 # Times the processor time of decoding a list of ordinary records of the same size. It was 1,200 for unknown fields.

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import fields
 
 from plankeeper.imports.cells import CellError, clean, normalize
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 
 
 def normalized(resource: str, field: str, text: str) -> str:

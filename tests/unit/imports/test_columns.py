@@ -9,7 +9,7 @@ from plankeeper.imports.columns import (
     guess_resource,
     is_certain,
 )
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.resources.registry import RESOURCES
 
 
 @pytest.mark.parametrize(

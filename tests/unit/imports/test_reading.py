@@ -11,14 +11,10 @@ from msgspec import UNSET
 
 from plankeeper.imports import mapped_import
 from plankeeper.imports.importer import BATCH_SIZE
-from plankeeper.imports.reader import (
-    ImportRow,
-    RowError,
-    UnreadableFileError,
-    read_rows,
-)
-from plankeeper.imports.registry import RESOURCES
+from plankeeper.imports.reader import UnreadableFileError, read_rows
 from plankeeper.imports.source_files import SourceRow
+from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.upsert import ImportRow, RowError
 
 NUL = "must not contain the character U+0000"
 FIELDS = (

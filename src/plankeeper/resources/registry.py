@@ -11,22 +11,14 @@ from stdnum.au import abn
 from plankeeper.core.context import WriteContext
 from plankeeper.core.record_matches import MatchField
 from plankeeper.database.client import Transaction
-from plankeeper.imports import account_managers as account_manager_import
-from plankeeper.imports import invoices as invoice_import
-from plankeeper.imports import team_members as team_member_import
-from plankeeper.imports.reader import ImportRow
-from plankeeper.imports.upsert import (
-    ImportCounts,
-    RecordUpserter,
-    created_or_updated,
-    default_created_at,
-)
+from plankeeper.resources.account_managers import imports as account_manager_import
 from plankeeper.resources.account_managers import store as account_managers
 from plankeeper.resources.account_managers.schemas import AccountManagerImport, AccountManagerRow
 from plankeeper.resources.exit_reasons import store as exit_reasons
 from plankeeper.resources.exit_reasons.schemas import ExitReasonImport, ExitReasonRow
 from plankeeper.resources.invoice_view_sessions import store as invoice_view_sessions
 from plankeeper.resources.invoice_view_sessions.schemas import InvoiceViewSessionImport, InvoiceViewSessionRecord
+from plankeeper.resources.invoices import imports as invoice_import
 from plankeeper.resources.invoices import store as invoices
 from plankeeper.resources.invoices.schemas import InvoiceImport, InvoiceRecord
 from plankeeper.resources.note_types import store as note_types
@@ -38,8 +30,16 @@ from plankeeper.resources.participants.schemas import ParticipantImport, Partici
 from plankeeper.resources.providers import service as provider_service
 from plankeeper.resources.providers import store as providers
 from plankeeper.resources.providers.schemas import ProviderImport, ProviderRecord
+from plankeeper.resources.team_members import imports as team_member_import
 from plankeeper.resources.team_members import store as team_members
 from plankeeper.resources.team_members.schemas import TeamMemberImport, TeamMemberRow
+from plankeeper.resources.upsert import (
+    ImportCounts,
+    ImportRow,
+    RecordUpserter,
+    created_or_updated,
+    default_created_at,
+)
 
 
 def _no_check(_values: Any) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -17,14 +17,29 @@ from plankeeper.core.fields import has_type, to_row_values
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_events
-from plankeeper.imports.reader import ImportRow, RowError
 
+S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
 GetRecords = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
 WriteRecords = Callable[[Transaction, UUID, str], Awaitable[None]]
+
+
+class RowError(NamedTuple):
+    """An error of a line: its number from 1, the field (empty for the whole line), the message."""
+
+    line_number: int
+    field: str
+    message: str
+
+
+class ImportRow(NamedTuple, Generic[S]):
+    """A valid line: its number from 1, and its values."""
+
+    line_number: int
+    values: S
 
 
 class InvalidRowsError(Exception):

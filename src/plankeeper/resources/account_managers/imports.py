@@ -8,16 +8,17 @@ from msgspec import UNSET
 from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
 from plankeeper.database.client import Transaction
-from plankeeper.imports.reader import ImportRow, RowError
-from plankeeper.imports.upsert import (
+from plankeeper.resources.account_managers import store
+from plankeeper.resources.account_managers.schemas import AccountManagerImport, AccountManagerRow
+from plankeeper.resources.upsert import (
     ImportCounts,
+    ImportRow,
     InvalidRowsError,
     RecordUpserter,
+    RowError,
     created_or_updated,
     normalize_id,
 )
-from plankeeper.resources.account_managers import store
-from plankeeper.resources.account_managers.schemas import AccountManagerImport, AccountManagerRow
 from plankeeper.resources.users.store import get_by_emails
 from plankeeper.resources.users.store import upsert as upsert_users
 

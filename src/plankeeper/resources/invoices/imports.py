@@ -15,15 +15,6 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.imports.reader import ImportRow, RowError
-from plankeeper.imports.upsert import (
-    ImportCounts,
-    InvalidRowsError,
-    default_created_at,
-    merge_record,
-    normalize_id,
-    upsert_each,
-)
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.schemas import (
     Invoice,
@@ -33,6 +24,16 @@ from plankeeper.resources.invoices.schemas import (
     InvoiceRow,
 )
 from plankeeper.resources.invoices.service import check, check_new
+from plankeeper.resources.upsert import (
+    ImportCounts,
+    ImportRow,
+    InvalidRowsError,
+    RowError,
+    default_created_at,
+    merge_record,
+    normalize_id,
+    upsert_each,
+)
 
 InvoiceImportRow = ImportRow[InvoiceImport]
 

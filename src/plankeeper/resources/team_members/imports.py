@@ -12,19 +12,20 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.imports.reader import ImportRow, RowError
-from plankeeper.imports.upsert import (
+from plankeeper.resources.parents import list_participants_by_numbers
+from plankeeper.resources.team_members import store
+from plankeeper.resources.team_members.rules import effective_permissions, requires_email
+from plankeeper.resources.team_members.schemas import TeamMemberImport, TeamMemberRow
+from plankeeper.resources.upsert import (
     ImportCounts,
+    ImportRow,
     InvalidRowsError,
+    RowError,
     has_changed,
     map_collecting_errors,
     merge_record,
     upsert_each,
 )
-from plankeeper.resources.parents import list_participants_by_numbers
-from plankeeper.resources.team_members import store
-from plankeeper.resources.team_members.rules import effective_permissions, requires_email
-from plankeeper.resources.team_members.schemas import TeamMemberImport, TeamMemberRow
 from plankeeper.resources.users.store import User
 from plankeeper.resources.users.store import get_by_ids_or_emails as find_users
 from plankeeper.resources.users.store import upsert as upsert_users
