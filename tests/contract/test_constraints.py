@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.resources.registry import CONSTRAINT_ERRORS
 from plankeeper.server.app import ROUTERS
 from support.server import RunningServer
 

@@ -211,6 +211,17 @@ def test_resources_import_their_parts_and_never_their_owners() -> None:
         for module, used in all_imports()
         if package_of(module) == package_of(used) == "resources"
     }
-    for shared in ("parents", "users", "search"):
-        assert {used for module, used in between if module == f"resources.{shared}"} <= {f"resources.{shared}"}
+    for shared in ("parents", "users", "search", "upsert", "resource"):
+        used_by_shared = {used for module, used in between if module == f"resources.{shared}"}
+        assert used_by_shared <= {f"resources.{each}" for each in (shared, "upsert")}
     assert ("resources.participants", "resources.team_members") in between
+
+
+def test_the_registry_knows_resources_by_one_module_each() -> None:
+    used = {used for module, used in all_imports() if module == "resources.registry"}
+    assert {each.split(".")[-1] for each in used if package_of(each) == "resources"} == {"resource"}
+    assert used >= {
+        each.name for each in modules() if each.name.startswith("resources.") and each.name[-9:] == ".resource"
+    }
+    using = {package_of(module, 2) for module, used in all_imports() if used == "resources.registry"}
+    assert {each for each in using if package_of(each) == "resources"} == {"resources.undo", "resources.trash"}

@@ -371,7 +371,7 @@ async def _delete_to_trash(server: RunningServer, plan_manager_id: UUID, texts: 
         assert not report.errors, (resource, report.errors)
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        return (await trash_service.delete_participant(ctx, UUID(participant_id))).id
+        return (await trash_service.delete(ctx, "participant", UUID(participant_id))).id
 
 
 async def _save_view(server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder) -> UUID:

@@ -8,9 +8,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from support.server import RunningServer
 
 

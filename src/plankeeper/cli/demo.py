@@ -27,9 +27,8 @@ from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 
 CREDENTIALS_FILE = "demo-credentials.json"
 

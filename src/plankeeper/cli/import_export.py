@@ -16,11 +16,10 @@ from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.progress import progress
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
 from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 
 _resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))

@@ -5,29 +5,23 @@ Records that have changed since are left out, each with the reason.
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 from plankeeper.console.edit_forms import translate_constraints
-from plankeeper.console.event_changes import fields_of, resource_name, resource_url, truncate
-from plankeeper.console.event_undo import find_undos
-from plankeeper.console.forms import validate_struct
+from plankeeper.console.event_changes import resource_name, resource_url, truncate
+from plankeeper.console.event_undo import reason_text, show_fields
 from plankeeper.console.lists.selection import Outcome
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest
-from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor
 from plankeeper.core.errors import DomainError
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.events import activity_store
 from plankeeper.events.schemas import Event, HistoryEvent
-from plankeeper.resources.invoices import service
-from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.registry import BY_KIND
+from plankeeper.resources.undo import UNDOABLE_TOGETHER, Undo, find_undos, lock, undo_update
 
 MAX_EVENTS = 1000
 MAX_NAME_LENGTH = 60
 LONGEST_REQUEST = timedelta(minutes=10)  # the events of a request are searched at most so long before and after one
-
-UNCHANGED = "is as it was before"
 
 
 class ValueUndo(NamedTuple):
@@ -39,17 +33,13 @@ class ValueUndo(NamedTuple):
 
 
 class EventUndo(NamedTuple):
-    """The effect of undoing an event: the values that it sets, or the reason why it does nothing.
-
-    `values` are those of an update; for an invoice, the codes of the warnings that come back.
-    """
+    """The effect of undoing an event: the values that it sets, or the reason why it does nothing."""
 
     event: Event
     name: str
     url: str | None
-    changes: Sequence[ValueUndo]
-    reason: str
-    values: Any
+    changes: Sequence[ValueUndo] = ()
+    reason: str = ""
 
     @property
     def event_path(self) -> str:
@@ -63,20 +53,20 @@ def batch_path(event: HistoryEvent | Event) -> str:
 
 def can_undo_batch(event: HistoryEvent) -> bool:
     """Whether the events of a request can be undone together. Imports have an undo of their own."""
-    kind, _, verb = event.type.partition(".")
-    return verb == "updated" and (kind in UNDOABLE_RECORDS or kind == "invoice") and event.import_id is None
+    return event.type in UNDOABLE_TOGETHER and event.import_id is None
 
 
 async def list_batch(request: PageRequest, event: Event) -> list[HistoryEvent]:
     """The events of the type, the request and the actor of an event, the latest first; itself without a request."""
     start, end = (uuid7_lower_bound(event.created_at + each) for each in (-LONGEST_REQUEST, LONGEST_REQUEST))
-    place = (executor(request), request.plan_manager_id, start, end)
+    place = (request.executor, request.plan_manager_id, start, end)
     return await activity_store.list_of_request(*place, event, MAX_EVENTS + 1)
 
 
 async def find_event_undos(request: PageRequest, events: Sequence[Event]) -> list[EventUndo]:
     """The effect of undoing each event now."""
-    return [await _find_undo(request, each) for each in events]
+    undos = await find_undos(request.executor, request.plan_manager_id, events)
+    return [_show(request, each) for each in undos]
 
 
 async def undo_events(request: FormRequest, events: Sequence[Event]) -> list[Outcome]:
@@ -84,73 +74,29 @@ async def undo_events(request: FormRequest, events: Sequence[Event]) -> list[Out
     return [await _undo_event(request, each) for each in events]
 
 
-async def _find_undo(request: PageRequest, event: Event) -> EventUndo:
-    if event.resource.kind == "invoice":
-        return await _find_invoice_undo(request, event)
-    record = UNDOABLE_RECORDS[event.resource.kind]
-    current = await record.get(request, event)
-    if current is None:
-        return _undo(event, reason="was deleted")
-    undos = find_undos(event, current, request.settings.time_zone)
-    states = {each.state for each in undos}
-    changes = [ValueUndo(each.label, each.now, each.before) for each in undos if each.state == "revert"]
-    values = {each.name: each.values["before"] for each in undos if each.state == "revert"}
-    if "conflict" in states:
-        changed = [f"{each.label}: {each.now}" for each in undos if each.state == "conflict"]
-        return _undo(event, reason=f"has changed since ({'; '.join(changed)})")
-    if values:
-        return _undo(event, changes, values=values)
-    return _undo(event, reason=UNCHANGED if states <= {"same"} else "can’t be changed back")
+def _show(request: PageRequest, undo: Undo) -> EventUndo:
+    fields = show_fields(undo, request.settings.time_zone)
+    reason = reason_text(undo, fields)
+    changes = [ValueUndo(each.label, each.now, each.before) for each in fields if each.state == "revert" and not reason]
+    return describe_event(undo.event)._replace(changes=changes, reason=reason)
 
 
-async def _find_invoice_undo(request: PageRequest, event: Event) -> EventUndo:
-    """The warnings that a person has ignored are the only values of an invoice that can be undone."""
-    before, after = (_ignored_codes(each) for each in (event.previous, event.data))
-    if after <= before:
-        return _undo(event, reason="can’t be changed back")
-    invoice_id = UUID(event.resource.id)
-    current = await invoice_store.get(executor(request), request.plan_manager_id, invoice_id)
-    if current is None:
-        return _undo(event, reason="was deleted")
-    codes = sorted((after - before).intersection(current.state_management.ignored_errors))
-    titles = [WARNINGS[each].title if each in WARNINGS else each for each in codes]
-    changes = [ValueUndo(each, "ignored", "not ignored") for each in titles]
-    return _undo(event, changes, "" if codes else UNCHANGED, codes)
-
-
-def _ignored_codes(record: Any) -> set[str]:
-    state: dict[str, list[str]] = fields_of(record).get("state_management") or {}
-    return set(state.get("ignored_errors") or ())
-
-
-def _undo(event: Event, changes: Sequence[ValueUndo] = (), reason: str = "", values: Any = None) -> EventUndo:
-    name = truncate(resource_name(event), MAX_NAME_LENGTH) or "No name"
-    return EventUndo(event, name, resource_url(event), changes, reason, values)
+def describe_event(event: Event) -> EventUndo:
+    """An event with the name and the page of its record."""
+    return EventUndo(event, truncate(resource_name(event), MAX_NAME_LENGTH) or "No name", resource_url(event))
 
 
 async def _undo_event(request: FormRequest, event: Event) -> Outcome:
-    undo = _undo(event)
+    shown = describe_event(event)
+    ctx = request.write_context
     try:
-        async with request.tx.savepoint():
-            if event.resource.kind == "invoice":
-                await invoice_store.select_for_update(request.tx, request.plan_manager_id, [UUID(event.resource.id)])
-            else:
-                await UNDOABLE_RECORDS[event.resource.kind].lock(request, event)
-            undo = await _find_undo(request, event)
+        async with translate_constraints(request, BY_KIND[event.resource.kind].constraint_errors):
+            await lock(ctx, event)
+            [undo] = await find_undos(request.tx, request.plan_manager_id, [event])
+            shown = _show(request, undo)
             if not undo.reason:
-                await _apply(request, undo)
+                await undo_update(ctx, event, undo.values)
     except DomainError as error:
-        undo = undo._replace(reason=error.detail)
-    text = "; ".join(f"{each.label}: {each.now} → {each.after}" for each in undo.changes)
-    return Outcome(undo.name, undo.url or undo.event_path, undo.reason or text, is_changed=not undo.reason)
-
-
-async def _apply(request: FormRequest, undo: EventUndo) -> None:
-    event = undo.event
-    if event.resource.kind == "invoice":
-        for code in undo.values:
-            await service.restore(request.write_context, UUID(event.resource.id), code)
-        return
-    record = UNDOABLE_RECORDS[event.resource.kind]
-    async with translate_constraints(request, record.constraint_errors):
-        await record.update(request, event, validate_struct(record.update_type, undo.values))
+        shown = shown._replace(reason=error.detail)
+    text = "; ".join(f"{each.label}: {each.now} → {each.after}" for each in shown.changes)
+    return Outcome(shown.name, shown.url or shown.event_path, shown.reason or text, is_changed=not shown.reason)

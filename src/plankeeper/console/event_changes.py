@@ -4,6 +4,7 @@ import json
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from msgspec import Raw
@@ -11,6 +12,7 @@ from msgspec import Raw
 from plankeeper.console.labels import field_label, humanize
 from plankeeper.console.record_values import TECHNICAL_FIELDS, format_field
 from plankeeper.console.routing import PREFIX
+from plankeeper.core.ids import parse_uuid
 from plankeeper.events.schemas import Event
 
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
@@ -77,6 +79,11 @@ def resource_url(event: Event) -> str | None:
         participant_id = quote(str(fields_of(event.data).get("participant_id")), safe="")
         return f"{PREFIX}/participants/{participant_id}/team-members/{id_}"
     return PREFIX + RESOURCE_PATHS[kind].format(id_) if kind in RESOURCE_PATHS else None
+
+
+def participant_id_of(event: Event) -> UUID | None:
+    """The participant that the event of a participant or of a team member is about."""
+    return parse_uuid(event.resource.id) if event.resource.kind == "participant" else event.resource.participant_id
 
 
 def truncate(text: str | None, max_length: int) -> str | None:

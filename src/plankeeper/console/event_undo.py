@@ -1,47 +1,39 @@
-"""Undoes an update: the value of each field afterwards, and the fields that have changed since."""
+"""The undo of events in words: each changed field with its values, and why an event isn't undone."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
-import msgspec
 from msgspec import Struct
 
-from plankeeper.console.event_changes import fields_of
 from plankeeper.console.forms import Form
 from plankeeper.console.labels import field_label
 from plankeeper.console.record_values import format_field
 from plankeeper.console.routing import PREFIX
-from plankeeper.console.undoable_records import UNDOABLE_RECORDS
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
-from plankeeper.core.validation import known_fields
 from plankeeper.database.versions import format_version
 from plankeeper.events.schemas import Event
+from plankeeper.imports.undo import BlockerReason
+from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.undo import UNDOABLE_TYPES, Choice, FieldState, FieldUndo, Undo
 
-ERASED = "[erased]"
-# The fields of a record whose update has another name, because it takes an id instead of a record.
-_UPDATE_NAMES = {
-    "account_manager": "account_manager_id",
-    "exit_reason_category": "exit_reason_category_id",
-    "exit_reason_subcategory": "exit_reason_subcategory_id",
-}
-_TYPES_BY_VERB = {
-    "updated": tuple(UNDOABLE_RECORDS),
-    "created": ("participant", "provider", "team_member", "note_type"),
-    "restored": ("participant", "provider"),
-    "deleted": ("participant", "provider", "team_member"),
-}
-UNDOABLE_TYPES = frozenset(f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds)
-
-# Whether undoing sets the field, the field has its earlier value already, has yet another one, or can't be set.
-FieldState = Literal["revert", "same", "conflict", "read_only", "erased"]
-Choice = Literal["before", "event", "now"]
 CHOICES: Sequence[Choice] = ("before", "event", "now")
+REASONS: Mapping[BlockerReason, str] = {
+    "changed": "has changed since",
+    "deleted": "was deleted",
+    "exists": "exists again",
+    "has_team": "has team members now",
+    "has_invoices": "has invoices now",
+    "same": "is as it was before",
+    "fixed": "can’t be changed back",
+    "expired": "no longer has an event",
+    "invalid": "can’t get its previous values back: an email can’t be removed",
+}
 
 
-class FieldUndo(NamedTuple):
-    """A changed field: its texts before the event, after the event and now, and the effect of undoing the event."""
+class ShownField(NamedTuple):
+    """A changed field: its label, and its texts before the event, after the event and now."""
 
     name: str
     label: str
@@ -49,7 +41,6 @@ class FieldUndo(NamedTuple):
     before: str
     event: str
     now: str
-    values: Mapping[Choice, Any]  # as an update takes them
 
 
 def undo_url(event: Event) -> str | None:
@@ -57,44 +48,26 @@ def undo_url(event: Event) -> str | None:
     return f"{PREFIX}/activity/{event.id}/undo" if event.type in UNDOABLE_TYPES else None
 
 
-def find_undos(event: Event, current: Struct, zone: ZoneInfo) -> list[FieldUndo]:
-    """The effect of undoing an update on each field that the update changed. `current` is the record now."""
-    before, after = fields_of(event.previous), fields_of(event.data)
-    now: dict[str, Any] = msgspec.json.decode(to_json(current))
-    writable = known_fields(UNDOABLE_RECORDS[event.resource.kind].update_type)
-    undos = list[FieldUndo]()
-    for name in before:
-        states = {"before": before[name], "event": after.get(name), "now": now.get(name)}
-        values = {which: _update_value(name, value) for which, value in states.items()}
-        update_name = _UPDATE_NAMES.get(name, name)
-        texts = [format_field(name, value, zone) for value in states.values()]
-        undos.append(
-            FieldUndo(
-                update_name,
-                field_label(update_name),
-                _state(values, is_writable=update_name in writable),
-                *texts,
-                values=cast("Mapping[Choice, Any]", values),
-            )
-        )
-    return undos
+def show_fields(undo: Undo, zone: ZoneInfo) -> list[ShownField]:
+    show = _show_warning if undo.event.resource.kind == "invoice" else _show_field
+    return [show(each, zone) for each in undo.fields]
 
 
-def _update_value(name: str, value: Any) -> Any:
-    """The value of a field as an update takes it: the id of a record, the names of permissions."""
-    if name in _UPDATE_NAMES:
-        return value["id"] if value else None
-    return sorted(each["name"] for each in value) if name == "permissions" and value else value
+def _show_field(field: FieldUndo, zone: ZoneInfo) -> ShownField:
+    texts = [format_field(field.event_name, field.shown[each], zone) for each in CHOICES]
+    return ShownField(field.name, field_label(field.name), field.state, *texts)
 
 
-def _state(values: Mapping[str, Any], *, is_writable: bool) -> FieldState:
-    if not is_writable:
-        return "read_only"
-    if any(isinstance(each, str) and ERASED in each for each in values.values()):
-        return "erased"
-    if values["now"] == values["before"]:
-        return "same"
-    return "revert" if values["now"] == values["event"] else "conflict"
+def _show_warning(field: FieldUndo, _zone: ZoneInfo) -> ShownField:
+    label = WARNINGS[field.name].title if field.name in WARNINGS else field.name
+    texts = ["ignored" if field.values[each] else "not ignored" for each in CHOICES]
+    return ShownField(field.name, label, field.state, *texts)
+
+
+def reason_text(undo: Undo, fields: Sequence[ShownField]) -> str:
+    """Why an event isn't undone, as the end of a sentence about its record; empty if it is."""
+    conflicts = "; ".join(f"{each.label}: {each.now}" for each in fields if each.state == "conflict")
+    return (REASONS[undo.reason] if undo.reason else "") + (f" ({conflicts})" if conflicts else "")
 
 
 def version_of_record(current: Any) -> str:
@@ -102,17 +75,18 @@ def version_of_record(current: Any) -> str:
     return format_version(current.updated_at)
 
 
-def chosen_values(undos: Sequence[FieldUndo], form: Form) -> dict[str, Any]:
+def chosen_values(undo: Undo, form: Form) -> dict[str, Any]:
     """The values that an undo sets. A field that has changed since needs a choice; raises ValidationError without."""
-    choices = {each.name: form.text(choice_field(each.name)) for each in undos if each.state == "conflict"}
+    choices = {each.name: form.text(choice_field(each.name)) for each in undo.fields if each.state == "conflict"}
     missing = [name for name, choice in choices.items() if choice not in CHOICES]
     if missing:
         raise ValidationError(*(FieldError(name, "has changed since: choose a value") for name in missing))
-    values = {each.name: each.values["before"] for each in undos if each.state == "revert"}
-    for each in undos:
-        if choices.get(each.name, "now") != "now":
-            values[each.name] = each.values[cast("Choice", choices[each.name])]
-    return values
+    chosen = {
+        each.name: each.values[cast("Choice", choices[each.name])]
+        for each in undo.fields
+        if choices.get(each.name, "now") != "now"
+    }
+    return undo.values | chosen
 
 
 def choice_field(name: str) -> str:

@@ -26,7 +26,7 @@ from plankeeper.core.context import (
     WriteContext,
 )
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database, Transaction
+from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.resources.invoices.statistics_cache import StatisticsCache
 
 PREFIX = "/console"
@@ -76,6 +76,11 @@ class PageRequest:
         if self.account.plan_manager_id is None:
             raise LookupError("the page does not require a role")
         return self.account.plan_manager_id
+
+    @property
+    def executor(self) -> Executor:
+        """The transaction of a form; otherwise the database."""
+        return self.db
 
     @property
     def is_search(self) -> bool:
@@ -150,6 +155,10 @@ class FormRequest(PageRequest):
     tx: Transaction = field(kw_only=True)
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events of single writes
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
+
+    @property
+    def executor(self) -> Executor:
+        return self.tx
 
     @property
     def write_context(self) -> WriteContext:

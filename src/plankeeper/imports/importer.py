@@ -12,7 +12,7 @@ from plankeeper.core.context import ConstraintErrorHandler, WriteContext
 from plankeeper.core.record_matches import MatchError, RecordMatcher
 from plankeeper.database.errors import constraint_violation
 from plankeeper.imports.reader import read_rows
-from plankeeper.resources.registry import Resource
+from plankeeper.resources.resource import Resource
 from plankeeper.resources.upsert import ImportCounts, ImportRow, InvalidRowsError, RowError
 
 BATCH_SIZE = 1000

@@ -19,7 +19,6 @@ from plankeeper.core.soft_validation import ValueWarning
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.imports.cells import load_references
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import BATCH_SIZE, ImportReport, upsert_batch
 from plankeeper.imports.matching import Matcher, MatchResult, assign_ids
 from plankeeper.imports.schemas import ImportOptions, ImportRowRecord, Outcome, OutcomeCounts, Problem
@@ -27,7 +26,8 @@ from plankeeper.imports.source_files import SourceFile, SourceRow, read_source
 from plankeeper.resources.note_types import store as note_type_store
 from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.providers import rules as provider_rules
-from plankeeper.resources.registry import RESOURCES, Resource
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
+from plankeeper.resources.resource import Resource
 from plankeeper.resources.upsert import ImportRow
 
 

@@ -268,28 +268,6 @@ async def list_providers_by_abn(db: Executor, plan_manager_id: UUID, numbers: Se
     return await db.rows(NumberHolder, LIST_PROVIDERS_BY_ABN, plan_manager_id, numbers)
 
 
-# The records that refer to a created record, by kind. They prevent its deletion.
-OF_PARTICIPANTS: LiteralString = "where plan_manager_id = $1 and participant_id = any ($2::text[]::uuid[])"
-LIST_TEAM_OF_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from team_members {OF_PARTICIPANTS}"
-LIST_INVOICED_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from invoices {OF_PARTICIPANTS}"
-LIST_INVOICED_PROVIDERS = """
-    select distinct pm_provider_id::text from invoices
-    where plan_manager_id = $1 and pm_provider_id = any ($2::text[]::uuid[])
-"""
-
-
-async def list_participants_with_team(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
-    return await db.rows(str, LIST_TEAM_OF_PARTICIPANTS, plan_manager_id, ids)
-
-
-async def list_participants_with_invoices(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
-    return await db.rows(str, LIST_INVOICED_PARTICIPANTS, plan_manager_id, ids)
-
-
-async def list_providers_with_invoices(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
-    return await db.rows(str, LIST_INVOICED_PROVIDERS, plan_manager_id, ids)
-
-
 # One task deletes the expired rows and imports of all plan managers.
 PURGE_UPLOADED = """
     delete from imports

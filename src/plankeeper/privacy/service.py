@@ -25,8 +25,8 @@ from plankeeper.privacy.schemas import (
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.trash import store as trash_store
-from plankeeper.resources.trash.schemas import Snapshot
 
 # The fields that an erasure keeps: ids, states, times, and references to records about others.
 PARTICIPANT_FIELDS = (

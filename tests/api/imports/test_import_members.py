@@ -10,9 +10,8 @@ import pytest
 
 from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Transaction
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 from support.client import Client
 from support.import_samples import Import, Row, assert_imported, get_json, new_id, to_csv, to_json_lines

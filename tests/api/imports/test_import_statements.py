@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Database
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import BATCH_SIZE, import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from support.client import Client
 from support.import_samples import Row, new_id, to_json_lines
 from support.importing import import_records

@@ -25,7 +25,7 @@ def run(world: SeededPlanManager, work: Any, *values: Any, **options: Any) -> An
 
 
 def delete_to_trash(world: SeededPlanManager, participant_id: str) -> None:
-    run(world, trash_service.delete_participant, UUID(participant_id))
+    run(world, trash_service.delete, "participant", UUID(participant_id))
 
 
 def erase(world: SeededPlanManager, participant_id: str) -> ErasureReport:

@@ -34,7 +34,7 @@ async def context(world: SeededPlanManager) -> AsyncGenerator[WriteContext]:
 
 async def delete_to_trash(world: SeededPlanManager, id_: UUID) -> UUID:
     async with context(world) as ctx:
-        return (await trash_service.delete_participant(ctx, id_)).id
+        return (await trash_service.delete(ctx, "participant", id_)).id
 
 
 async def erase(world: SeededPlanManager, id_: UUID) -> None:

@@ -12,9 +12,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.examples import EXAMPLES
 from plankeeper.events.event_types import EVENT_TYPES, NEVER_SENT
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.client import Client

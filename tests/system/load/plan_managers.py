@@ -15,9 +15,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import import_file
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from system.load.client import (
     Connection,
     TimedResponse,

@@ -8,15 +8,15 @@ from plankeeper.console.batch_undo import (
     EventUndo,
     ValueUndo,
     can_undo_batch,
+    describe_event,
     find_event_undos,
     list_batch,
     undo_events,
 )
-from plankeeper.console.event_changes import field_changes, resource_name, resource_url, without_technical
+from plankeeper.console.event_changes import field_changes, participant_id_of, without_technical
 from plankeeper.console.event_texts import EventGroup
 from plankeeper.console.lists.selection import show_outcomes
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
-from plankeeper.console.undoable_records import executor, participant_id_of
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.events import store
@@ -62,7 +62,7 @@ def _count_changes(count: int) -> str:
 
 async def _list_events(request: PageRequest, event_id: UUID) -> list[HistoryEvent]:
     """The events of a request, at most MAX_EVENTS; raises NotFound."""
-    event = or_404(await store.get(executor(request), request.plan_manager_id, event_id))
+    event = or_404(await store.get(request.executor, request.plan_manager_id, event_id))
     events = (await list_batch(request, event))[:MAX_EVENTS]
     _record_access(request, events)
     return events
@@ -79,4 +79,4 @@ def _describe(request: PageRequest, event: HistoryEvent) -> EventUndo:
     """An event that isn't undone: its changes, before and after."""
     found = without_technical(field_changes(event, request.settings.time_zone)) if event.previous and event.data else []
     changes = [ValueUndo(each.label, each.before or "not set", each.after or "not set") for each in found]
-    return EventUndo(event, resource_name(event) or "No name", resource_url(event), changes, "", None)
+    return describe_event(event)._replace(changes=changes)

@@ -1,5 +1,6 @@
 """The page of an event, and the page that undoes its change."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -8,34 +9,35 @@ from plankeeper.console.event_changes import (
     FieldChange,
     field_changes,
     fields_of,
+    participant_id_of,
     resource_name,
     resource_url,
     truncate,
     without_technical,
 )
 from plankeeper.console.event_undo import (
-    FieldUndo,
+    ShownField,
     choice_field,
     chosen_values,
-    find_undos,
+    show_fields,
     undo_url,
     version_of_record,
 )
-from plankeeper.console.forms import validate_struct
 from plankeeper.console.lists.activity import ACTIVITY
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.pages.trash_entries import trash_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor, participant_id_of
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store
 from plankeeper.events.disclosed import find_disclosed
 from plankeeper.events.schemas import Event
 from plankeeper.imports import store as import_store
-from plankeeper.resources.parents import participant_exists, select_participant_for_share
-from plankeeper.resources.team_members import service
+from plankeeper.resources.parents import participant_exists
+from plankeeper.resources.registry import BY_KIND
+from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.trash import store as trash_store
+from plankeeper.resources.undo import Undo, find_undos, lock, undo_deletion, undo_update
 
 pages = Pages()
 
@@ -72,21 +74,20 @@ async def undo_form(request: PageRequest, event_id: UUID) -> HtmlPage | Redirect
     verb = event.type.partition(".")[2]
     if undo_url(event) is None:
         return _impossible(event, "This kind of event can’t be undone.")
-    record = UNDOABLE_RECORDS[event.resource.kind]
-    current = await record.get(request, event)
+    undo = await _find_undo(request, event)
     if verb == "deleted":
-        return await _undo_deletion(request, event, is_back=current is not None)
-    if current is None:
+        return await _undo_deletion(request, event, is_back=undo.reason == "exists")
+    if undo.current is None:
         return _impossible(event, NOTHING_LEFT)
     if verb in ("created", "restored"):
         url = str(resource_url(event)).removesuffix("/edit")
         return Redirect(f"{url}/{'remove' if event.resource.kind == 'team_member' else 'delete'}")
-    undos = find_undos(event, current, request.settings.time_zone)
+    fields = show_fields(undo, request.settings.time_zone)
     context = {
-        "undos": undos,
-        "has_conflicts": any(each.state == "conflict" for each in undos),
-        "can_undo": any(each.state in ("revert", "conflict") for each in undos),
-        "version": version_of_record(current),
+        "undos": fields,
+        "has_conflicts": undo.reason == "changed",
+        "can_undo": any(each.state in ("revert", "conflict") for each in fields),
+        "version": version_of_record(undo.current),
         "choice_field": choice_field,
     }
     return HtmlPage("event_undo.html", _event_context(event) | context)
@@ -97,26 +98,30 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
     event = await _get_event(request, event_id)
     if event.type == "team_member.deleted":
         return await _add_member_again(request, event)
-    if not event.type.endswith(".updated") or event.resource.kind not in UNDOABLE_RECORDS:
+    if undo_url(event) is None or not event.type.endswith(".updated"):
         return await undo_form(request, event_id)
-    record = UNDOABLE_RECORDS[event.resource.kind]
-    await record.lock(request, event)
-    current = or_404(await record.get(request, event))
-    if request.form.text(VERSION_FIELD) != version_of_record(current):
+    await lock(request.write_context, event)
+    undo = await _find_undo(request, event)
+    if request.form.text(VERSION_FIELD) != version_of_record(or_404(undo.current)):
         raise EditConflictError(
             "Someone else changed the record while you were editing. Nothing is undone yet: check the values, and undo"
             " again."
         )
-    undos = find_undos(event, current, request.settings.time_zone)
-    values = chosen_values(undos, request.form)
+    values = chosen_values(undo, request.form)
     if values:
-        async with translate_constraints(request, record.constraint_errors):
-            await record.update(request, event, validate_struct(record.update_type, values))
-    return Redirect(_back_url(event), _undone_message(undos, values), undo=request.undo_path)
+        async with translate_constraints(request, BY_KIND[event.resource.kind].constraint_errors):
+            await undo_update(request.write_context, event, values)
+    shown = [each for each in show_fields(undo, request.settings.time_zone) if each.name in values]
+    return Redirect(_back_url(event), _undone_message(shown), undo=request.undo_path)
+
+
+async def _find_undo(request: PageRequest, event: Event) -> Undo:
+    [undo] = await find_undos(request.executor, request.plan_manager_id, [event])
+    return undo
 
 
 async def _get_event(request: PageRequest, event_id: UUID) -> Event:
-    event = or_404(await store.get(executor(request), request.plan_manager_id, event_id))
+    event = or_404(await store.get(request.executor, request.plan_manager_id, event_id))
     for kind, id_ in find_disclosed(event.resource).items():
         request.record_access("viewed", kind, id_)
     return event
@@ -139,7 +144,7 @@ def _impossible(event: Event, reason: str) -> HtmlPage:
 async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -> HtmlPage | Redirect:
     if is_back:
         return _impossible(event, "The record exists again.")
-    participant_id, db = participant_id_of(event), executor(request)
+    participant_id, db = participant_id_of(event), request.executor
     if event.resource.kind == "provider":
         entries = await trash_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
     elif participant_id is None:
@@ -158,13 +163,12 @@ async def _add_member_again(request: FormRequest, event: Event) -> Redirect | Ht
     fields = fields_of(event.previous)
     if participant_id is None or parse_uuid(str(fields.get("user_id"))) is None:
         return _impossible(event, NOTHING_LEFT)
-    participant = await select_participant_for_share(request.tx, request.plan_manager_id, participant_id)
-    if participant is None:
-        return _impossible(event, NOTHING_LEFT)
     permissions: list[dict[str, Any]] = fields.get("permissions") or []
-    record: dict[str, Any] = fields | {"permissions": [each["name"] for each in permissions]}
-    restored = await service.restore(request.write_context, participant, [record])
-    if not restored.members:
+    record = fields | {"participant_id": str(participant_id), "permissions": [each["name"] for each in permissions]}
+    restored = await undo_deletion(request.write_context, "team_member", Snapshot(record))
+    if not restored.keys and not restored.changes:
+        return _impossible(event, NOTHING_LEFT)
+    if not restored.keys:
         raise EditConflictError(" ".join(restored.changes))
     name = resource_name(event) or "The team member"
     message = " ".join([f"{name} is on the team again.", *restored.changes])
@@ -179,6 +183,6 @@ def _back_url(event: Event) -> str:
     return resource_url(event) or f"{PREFIX}/activity"
 
 
-def _undone_message(undos: list[FieldUndo], values: dict[str, Any]) -> str:
-    labels = [each.label for each in undos if each.name in values]
+def _undone_message(undone: Sequence[ShownField]) -> str:
+    labels = [each.label for each in undone]
     return f"Undone: {', '.join(labels)}." if labels else "The values stay as they are."

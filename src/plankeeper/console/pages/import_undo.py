@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.console.edit_forms import translate_constraints
+from plankeeper.console.event_changes import resource_name
+from plankeeper.console.event_undo import REASONS
 from plankeeper.console.pages.import_columns import IMPORT_KINDS
 from plankeeper.console.pages.import_rows import record_url
 from plankeeper.console.pages.import_runs import lock_imports
@@ -11,7 +13,6 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.imports import store
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.schemas import Import
 from plankeeper.imports.undo import (
     UndoBlockedError,
@@ -20,17 +21,9 @@ from plankeeper.imports.undo import (
     find_blockers,
     undo_import,
 )
+from plankeeper.resources.registry import CONSTRAINT_ERRORS
 
 pages = Pages()
-
-REASONS = {
-    "changed": "has changed",
-    "deleted": "was deleted",
-    "invalid": "can’t get its previous values back: an email can’t be removed",
-    "has_team": "has team members now",
-    "has_invoices": "has invoices now",
-    "expired": "no longer has an event",
-}
 
 
 @pages.get("/imports/{import_id}/undo", role="manager")
@@ -70,7 +63,10 @@ def _page(record: Import, blockers: UndoBlockers) -> HtmlPage:
         {
             "record": record,
             "kind": IMPORT_KINDS[record.resource].label,
-            "blockers": [(each, record_url(record.resource, each.record_id)) for each in blockers.first],
+            "blockers": [
+                (each, resource_name(each.event) if each.event else "", record_url(record.resource, each.row.record_id))
+                for each in blockers.first
+            ],
             "total": blockers.total,
             "reasons": REASONS,
         },

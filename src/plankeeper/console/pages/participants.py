@@ -43,7 +43,7 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
 @pages.post("/participants/{participant_id}/delete", role="manager")
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
     participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
-    entry = await trash_service.delete_participant(request.write_context, participant_id)
+    entry = await trash_service.delete(request.write_context, "participant", participant_id)
     return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} moved to the trash.", undo=trash_path(entry))
 
 

@@ -83,7 +83,7 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 @pages.post("/providers/{provider_id}/delete", role="manager")
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
-    entry = await trash_service.delete_provider(request.write_context, provider_id)
+    entry = await trash_service.delete(request.write_context, "provider", provider_id)
     return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} moved to the trash.", undo=trash_path(entry))
 
 

@@ -16,9 +16,10 @@ from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
 from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.team_members.schemas import TeamMemberRow
 from plankeeper.resources.trash import service, store
-from plankeeper.resources.trash.schemas import Snapshot, TrashEntry, TrashKind
+from plankeeper.resources.trash.schemas import TrashEntry, TrashKind
 
 pages = Pages()
 
@@ -50,9 +51,9 @@ async def get(request: PageRequest, entry_id: UUID) -> HtmlPage:
 
 @pages.post("/trash/{entry_id}/restore", role="manager", on_error=get)
 async def restore(request: FormRequest, entry_id: UUID) -> Redirect:
-    restored = await service.restore(request.write_context, entry_id)
-    message = " ".join([f"{restored.name or NAMELESS[restored.kind]} restored.", *restored.changes])
-    return Redirect(f"{PREFIX}/{restored.kind}s/{restored.resource_id}", message[:MAX_MESSAGE_LENGTH])
+    entry, changes = await service.restore(request.write_context, entry_id)
+    message = " ".join([f"{entry.name or NAMELESS[entry.kind]} restored.", *changes])
+    return Redirect(f"{PREFIX}/{entry.kind}s/{entry.resource_id}", message[:MAX_MESSAGE_LENGTH])
 
 
 @pages.get("/trash/{entry_id}/delete", role="owner")

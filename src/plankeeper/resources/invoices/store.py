@@ -96,6 +96,24 @@ async def find_by_provider_and_number(
     return await db.rows(Invoice, FIND_BY_PROVIDER_AND_NUMBER, plan_manager_id, provider_email, invoice_number)
 
 
+LIST_INVOICED_PARTICIPANTS = """
+    select distinct participant_id::text from invoices where plan_manager_id = $1 and participant_id = any ($2)
+"""
+LIST_INVOICED_PROVIDERS = """
+    select distinct pm_provider_id::text from invoices where plan_manager_id = $1 and pm_provider_id = any ($2)
+"""
+
+
+async def list_invoiced_participants(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[str]:
+    """Those of the participants that have invoices."""
+    return await db.rows(str, LIST_INVOICED_PARTICIPANTS, plan_manager_id, participant_ids)
+
+
+async def list_invoiced_providers(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[str]:
+    """Those of the providers that have invoices."""
+    return await db.rows(str, LIST_INVOICED_PROVIDERS, plan_manager_id, provider_ids)
+
+
 SELECT_FOR_UPDATE = f"""
     select id, {COLUMNS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id for update
 """

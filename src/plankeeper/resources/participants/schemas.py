@@ -39,6 +39,7 @@ from plankeeper.core.lists import (
     ExternalIdFilter,
     ResourceListQuery,
 )
+from plankeeper.resources.resource import Reference
 
 Status = Annotated[
     Literal["Active", "Inactive", "Lead"],
@@ -320,8 +321,8 @@ def with_references(row: StoredParticipant, names: Mapping[str, str]) -> Partici
 
     The name of an unknown reference is empty: the foreign key rejects the row.
     """
-    values = {name: getattr(row, name) for name in ParticipantRow.__struct_fields__ if name not in _REFERENCES}
-    manager, category, subcategory = (getattr(row, name) for name in _REFERENCES)
+    values = {name: getattr(row, name) for name in ParticipantRow.__struct_fields__ if name not in _COLUMNS}
+    manager, category, subcategory = (getattr(row, name) for name in _COLUMNS)
     return Participant(
         **values,
         account_manager=AccountManagerRef(manager, names.get(str(manager))),
@@ -331,11 +332,20 @@ def with_references(row: StoredParticipant, names: Mapping[str, str]) -> Partici
     )
 
 
+# The fields of a participant that refer to other records, with those of its row.
+REFERENCES = {
+    "account_manager": Reference("account_manager_id", "account manager"),
+    "exit_reason_category": Reference("exit_reason_category_id", "exit reason"),
+    "exit_reason_subcategory": Reference("exit_reason_subcategory_id", "specific exit reason"),
+}
+_COLUMNS = tuple(each.column for each in REFERENCES.values())
+
+
 def without_references(participant: Participant) -> StoredParticipant:
     """The row of a participant, with its references as ids."""
-    names = (name for name in StoredParticipant.__struct_fields__ if name not in _REFERENCES)
+    names = (name for name in StoredParticipant.__struct_fields__ if name not in _COLUMNS)
     values: dict[str, Any] = {name: getattr(participant, name) for name in names}
-    for name, reference in zip(_REFERENCES, _references(participant), strict=True):
+    for name, reference in zip(_COLUMNS, _references(participant), strict=True):
         values[name] = reference.id if reference else None
     return StoredParticipant(**values)
 
@@ -350,12 +360,9 @@ def _references(participant: Participant) -> tuple[AccountManagerRef | ExitReaso
     return participant.account_manager, *(each or None for each in reasons)
 
 
-_REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
-
-
 def reference_ids(*rows: ParticipantRow) -> list[UUID]:
     """The ids of all references of the rows."""
-    ids: set[UUID | None] = {getattr(row, name) for row in rows for name in _REFERENCES}
+    ids: set[UUID | None] = {getattr(row, name) for row in rows for name in _COLUMNS}
     return [each for each in ids if each]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -16,9 +17,12 @@ from plankeeper.database.errors import ConstraintViolation
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.account_managers.store import get_visible
+from plankeeper.resources.parents import Parent
 from plankeeper.resources.participants import store
 from plankeeper.resources.participants.schemas import (
+    REFERENCES,
     Participant,
+    ParticipantRow,
     ParticipantUpdate,
     StoredParticipant,
     reference_ids,
@@ -26,6 +30,8 @@ from plankeeper.resources.participants.schemas import (
     with_references,
     without_references,
 )
+from plankeeper.resources.resource import Restored, Snapshot, stored_fields
+from plankeeper.resources.team_members import service as team_service
 from plankeeper.resources.team_members import store as team_store
 
 
@@ -98,6 +104,45 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
     before = await store.get_many(ctx.tx, ctx.plan_manager_id, participant_ids)
     await store.delete_many(ctx.tx, ctx.plan_manager_id, participant_ids)
     await record_events(ctx, [("participant.deleted", each, None) for each in before])
+
+
+async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, Snapshot]:
+    """Delete a participant with its team; raises NotFound. Returns its name and its content, for `restore`."""
+    await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
+    row = or_404(await select_for_update(ctx, participant_id))
+    ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
+    team = await team_store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id] * len(ids), ids)
+    references = reference_ids(row)
+    names = await store.reference_names(ctx.tx, ctx.plan_manager_id, references) if references else {}
+    await delete(ctx, participant_id)
+    name = " ".join(filter(None, (row.first_name, row.last_name))) or None
+    return name, Snapshot(stored_fields(row), [stored_fields(each) for each in team], names)
+
+
+async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
+    """Insert a removed participant again, with its team. Columns that were added since have their default values."""
+    participant_id = UUID(snapshot.record["id"])
+    default = stored_fields(ParticipantRow(id=participant_id, created_at=datetime.now(UTC)))
+    record = default | snapshot.record
+    changes = await _clear_missing_references(ctx, record, snapshot.names)
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
+    after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id))
+    await record_event(ctx, "participant.restored", None, after)
+    parent = Parent(after.id, after.email, after.participant_number)
+    team = await team_service.restore(ctx, parent, snapshot.team)
+    return Restored([str(participant_id)], [*changes, *team.changes])
+
+
+async def _clear_missing_references(ctx: WriteContext, record: dict[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Clear the references to records that no longer exist."""
+    ids = [UUID(record[column]) for column, _ in REFERENCES.values() if record[column]]
+    existing = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
+    changes = list[str]()
+    for column, label in REFERENCES.values():
+        if record[column] and record[column] not in existing:
+            changes.append(f"The {label} {names.get(record[column]) or ''} no longer exists.".replace("  ", " "))
+            record[column] = None
+    return changes
 
 
 async def with_reference_names(

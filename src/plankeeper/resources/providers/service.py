@@ -28,8 +28,10 @@ from plankeeper.resources.providers.schemas import (
     Provider,
     ProviderBulkItem,
     ProviderBulkQuery,
+    ProviderRecord,
     ProviderUpdate,
 )
+from plankeeper.resources.resource import Restored, Snapshot, stored_fields
 
 MATCH_FIELDS = {
     "external_id": MatchField("external_id", store.list_by_external_ids),
@@ -117,3 +119,20 @@ async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
     """Delete those of the providers that exist. Their invoices are kept."""
     before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
     await record_events(ctx, [("provider.deleted", each, None) for each in before])
+
+
+async def remove(ctx: WriteContext, provider_id: UUID) -> tuple[str | None, Snapshot]:
+    """Delete a provider; raises NotFound. Returns its name and its content, from which it can be restored."""
+    provider = or_404(await select_for_update(ctx, provider_id))
+    await delete(ctx, provider_id)
+    return provider.entity_name, Snapshot(stored_fields(provider))
+
+
+async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
+    """Insert a removed provider again. Columns that were added since have their default values."""
+    provider_id = UUID(snapshot.record["id"])
+    record = stored_fields(ProviderRecord(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
+    after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, provider_id))
+    await record_event(ctx, "provider.restored", None, after)
+    return Restored([str(provider_id)], [])

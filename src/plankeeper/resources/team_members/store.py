@@ -277,6 +277,18 @@ async def select_ids_for_update(tx: Transaction, plan_manager_id: UUID, particip
     return await tx.rows(UUID, SELECT_IDS_FOR_UPDATE, plan_manager_id, participant_id)
 
 
+LIST_PARTICIPANTS_WITH_TEAM = """
+    select distinct participant_id::text from team_members where plan_manager_id = $1 and participant_id = any ($2)
+"""
+
+
+async def list_participants_with_team(
+    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
+) -> list[str]:
+    """Those of the participants that have a team."""
+    return await db.rows(str, LIST_PARTICIPANTS_WITH_TEAM, plan_manager_id, participant_ids)
+
+
 DELETE_TEAM = "delete from team_members where plan_manager_id = $1 and participant_id = $2"
 
 

@@ -1,7 +1,7 @@
 """Schemas of the trash."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Raw, Struct
@@ -9,7 +9,6 @@ from msgspec import Raw, Struct
 from plankeeper.core.fields import AwareDatetime
 
 TrashKind = Literal["participant", "provider"]
-JsonObject = dict[str, Any]
 
 
 class TrashSummary(Struct, kw_only=True):
@@ -36,27 +35,14 @@ class TrashEntry(Struct, kw_only=True):
     snapshot: Raw
 
 
-class Snapshot(Struct):
-    """A deleted record as it was stored, its team, and the names of the account manager and the exit reasons, by id.
-
-    Members of the record and of the team are those of ParticipantRow, Provider and TeamMemberRow when it was deleted.
-    """
-
-    record: JsonObject
-    team: Sequence[JsonObject]
-    names: dict[str, str]
-
-
 class RecordReference(Struct):
     """The content of events about an entry that was deleted permanently."""
 
     id: UUID
 
 
-class Restored(Struct):
-    """A restored record: its name, and sentences about the values that could not be restored."""
+class RestoredEntry(NamedTuple):
+    """An entry whose record was restored, and sentences about the values that could not be restored."""
 
-    kind: TrashKind
-    resource_id: UUID
-    name: str | None
-    changes: list[str]
+    entry: TrashEntry
+    changes: Sequence[str]

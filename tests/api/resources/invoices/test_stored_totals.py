@@ -13,10 +13,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
-from plankeeper.imports.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.imports.importer import ImportReport, import_file
 from plankeeper.resources.invoices import store as invoice_counts
-from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from support.client import Client
 from support.importing import import_records
 from support.server import RunningServer

@@ -54,8 +54,8 @@ def ids(server: RunningServer, client: Client, plan_manager_id: UUID) -> dict[st
     async def delete() -> None:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-            await service.delete_participant(ctx, UUID(person))
-            await service.delete_provider(ctx, UUID(provider))
+            await service.delete(ctx, "participant", UUID(person))
+            await service.delete(ctx, "provider", UUID(provider))
 
     server.run(delete())
     return {"participant": person, "member": member, "provider": provider}

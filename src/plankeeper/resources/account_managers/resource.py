@@ -1,0 +1,27 @@
+"""Account managers as a resource."""
+
+from uuid import UUID
+
+from plankeeper.core.context import WriteContext
+from plankeeper.resources.account_managers import imports, service, store
+from plankeeper.resources.account_managers.schemas import AccountManagerImport, AccountManagerRow, AccountManagerUpdate
+from plankeeper.resources.resource import Resource, by_uuid, invalid
+
+
+async def _update(ctx: WriteContext, key: str, change: AccountManagerUpdate) -> AccountManagerRow:
+    return await service.update(ctx, UUID(key), change)
+
+
+RESOURCE = Resource(
+    kind="account_manager",
+    import_schema=AccountManagerImport,
+    upsert=imports.upsert,
+    export_schema=AccountManagerRow,
+    export=store.export,
+    tables=("account_managers", "users"),
+    import_errors={"users_email_key": invalid(email="is already used by another user of this plan manager")},
+    get_many=by_uuid(store.get_rows),
+    lock=by_uuid(store.select_for_update),
+    update_schema=AccountManagerUpdate,
+    update=_update,
+)
