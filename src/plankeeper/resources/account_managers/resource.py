@@ -2,15 +2,9 @@
 
 from uuid import UUID
 
-from plankeeper.core.context import WriteContext
 from plankeeper.resources.account_managers import imports, service, store
 from plankeeper.resources.account_managers.schemas import AccountManagerImport, AccountManagerRow, AccountManagerUpdate
 from plankeeper.resources.resource import Resource, by_uuid, invalid
-
-
-async def _update(ctx: WriteContext, key: str, change: AccountManagerUpdate) -> AccountManagerRow:
-    return await service.update(ctx, UUID(key), change)
-
 
 RESOURCE = Resource(
     kind="account_manager",
@@ -23,5 +17,5 @@ RESOURCE = Resource(
     get_many=by_uuid(store.get_rows),
     lock=by_uuid(store.select_for_update),
     update_schema=AccountManagerUpdate,
-    update=_update,
+    update=lambda ctx, key, change: service.update(ctx, UUID(key), change),
 )

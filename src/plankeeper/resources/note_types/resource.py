@@ -6,7 +6,7 @@ from uuid import UUID
 from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Transaction
 from plankeeper.resources.note_types import service, store
-from plankeeper.resources.note_types.schemas import NoteType, NoteTypeImport, NoteTypeRow, NoteTypeUpdate
+from plankeeper.resources.note_types.schemas import NoteTypeImport, NoteTypeRow, NoteTypeUpdate
 from plankeeper.resources.resource import Resource
 from plankeeper.resources.upsert import RecordUpserter, created_or_updated
 
@@ -14,10 +14,6 @@ from plankeeper.resources.upsert import RecordUpserter, created_or_updated
 async def _save(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await store.upsert(tx, plan_manager_id, records)
     await store.advance_id_sequence(tx, plan_manager_id)
-
-
-async def _update(ctx: WriteContext, key: str, change: NoteTypeUpdate) -> NoteType:
-    return await service.update(ctx, int(key), change)
 
 
 async def _delete_many(ctx: WriteContext, keys: Sequence[str]) -> None:
@@ -42,6 +38,6 @@ RESOURCE = Resource(
     get_many=lambda db, plan_manager_id, keys: store.get_many(db, plan_manager_id, [*map(int, keys)]),
     lock=lambda tx, plan_manager_id, keys: store.select_for_update(tx, plan_manager_id, [*map(int, keys)]),
     update_schema=NoteTypeUpdate,
-    update=_update,
+    update=lambda ctx, key, change: service.update(ctx, int(key), change),
     delete_many=_delete_many,
 )

@@ -1,14 +1,11 @@
 """Participants as a resource."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
-from plankeeper.core.context import WriteContext
 from plankeeper.resources.participants import bulk, service, store
 from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import (
     REFERENCES,
-    Participant,
     ParticipantImport,
     ParticipantRow,
     ParticipantUpdate,
@@ -22,14 +19,6 @@ def _check(values: ParticipantImport) -> str | None:
     if not isinstance(number, str) or is_ndis_number(number):
         return None
     return f"participant_number {number!r} is not a 9-digit scheme number"
-
-
-async def _update(ctx: WriteContext, key: str, change: ParticipantUpdate) -> Participant:
-    return await service.update(ctx, UUID(key), change)
-
-
-async def _delete_many(ctx: WriteContext, keys: Sequence[str]) -> None:
-    await service.delete_many(ctx, uuids(keys))
 
 
 RESOURCE = Resource(
@@ -51,8 +40,8 @@ RESOURCE = Resource(
     get_many=by_uuid(store.get_many),
     lock=by_uuid(store.select_for_import),
     update_schema=ParticipantUpdate,
-    update=_update,
-    delete_many=_delete_many,
+    update=lambda ctx, key, change: service.update(ctx, UUID(key), change),
+    delete_many=lambda ctx, keys: service.delete_many(ctx, uuids(keys)),
     constraint_errors=service.CONSTRAINT_ERRORS,
     references=REFERENCES,
     remove=service.remove,
