@@ -14,14 +14,17 @@ from plankeeper.console.record_values import TECHNICAL_FIELDS, format_field
 from plankeeper.console.routing import PREFIX
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events.schemas import Event
+from plankeeper.resources.resource import event_key
 
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
-RESOURCE_PATHS = {
+# Pages of records, by the ids of their keys.
+RECORD_PATHS = {
     "participant": "/participants/{}",
     "provider": "/providers/{}",
     "invoice": "/invoices/{}",
     "note_type": "/note-types/{}/edit",
     "account_manager": "/account-managers/{}/edit",
+    "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
 }
 
@@ -72,13 +75,12 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
 
 def resource_url(event: Event) -> str | None:
     """The path of the record's page; null if it has none or was deleted."""
-    if event.data is None:
-        return None
-    kind, id_ = event.resource.kind, quote(event.resource.id, safe="")
-    if kind == "team_member":
-        participant_id = quote(str(fields_of(event.data).get("participant_id")), safe="")
-        return f"{PREFIX}/participants/{participant_id}/team-members/{id_}"
-    return PREFIX + RESOURCE_PATHS[kind].format(id_) if kind in RESOURCE_PATHS else None
+    return None if event.data is None else record_path(event.resource.kind, event_key(event))
+
+
+def record_path(kind: str, key: str) -> str | None:
+    """The path of a record's page; null if it has none."""
+    return PREFIX + RECORD_PATHS[kind].format(*quote(key).split("/")) if kind in RECORD_PATHS else None
 
 
 def participant_id_of(event: Event) -> UUID | None:

@@ -27,7 +27,7 @@ from plankeeper.resources.note_types import store as note_type_store
 from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.providers import rules as provider_rules
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
-from plankeeper.resources.resource import Resource
+from plankeeper.resources.resource import Resource, event_key, record_key
 from plankeeper.resources.upsert import ImportRow
 
 
@@ -209,7 +209,7 @@ async def _import_batch(
         _reject(results[error.line_number], [Problem(error.field, "", error.message)])
     for row in rows:
         if row.line_number not in report.rejected_lines:
-            results[row.line_number].record_id = _record_id(row)
+            results[row.line_number].record_id = record_key(row.values).lower()
     return list(results.values())
 
 
@@ -245,25 +245,11 @@ async def _without_new_note_type_ids(
     return [row for row in rows if results[row.line_number].outcome != "rejected"]
 
 
-def _record_id(row: ImportRow[Any]) -> str:
-    """The id of a row's record: of a team member with the id of the participant before it."""
-    if hasattr(row.values, "permissions"):
-        return f"{row.values.participant_id}/{row.values.id}".lower()
-    return str(row.values.id).lower()
-
-
-def _event_record_id(event: Event) -> str:
-    if event.resource.kind != "team_member":
-        return event.resource.id
-    fields: dict[str, Any] = msgspec.json.decode(event.data or b"{}")
-    return f"{fields['participant_id']}/{event.resource.id}"
-
-
 def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
     """Give each row the event that it recorded, and with it its outcome."""
     events_by_record = defaultdict[str, list[Event]](list)
     for event in events:
-        events_by_record[_event_record_id(event)].append(event)
+        events_by_record[event_key(event)].append(event)
     for result in results:
         if result.outcome == "unchanged" and (own := events_by_record[result.record_id or ""]):
             result.event = own.pop(0)

@@ -17,6 +17,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.errors import ConstraintViolation
+from plankeeper.events.schemas import Event
 from plankeeper.resources.upsert import ImportCounts, ImportRow
 
 C = TypeVar("C", bound=Executor)
@@ -113,6 +114,17 @@ class Resource:
     dependents: Sequence[Dependents] = ()
     remove: Callable[[WriteContext, UUID], Awaitable[tuple[str | None, Snapshot]]] | None = None
     restore: Callable[[WriteContext, Snapshot], Awaitable[Restored]] | None = None
+
+
+def event_key(event: Event) -> str:
+    """The key of the record of an event."""
+    participant_id = event.resource.participant_id
+    return f"{participant_id}/{event.resource.id}" if participant_id else event.resource.id
+
+
+def record_key(record: Any) -> str:
+    """The key of a record as events have it."""
+    return f"{record.participant_id}/{record.id}" if hasattr(record, "permissions") else str(record.id)
 
 
 def stored_fields(row: Struct) -> dict[str, Any]:

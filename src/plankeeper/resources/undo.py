@@ -24,7 +24,7 @@ from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.resources.registry import BY_KIND
-from plankeeper.resources.resource import Resource, Restored, Snapshot
+from plankeeper.resources.resource import Resource, Restored, Snapshot, event_key, record_key
 from plankeeper.resources.upsert import ImportRow
 
 ERASED = "[erased]"
@@ -75,17 +75,6 @@ class Undo(NamedTuple):
     def values(self) -> dict[str, Any]:
         """The values that an update gets, as long as nobody chooses others for conflicts."""
         return {each.name: each.values["before"] for each in self.fields if each.state == "revert"}
-
-
-def event_key(event: Event) -> str:
-    """The key of the record of an event."""
-    participant_id = event.resource.participant_id
-    return f"{participant_id}/{event.resource.id}" if participant_id else event.resource.id
-
-
-def record_key(record: Any) -> str:
-    """The key of a record as events have it."""
-    return f"{record.participant_id}/{record.id}" if hasattr(record, "permissions") else str(record.id)
 
 
 async def find_undos(

@@ -9,28 +9,20 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from msgspec import Raw
 
+from plankeeper.console.event_changes import NAME_FIELDS, record_path
 from plankeeper.console.labels import field_label
 from plankeeper.core.formatting import format_date
 from plankeeper.imports.schemas import Import, ImportedRow, Problem
+from plankeeper.resources.registry import RESOURCES
 
 PAGE_SIZE = 50
 MAX_PAGE_BYTES = 55_000  # of the rows: the page with its assets stays below 100 KB
 MAX_LENGTH = 200  # characters of a value or of a message
 PREVIEW_CHANGES, MAX_PREVIEW_LENGTH = 3, 40  # changes of a row before it is opened, characters of a value
 _HIDDEN = {"id", "created_at", "updated_at", "plan_manager_id", "user_id", "pm_profile_id", "state_management"}
-_NAME_FIELDS = ("entity_name", "note_type", "name", "invoice_number", "email", "participant_number")
+_NAME_FIELDS = (*NAME_FIELDS, "participant_number")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ROW_BYTES, _CHANGE_BYTES = 420, 110  # of markup
-
-# Pages of records, for the links from rows.
-RECORD_PATHS = {
-    "participants": "/console/participants/{}",
-    "providers": "/console/providers/{}",
-    "note-types": "/console/note-types/{}/edit",
-    "account-managers": "/console/account-managers/{}/edit",
-    "invoices": "/console/invoices/{}",
-    "team-members": "/console/participants/{}/team-members/{}",
-}
 
 
 class ShownChange(NamedTuple):
@@ -102,10 +94,9 @@ def show_rows(record: Import, rows: Iterable[ImportedRow]) -> list[ShownRow]:
     return shown
 
 
-def record_url(resource: str, record_id: str | None) -> str | None:
+def record_url(resource: str, key: str | None) -> str | None:
     """The page of a record; null if it has none."""
-    path = RECORD_PATHS.get(resource)
-    return path.format(*record_id.split("/")) if path and record_id else None
+    return record_path(RESOURCES[resource].kind, key) if key else None
 
 
 def name_of(fields: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ async def save_many(
     """Create or update a participant for each item, in their order. Raises ValidationError with all errors."""
     if query.match is not UNSET:  # so that two requests don't create a participant each for the same value
         await store.lock_matches(ctx.tx, ctx.plan_manager_id)
-    items, errors = await _find_matches(ctx.tx, ctx.plan_manager_id, query, items)
+    items, errors = await find_matches(ctx.tx, ctx.plan_manager_id, items, MATCH_FIELDS, query.match, "participant")
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
     old = {each.id: each for each in found}
     errors += find_id_errors(items, set(old), "participant")
@@ -85,7 +85,7 @@ async def find_errors(
     ctx: ReadContext, query: ParticipantBulkQuery, items: Sequence[ParticipantBulkItem]
 ) -> list[FieldError]:
     """The errors of items without a match, of unknown ids, and of ids that occur twice."""
-    items, errors = await _find_matches(ctx.db, ctx.plan_manager_id, query, items)
+    items, errors = await find_matches(ctx.db, ctx.plan_manager_id, items, MATCH_FIELDS, query.match, "participant")
     found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
     return [
         *errors,
@@ -94,12 +94,6 @@ async def find_errors(
             ctx.db, ctx.plan_manager_id, ctx.settings.operator_name, list(enumerate(items))
         ),
     ]
-
-
-async def _find_matches(
-    db: Executor, plan_manager_id: UUID, query: ParticipantBulkQuery, items: Sequence[ParticipantBulkItem]
-) -> tuple[Sequence[ParticipantBulkItem], list[FieldError]]:
-    return await find_matches(db, plan_manager_id, items, MATCH_FIELDS, query.match, "participant")
 
 
 async def _find_unknown_references(

@@ -20,7 +20,6 @@ from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.fields import apply_patch
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField, external_id_error
-from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.providers import store
@@ -58,7 +57,7 @@ async def save_many(ctx: WriteContext, query: ProviderBulkQuery, items: Sequence
     """Create or update a provider for each item, in their order. Raises ValidationError with all errors."""
     if query.match is not UNSET:  # so that two requests don't create a provider each for the same value
         await store.lock_matches(ctx.tx, ctx.plan_manager_id)
-    items, errors = await _find_matches(ctx.tx, ctx.plan_manager_id, query, items)
+    items, errors = await find_matches(ctx.tx, ctx.plan_manager_id, items, MATCH_FIELDS, query.match, "provider")
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
     before = {each.id: each for each in found}
     errors += find_id_errors(items, set(before), "provider")
@@ -83,15 +82,9 @@ async def find_errors(
     ctx: ReadContext, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
 ) -> list[FieldError]:
     """The errors of items without a match, of unknown ids, and of ids that occur twice."""
-    items, errors = await _find_matches(ctx.db, ctx.plan_manager_id, query, items)
+    items, errors = await find_matches(ctx.db, ctx.plan_manager_id, items, MATCH_FIELDS, query.match, "provider")
     found = await store.get_many(ctx.db, ctx.plan_manager_id, existing_ids(items))
     return [*errors, *find_id_errors(items, {each.id for each in found}, "provider")]
-
-
-async def _find_matches(
-    db: Executor, plan_manager_id: UUID, query: ProviderBulkQuery, items: Sequence[ProviderBulkItem]
-) -> tuple[Sequence[ProviderBulkItem], list[FieldError]]:
-    return await find_matches(db, plan_manager_id, items, MATCH_FIELDS, query.match, "provider")
 
 
 async def update(ctx: WriteContext, provider_id: UUID, change: ProviderUpdate) -> Provider:
