@@ -26,7 +26,7 @@ REASONS: Mapping[BlockerReason, str] = {
     "has_team": "has team members now",
     "has_invoices": "has invoices now",
     "same": "is as it was before",
-    "fixed": "can’t be changed back",
+    "read_only": "can’t be changed back",
     "expired": "no longer has an event",
     "invalid": "can’t get its previous values back: an email can’t be removed",
 }

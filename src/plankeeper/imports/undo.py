@@ -16,7 +16,7 @@ from plankeeper.resources.upsert import InvalidRowsError
 
 BATCH_SIZE = 1000
 MAX_BLOCKERS = 50
-_NOTHING_TO_DO = {"same", "fixed"}
+_NOTHING_TO_DO = {"same", "read_only"}
 
 # Beside those of one event: the event was deleted, or an earlier value is no longer valid.
 BlockerReason = Reason | Literal["expired", "invalid"]

@@ -23,16 +23,6 @@ from plankeeper.resources.upsert import ImportCounts, ImportRow
 C = TypeVar("C", bound=Executor)
 R = TypeVar("R")
 
-Kind = Literal[
-    "account_manager",
-    "exit_reason",
-    "invoice",
-    "invoice_view_session",
-    "note_type",
-    "participant",
-    "provider",
-    "team_member",
-]
 GetMany = Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[Struct]]]
 Lock = Callable[[Transaction, UUID, Sequence[str]], Awaitable[object]]
 
@@ -50,7 +40,7 @@ class Dependents(NamedTuple):
     `find` returns those of the keys that have dependents.
     """
 
-    of: Kind
+    of: str  # the kind
     reason: Literal["has_team", "has_invoices"]
     find: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]]
 
@@ -94,7 +84,7 @@ class Resource:
     again.
     """
 
-    kind: Kind
+    kind: str  # of its events
     import_schema: type[Struct]
     upsert: Callable[[WriteContext, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]]
     export_schema: type[Struct]

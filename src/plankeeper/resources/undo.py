@@ -5,7 +5,6 @@
 * A deleted record is restored from its snapshot, unless there is one with its id again.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -33,12 +32,12 @@ _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 # Whether undoing sets the field, the field has its earlier value already, has yet another one, or can't be set.
 FieldState = Literal["revert", "same", "conflict", "read_only", "erased"]
 Choice = Literal["before", "event", "now"]
-# Why an event isn't undone. `same` and `fixed`: no field can be set, because all have their earlier values, or at all.
-Reason = Literal["changed", "deleted", "exists", "has_team", "has_invoices", "same", "fixed"]
+# Why an event isn't undone. `same` and `read_only`: all fields have their earlier values, or none can be set.
+Reason = Literal["changed", "deleted", "exists", "has_team", "has_invoices", "same", "read_only"]
 
 _TYPES_BY_VERB = {
     "updated": [each.kind for each in BY_KIND.values() if each.update_schema],
-    "created": ["participant", "provider", "team_member", "note_type"],
+    "created": [each.kind for each in BY_KIND.values() if each.update_schema and each.delete_many],
     "restored": [each.kind for each in BY_KIND.values() if each.remove],
     "deleted": [each.kind for each in BY_KIND.values() if each.restore],
 }
@@ -80,21 +79,10 @@ class Undo(NamedTuple):
 async def find_undos(
     db: Executor, plan_manager_id: UUID, events: Sequence[Event], *, import_id: UUID | None = None
 ) -> list[Undo]:
-    """The effect of undoing each event now. `import_id` is that of the import that recorded all of them."""
-    events_by_kind = defaultdict[str, list[Event]](list)
-    for each in events:
-        events_by_kind[each.resource.kind].append(each)
-    found = dict[UUID, Undo]()
-    for kind, group in events_by_kind.items():
-        find = _find_of_kind(db, plan_manager_id, BY_KIND[kind], group, import_id)
-        found |= {each.event.id: each for each in await find}
-    return [found[each.id] for each in events]
-
-
-async def _find_of_kind(
-    db: Executor, plan_manager_id: UUID, resource: Resource, events: Sequence[Event], import_id: UUID | None
-) -> list[Undo]:
-    keys = list({event_key(each) for each in events})
+    """The effect of undoing each event now, of records of one kind. `import_id`: the import that recorded them all."""
+    if not events:
+        return []
+    resource, keys = BY_KIND[events[0].resource.kind], list({event_key(each) for each in events})
     current = {record_key(each): each for each in await resource.get_many(db, plan_manager_id, keys)}
     if import_id is None:
         return [_find_undo(resource, each, current.get(event_key(each))) for each in events]
@@ -143,7 +131,7 @@ def _find_undo(
     if "conflict" in states:
         reason = "changed"
     elif "revert" not in states:
-        reason = "same" if states <= {"same"} else "fixed"
+        reason = "same" if states <= {"same"} else "read_only"
     return Undo(event, current, fields, reason, later)
 
 
@@ -249,6 +237,13 @@ def _import_values(resource: Resource, undo: Undo) -> Struct:
     owner = {"participant_id": participant_id} if participant_id else {}
     values = undo.values | owner | {"id": int(id_) if id_.isdecimal() else id_}
     return msgspec.convert(values, resource.import_schema, dec_hook=decode_custom_type)
+
+
+def snapshot_of(event: Event) -> Snapshot:
+    """The record of an event as it was before its deletion."""
+    resource = BY_KIND[event.resource.kind]
+    fields = _fields_of(event.previous)
+    return Snapshot({name: _update_value(resource, name, value) for name, value in fields.items()})
 
 
 async def undo_deletion(ctx: WriteContext, kind: str, snapshot: Snapshot) -> Restored:

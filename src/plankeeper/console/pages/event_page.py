@@ -8,7 +8,6 @@ from plankeeper.console.edit_forms import VERSION_FIELD, EditConflictError, tran
 from plankeeper.console.event_changes import (
     FieldChange,
     field_changes,
-    fields_of,
     participant_id_of,
     resource_name,
     resource_url,
@@ -35,9 +34,8 @@ from plankeeper.events.schemas import Event
 from plankeeper.imports import store as import_store
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.registry import BY_KIND
-from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.trash import store as trash_store
-from plankeeper.resources.undo import Undo, find_undos, lock, undo_deletion, undo_update
+from plankeeper.resources.undo import Undo, find_undos, lock, snapshot_of, undo_deletion, undo_update
 
 pages = Pages()
 
@@ -159,20 +157,17 @@ async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -
 
 async def _add_member_again(request: FormRequest, event: Event) -> Redirect | HtmlPage:
     """Add the member as it was when it was removed."""
-    participant_id = participant_id_of(event)
-    fields = fields_of(event.previous)
-    if participant_id is None or parse_uuid(str(fields.get("user_id"))) is None:
+    snapshot = snapshot_of(event)
+    if parse_uuid(str(snapshot.record.get("user_id"))) is None:
         return _impossible(event, NOTHING_LEFT)
-    permissions: list[dict[str, Any]] = fields.get("permissions") or []
-    record = fields | {"participant_id": str(participant_id), "permissions": [each["name"] for each in permissions]}
-    restored = await undo_deletion(request.write_context, "team_member", Snapshot(record))
+    restored = await undo_deletion(request.write_context, "team_member", snapshot)
     if not restored.keys and not restored.changes:
         return _impossible(event, NOTHING_LEFT)
     if not restored.keys:
         raise EditConflictError(" ".join(restored.changes))
     name = resource_name(event) or "The team member"
     message = " ".join([f"{name} is on the team again.", *restored.changes])
-    return Redirect(f"{PREFIX}/participants/{participant_id}/team", message, undo=request.undo_path)
+    return Redirect(f"{PREFIX}/participants/{event.resource.participant_id}/team", message, undo=request.undo_path)
 
 
 def _back_url(event: Event) -> str:
