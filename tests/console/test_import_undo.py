@@ -115,16 +115,12 @@ def test_changed_records_prevent_an_undo_and_are_listed(
     assert (len(events()), len(client.get("/participants").json()["data"])) == (count, 3)
 
 
-def test_later_changes_prevent_an_undo_only_of_the_same_fields(owner: Browser, client: Client) -> None:
+def test_a_later_change_of_another_field_prevents_an_undo(owner: Browser, client: Client) -> None:
     person = client.create("/participants", {"first_name": "Bee", "participant_number": "430205410", "city": "Perth"})
     path = import_file(owner, "NDIS number,Suburb\n430205410,Hobart\n")
-    client.put(f"/participants/{person['id']}", {"city": "Broome", "last_name": "Lee"}).raise_for_status()
+    client.put(f"/participants/{person['id']}", {"last_name": "Lee"}).raise_for_status()
     page = owner.submit(f"{path}/undo")
     assert (page.status_code, "has changed since" in page.text) == (409, True)
-    client.put(f"/participants/{person['id']}", {"city": "Hobart"}).raise_for_status()
-    assert owner.submit(f"{path}/undo").status_code == 303
-    after = client.get(f"/participants/{person['id']}").json()
-    assert (after["city"], after["last_name"]) == ("Perth", "Lee")
 
 
 def test_a_change_that_was_taken_back_prevents_an_undo(owner: Browser, client: Client) -> None:

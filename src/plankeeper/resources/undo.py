@@ -1,8 +1,9 @@
 """Undoing what events describe. The rules are the same for one event, for the events of a request, and for an import.
 
 * The update of a record is undone field by field. A field whose value has changed since is a conflict.
-* A new record is deleted, unless it has changed since, or other records refer to it.
+* A new record is deleted, unless other records refer to it.
 * A deleted record is restored from its snapshot, unless there is one with its id again.
+* What an import did is only undone if each record is as the import left it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -119,11 +120,11 @@ def _find_undo(
         return Undo(event, current, reason="exists" if current else None)
     if current is None:
         return Undo(event, None, reason="deleted", later=later)
+    # Also compared by value: clocks of several servers can differ.
+    if is_import and ((later and later.id > event.id) or _has_other_values(resource, event, current)):
+        return Undo(event, current, reason="changed", later=later)
     if event.previous is None:
-        # Also compared by value: clocks of several servers can differ.
-        is_later = later is not None and later.id > event.id
-        is_changed = is_import and (is_later or _has_other_values(resource, event, current))
-        return Undo(event, current, reason="changed" if is_changed else dependents, later=later)
+        return Undo(event, current, reason=dependents)
     schema = resource.import_schema if is_import else resource.update_schema
     fields = _find_fields(resource, event, current, schema)
     states = {each.state for each in fields}
@@ -132,7 +133,7 @@ def _find_undo(
         reason = "changed"
     elif "revert" not in states:
         reason = "same" if states <= {"same"} else "read_only"
-    return Undo(event, current, fields, reason, later)
+    return Undo(event, current, fields, reason)
 
 
 def _has_other_values(resource: Resource, event: Event, current: Struct) -> bool:
