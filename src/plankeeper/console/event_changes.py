@@ -4,7 +4,6 @@ import json
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from msgspec import Raw
@@ -12,7 +11,6 @@ from msgspec import Raw
 from plankeeper.console.labels import field_label, humanize
 from plankeeper.console.record_values import TECHNICAL_FIELDS, format_field
 from plankeeper.console.routing import PREFIX
-from plankeeper.core.ids import parse_uuid
 from plankeeper.events.schemas import Event
 from plankeeper.resources.resource import event_key
 
@@ -81,11 +79,6 @@ def resource_url(event: Event) -> str | None:
 def record_path(kind: str, key: str) -> str | None:
     """The path of a record's page; null if it has none."""
     return PREFIX + RECORD_PATHS[kind].format(*quote(key).split("/")) if kind in RECORD_PATHS else None
-
-
-def participant_id_of(event: Event) -> UUID | None:
-    """The participant that the event of a participant or of a team member is about."""
-    return parse_uuid(event.resource.id) if event.resource.kind == "participant" else event.resource.participant_id
 
 
 def truncate(text: str | None, max_length: int) -> str | None:

@@ -1,6 +1,5 @@
 """The changes of one request, and the page that undoes them together."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from plankeeper.console.batch_undo import (
@@ -13,13 +12,14 @@ from plankeeper.console.batch_undo import (
     list_batch,
     undo_events,
 )
-from plankeeper.console.event_changes import field_changes, participant_id_of, without_technical
+from plankeeper.console.event_changes import field_changes, without_technical
 from plankeeper.console.event_texts import EventGroup
 from plankeeper.console.lists.selection import show_outcomes
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.events import store
+from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.schemas import HistoryEvent
 
 pages = Pages()
@@ -64,15 +64,8 @@ async def _list_events(request: PageRequest, event_id: UUID) -> list[HistoryEven
     """The events of a request, at most MAX_EVENTS; raises NotFound."""
     event = or_404(await store.get(request.executor, request.plan_manager_id, event_id))
     events = (await list_batch(request, event))[:MAX_EVENTS]
-    _record_access(request, events)
+    request.record_disclosed(list_disclosed(events), {"request": events[0].request_id or ""})
     return events
-
-
-def _record_access(request: PageRequest, events: Sequence[HistoryEvent]) -> None:
-    filters = {"request": events[0].request_id or ""}
-    participants = [id_ for each in events if (id_ := participant_id_of(each))]
-    request.record_list("participant", participants, filters)
-    request.record_list("invoice", [UUID(e.resource.id) for e in events if e.resource.kind == "invoice"], filters)
 
 
 def _describe(request: PageRequest, event: HistoryEvent) -> EventUndo:

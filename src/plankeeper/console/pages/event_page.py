@@ -8,7 +8,6 @@ from plankeeper.console.edit_forms import VERSION_FIELD, EditConflictError, tran
 from plankeeper.console.event_changes import (
     FieldChange,
     field_changes,
-    participant_id_of,
     resource_name,
     resource_url,
     truncate,
@@ -142,7 +141,7 @@ def _impossible(event: Event, reason: str) -> HtmlPage:
 async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -> HtmlPage | Redirect:
     if is_back:
         return _impossible(event, "The record exists again.")
-    participant_id, db = participant_id_of(event), request.executor
+    participant_id, db = find_disclosed(event.resource).get("participant"), request.executor
     if event.resource.kind == "provider":
         entries = await trash_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
     elif participant_id is None:
@@ -172,7 +171,7 @@ async def _add_member_again(request: FormRequest, event: Event) -> Redirect | Ht
 
 def _back_url(event: Event) -> str:
     """The record's timeline, or its page, or the list."""
-    participant_id = participant_id_of(event)
+    participant_id = find_disclosed(event.resource).get("participant")
     if participant_id:
         return f"{PREFIX}/participants/{participant_id}/timeline"
     return resource_url(event) or f"{PREFIX}/activity"

@@ -35,8 +35,7 @@ async def _restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
     participant = await select_participant_for_share(ctx.tx, ctx.plan_manager_id, participant_id)
     if participant is None:
         return Restored([], [])
-    restored = await service.restore(ctx, participant, [snapshot.record])
-    return Restored([f"{each.participant_id}/{each.id}" for each in restored.members], restored.changes)
+    return await service.restore(ctx, participant, [snapshot.record])
 
 
 RESOURCE = Resource(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
@@ -24,6 +24,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.parents import Parent, select_participant_for_share
+from plankeeper.resources.resource import Restored, record_key
 from plankeeper.resources.team_members import store
 from plankeeper.resources.team_members.rules import effective_permissions, other_priority, requires_email
 from plankeeper.resources.team_members.schemas import (
@@ -181,14 +182,7 @@ async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) 
     await record_event(ctx, "team_member.deleted", before, None)
 
 
-class RestoredTeam(Struct):
-    """The restored members, and sentences about the values that could not be restored."""
-
-    members: list[TeamMember]
-    changes: list[str]
-
-
-async def restore(ctx: WriteContext, participant: Parent, records: Iterable[Mapping[str, Any]]) -> RestoredTeam:
+async def restore(ctx: WriteContext, participant: Parent, records: Iterable[Mapping[str, Any]]) -> Restored:
     """Add members to a participant that the caller has locked. Each record has the fields of TeamMemberRow.
 
     A user who was deleted since is created again. A contact priority that another member has now is left out, and so is
@@ -207,7 +201,8 @@ async def restore(ctx: WriteContext, participant: Parent, records: Iterable[Mapp
         else:
             changes += _clear_taken_priority(row, [*team, *accepted])
             accepted.append(row)
-    return RestoredTeam(await _insert(ctx, accepted), changes)
+    members = await _insert(ctx, accepted)
+    return Restored([record_key(each) for each in members], changes)
 
 
 def _row(participant_id: UUID, record: Mapping[str, Any]) -> TeamMemberRow:
