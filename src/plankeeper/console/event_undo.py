@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
-
 from plankeeper.console.forms import Form
 from plankeeper.console.labels import field_label
 from plankeeper.console.record_values import format_field
 from plankeeper.console.routing import PREFIX
 from plankeeper.core.errors import FieldError, ValidationError
-from plankeeper.core.json import to_json
 from plankeeper.database.versions import format_version
 from plankeeper.events.schemas import Event
 from plankeeper.imports.undo import BlockerReason
