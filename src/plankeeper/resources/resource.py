@@ -78,7 +78,8 @@ class Resource:
     Changes: `get_many` returns records as events have them, `lock` locks them until the transaction ends. `update`
     changes the fields that an `update_schema` sets, and `delete_many` deletes records; without them, the records can't
     be changed one by one, or deleted. `references` are the fields that refer to other records, by their name in events.
-    `computed` fields change with other records, too. `dependents` are records of this resource that refer to others.
+    `computed` fields change with other records or with any change. `dependents` are records of this resource that refer
+    to others.
 
     Trash: `remove` deletes a record with its parts, and returns its name and content, from which `restore` inserts it
     again.

@@ -161,4 +161,4 @@ def _ensure_cluster(ensure: Callable[[], Any]) -> None:
         if ensure():
             log.warning("the embedded PostgreSQL stopped unexpectedly and was restarted")
     except ClusterError as error:
-        log.error("the embedded PostgreSQL cannot be restarted", extra={"reason": str(error)})  # noqa: TRY400
+        log.error("the embedded PostgreSQL cannot be restarted", extra={"reason": error.reason})  # noqa: TRY400

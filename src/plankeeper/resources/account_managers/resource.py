@@ -16,6 +16,7 @@ RESOURCE = Resource(
     import_errors={"users_email_key": invalid(email="is already used by another user of this plan manager")},
     get_many=by_uuid(store.get_rows),
     lock=by_uuid(store.select_for_update),
+    computed=frozenset({"updated_at"}),
     update_schema=AccountManagerUpdate,
     update=lambda ctx, key, change: service.update(ctx, UUID(key), change),
 )

@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import (
+    AwareDatetime,
     Email,
     NewId,
     Text255,
@@ -36,6 +37,12 @@ class AccountManagerRow(Struct, kw_only=True):
     active: bool = True
     is_internal: bool = False
     deleted: bool = False
+
+
+class StoredAccountManager(AccountManagerRow, kw_only=True):
+    """A row with the time of its last change."""
+
+    updated_at: AwareDatetime
 
 
 class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):

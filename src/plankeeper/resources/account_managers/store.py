@@ -9,7 +9,12 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.sorting import Sort
-from plankeeper.resources.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
+from plankeeper.resources.account_managers.schemas import (
+    AccountManager,
+    AccountManagerListQuery,
+    AccountManagerRow,
+    StoredAccountManager,
+)
 
 COLUMNS: LiteralString = """
         manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active,
@@ -98,18 +103,24 @@ async def get_visible(
 
 
 GET_ROWS: LiteralString = f"""
-    select {ROW_COLUMNS}
+    select {ROW_COLUMNS}, manager.updated_at
     {FROM_MANAGERS}
-    {WITH_IDS} order by manager.id
+    {WITH_IDS}
 """
 
 
-async def get_rows(db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]) -> list[AccountManagerRow]:
+async def get_rows(
+    db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]
+) -> list[StoredAccountManager]:
     """The rows that exist among the ids, of hidden account managers too."""
-    return await db.rows(AccountManagerRow, GET_ROWS, plan_manager_id, account_manager_ids)
+    return await db.rows(StoredAccountManager, GET_ROWS, plan_manager_id, account_manager_ids)
 
 
-SELECT_FOR_UPDATE: LiteralString = GET_ROWS + " for update"
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {ROW_COLUMNS}
+    {FROM_MANAGERS}
+    {WITH_IDS} order by manager.id for update
+"""
 
 
 async def select_for_update(

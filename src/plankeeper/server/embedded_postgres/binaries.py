@@ -26,7 +26,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ClusterError(Exception):
-    """The message is one or two sentences: the problem and its solution."""
+    """The reason is one or two sentences: the problem and its solution."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class SystemUser(NamedTuple):
