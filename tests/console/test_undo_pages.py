@@ -12,6 +12,7 @@ from support.client import Client
 from support.cluster import execute
 from support.console import Account, Browser
 from support.form_helpers import event_summaries, form_fields
+from support.importing import import_records
 from support.server import RunningServer
 
 PARTICIPANTS = "/console/participants"
@@ -145,6 +146,19 @@ def test_small_records_are_undone(server: RunningServer, owner: Browser, client:
     owner.submit(f"/console/account-managers/{manager['id']}/deactivate")
     assert undo(owner, last_event(server, manager["id"], "account_manager.updated")).status_code == 303
     assert client.get(f"/account-managers/{manager['id']}").json()["active"] is True
+
+
+def test_a_deleted_account_manager_is_not_changed(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    owner.submit("/console/account-managers", {"first_name": "Mia"})
+    [manager] = client.get("/account-managers").json()["data"]
+    owner.submit(f"/console/account-managers/{manager['id']}/deactivate")
+    path = last_event(server, manager["id"], "account_manager.updated")
+    deleted = {"id": manager["id"], "deleted": True}
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", [deleted])).errors
+    assert "The record no longer exists." in owner.get(path).text
+    assert owner.submit(path).status_code == 404
 
 
 def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_trash(

@@ -75,11 +75,11 @@ class Resource:
     `tables`. `check` returns a warning about a valid row, or None. `match_fields` are those by which rows can find
     their record. `import_errors` are those of constraints that only an import can violate, or that it words otherwise.
 
-    Changes: `get_many` returns records as events have them, `lock` locks them until the transaction ends. `update`
-    changes the fields that an `update_schema` sets, and `delete_many` deletes records; without them, the records can't
-    be changed one by one, or deleted. `references` are the fields that refer to other records, by their name in events.
-    `computed` fields change with other records or with any change. `dependents` are records of this resource that refer
-    to others.
+    Changes: `get_many` returns records as events have them, and `lock` locks them until the transaction ends. `update`
+    sets the fields of an `update_schema`, and `delete_many` deletes records. Without them, the records can't be changed
+    one by one, or deleted. Only an import can change records that are hidden (`is_hidden`). `references` are the fields
+    that refer to other records, by their name in events. `computed` fields change with other records or with any
+    change. `dependents` are records of this resource that refer to others.
 
     Trash: `remove` deletes a record with its parts, and returns its name and content, from which `restore` inserts it
     again.
@@ -95,6 +95,7 @@ class Resource:
     match_fields: Mapping[str, MatchField] = field(default_factory=dict[str, MatchField])
     import_errors: Mapping[str, ConstraintErrorHandler] = field(default_factory=dict[str, ConstraintErrorHandler])
     get_many: GetMany
+    is_hidden: Callable[[Any], bool] = lambda _record: False
     lock: Lock
     update_schema: type[Struct] | None = None
     update: Callable[[WriteContext, str, Any], Awaitable[Struct]] = _no_update

@@ -118,7 +118,7 @@ def _find_undo(
 ) -> Undo:
     if event.type.endswith(".deleted"):
         return Undo(event, current, reason="exists" if current else None)
-    if current is None:
+    if current is None or (not is_import and resource.is_hidden(current)):
         return Undo(event, None, reason="deleted", later=later)
     # Also compared by value: clocks of several servers can differ.
     if is_import and ((later and later.id > event.id) or _has_other_values(resource, event, current)):
