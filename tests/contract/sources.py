@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import plankeeper
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.filters import FilteredList, ListSummary, Reading, SortOrder
-from plankeeper.database.sorting import SortedId
+from plankeeper.database.lists.filtered_list import FilteredList, ListStatement, ListSummary
+from plankeeper.database.lists.statements import SortedId, SortOrder, Start
 
 ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ RUNS_FOR_OTHERS = {
     "database.client": "the methods themselves",
     "database.pool": "the connections that the methods use",
     "database.connections": "the same connections, whose statements are reported",
-    "database.filters": "the statements of lists, which `composed_statements` returns",
+    "database.lists.filtered_list": "the statements of lists, which `composed_statements` returns",
     "database.migrations.env": "Alembic's lock",
     "database.migrations.versions": "a migration consists of SQL",
 }
@@ -135,7 +135,7 @@ def all_statements() -> tuple[Statement, ...]:
 def filtered_lists() -> dict[str, FilteredList]:
     """Every list whose statements are composed, by its qualified name: `resources.participants.queries.LIST`."""
     using = [each for each in modules() if "FilteredList" in each.source]
-    declaring = [each for each in using if "plankeeper.database.filters.FilteredList" in imports(each)]
+    declaring = [each for each in using if "plankeeper.database.lists.filtered_list.FilteredList" in imports(each)]
     return {
         f"{module.name}.{name}": value
         for module in declaring
@@ -150,57 +150,54 @@ def composed_statements() -> tuple[Statement, ...]:
     result: list[Statement] = []
     for qualified_name, filtered_list in filtered_lists().items():
         module, _, name = qualified_name.rpartition(".")
-        for fields, page, count in filtered_list.statements():
-            case = f"{name}[{','.join(fields)}]"
-            id_type = UUID if filtered_list.id_type == "uuid" else int
-            result += [
-                Statement(module, f"{case}.page", 0, "rows", id_type, page, 4 + len(fields), "plan_manager_id"),
-                Statement(module, f"{case}.count", 0, "one", int, count, 1 + len(fields), "plan_manager_id"),
-            ]
-        for fields, order, start, page in filtered_list.sorted_statements():
-            case = (
-                f"{name}[{','.join(fields)}].{order.name}.{'descending' if order.descending else 'ascending'}.{start}"
+        for case, shape, composed in list_statements(filtered_list):
+            values = len(composed.values)
+            result.append(
+                Statement(module, f"{name}{case}", 0, "rows", shape, composed.text, values, "plan_manager_id")
             )
-            values = 3 + len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
-            result.append(Statement(module, case, 0, "rows", SortedId, page, values, "plan_manager_id"))
-            if filtered_list.adapts(fields, order):
-                text = filtered_list.adaptive_statement(fields, order, start)
-                adaptive = f"{case}.adaptive"
-                result.append(Statement(module, adaptive, 0, "rows", SortedId, text, values, "plan_manager_id"))
-        result += _console_statements(module, name, filtered_list)
     return tuple(result)
 
 
-def _console_statements(module: str, name: str, filtered_list: FilteredList) -> Iterator[Statement]:
-    """The summary of each set of filters, and the pages backward and along an index."""
-    for fields in filtered_list.field_sets():
-        text, case = filtered_list.summary_statement(fields), f"{name}[{','.join(fields)}].summary"
-        yield Statement(module, case, 0, "one", ListSummary, text, 2 + len(fields), "plan_manager_id")
-    for fields, order, start, reading in directed_pages(filtered_list):
-        case = f"{name}[{','.join(fields)}].{order}.{start}.{reading}"
-        values = len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
-        page = filtered_list.sorted_statement(fields, order, start, reading)
-        yield Statement(module, case, 0, "rows", SortedId, page, 3 + values, "plan_manager_id")
-        if start != "beginning":
-            count = filtered_list.count_before_statement(fields, order, start)
-            yield Statement(module, f"{case}.count", 0, "one", int, count, 1 + values, "plan_manager_id")
+def list_statements(filtered_list: FilteredList) -> Iterator[tuple[str, Any, ListStatement]]:
+    """The totals, the summaries, and the pages of each order, forward and backward: a name, the type, the statement."""
+    for values in filter_sets(filtered_list):
+        case = f"[{','.join(values)}]"
+        yield f"{case}.count", int, filtered_list.count_statement(TENANT, values)
+        yield f"{case}.summary", ListSummary, filtered_list.summary_statement(TENANT, values, 1)
+        yield f"{case}.page", SortedId, filtered_list.page_statement(TENANT, values, (1, 0))
+    for values in filter_sets(filtered_list, 1):
+        for order, start, is_backward in product(orders(filtered_list), STARTS, (False, True)):
+            if start != NULL_START or filtered_list.sorts[order.name].is_nullable:
+                case = f"[{','.join(values)}].{order}.{start}.{is_backward}"
+                for offset in (0, 1):
+                    place = (TENANT, values, (1, offset), order, start)
+                    yield f"{case}.{offset}", SortedId, filtered_list.page_statement(*place, is_backward=is_backward)
+                if start:
+                    yield f"{case}.count", int, filtered_list.count_before_statement(TENANT, values, order, start)
 
 
-def directed_pages(
-    filtered_list: FilteredList,
-) -> Iterator[tuple[tuple[str, ...], SortOrder, LiteralString, Reading]]:
-    """The pages that the console reads backward, and those of filtered lists for which it walks the sort's index.
+TENANT = UUID(int=1)
+NULL_START = Start(None, "")
+STARTS = (None, Start("", ""), NULL_START)
 
-    Without filters, with the first and with the last filter, and with all of them: the fields, the order, what the page
-    starts after, and the reading.
-    """
-    first, last = filtered_list.filters[0].fields, filtered_list.filters[-1].fields
-    starts: tuple[LiteralString, ...] = ("beginning", "value", "null")
-    for names in dict.fromkeys(((), first, last, filtered_list.fields)):
-        for sort, descending, start in product(filtered_list.sorts, (False, True), starts):
-            if start != "null" or filtered_list.sorts[sort].is_nullable:
-                for reading in (Reading(scans_index=True), Reading(is_backward=True), Reading(True, scans_index=True)):
-                    yield names, SortOrder(sort, descending), start, reading
+
+def orders(filtered_list: FilteredList) -> Iterator[SortOrder]:
+    return (SortOrder(name, descending) for name in filtered_list.sorts for descending in (False, True))
+
+
+def filter_sets(filtered_list: FilteredList, most: int = 2) -> list[dict[str, Any]]:
+    """No filter, each filter alone with one and with several values, each pair, and all together."""
+    names = list(filtered_list.filters)
+    sets = [*(group for size in range(most + 1) for group in combinations(names, size)), tuple(names)]
+    values = {name: _values(each.condition) for name, each in filtered_list.filters.items()}
+    several: list[dict[str, Any]] = [{name: []} for name, each in filtered_list.filters.items() if each.several]
+    return [{name: values[name] for name in group} for group in dict.fromkeys(sets)] + several
+
+
+def _values(condition: str) -> Any:
+    """A null for each placeholder: a condition with several takes a tuple."""
+    numbers = {int(number) for number in re.findall(r"(?<!{){(\d)}", condition)}
+    return (None,) * len(numbers) if len(numbers) > 1 else None
 
 
 def store_statements() -> list[Statement]:

@@ -17,11 +17,13 @@ from msgspec.structs import fields
 from contract.sources import (
     METHODS,
     RUNS_FOR_OTHERS,
+    TENANT,
     WITHOUT_ROWS,
     Statement,
     all_statements,
     bulk_inserts,
     composed_statements,
+    filter_sets,
     filtered_lists,
     imports,
     is_runner,
@@ -36,8 +38,9 @@ from plankeeper.database.client import (
 )
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.connections import STATEMENT_CACHE_SIZE
-from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.database.list_statements import MAX_COMPOSED
+from plankeeper.database.lists.filtered_list import ListStatement
+from plankeeper.database.lists.filters import Filter
+from plankeeper.database.lists.statements import Parameters
 from plankeeper.database.row_mapping import columns
 from support.cluster import SharedCluster
 from support.sweeps import sweep
@@ -67,7 +70,7 @@ OTHER_STORES = {
     "database.privileges": "the privileges of the role that serves",
     "database.server": "what PostgreSQL reports about itself",
     "database.unavailability": "the check whether the database can write",
-    "database.cursor_keys": "the key that seals cursors, which belongs to no feature package",
+    "database.lists.cursor_keys": "the key that seals cursors, which belongs to no feature package",
     "database.citus": "the nodes of Citus, which belong to no feature package",
     "server.telemetry.webhooks": "notifications with the traces of writes, without a table",
 }
@@ -116,7 +119,7 @@ def test_every_method_that_runs_a_statement_is_covered() -> None:
         name
         for kind in (Executor, Transaction)
         for name, method in vars(kind).items()
-        if "statement" in getattr(method, "__annotations__", {})
+        if not name.startswith("_") and "statement" in getattr(method, "__annotations__", {})
     }
     assert taking == set(METHODS)
     assert len(store_statements()) > 50
@@ -146,8 +149,8 @@ def test_pyright_proves_that_statements_consist_of_literals() -> None:
             assert getattr(kind, name).__annotations__["statement"] in (LiteralString, Write)
     texts = dict.fromkeys(("ctes", "main", "changed"), LiteralString)
     assert get_type_hints(Write) == texts | {"parameters": int}
-    assert {*get_type_hints(FilteredList._compose_page).values()} >= {LiteralString}  # noqa: SLF001 - composes the text
-    assert {*get_type_hints(FilteredList._compose_count).values()} >= {LiteralString}  # noqa: SLF001 - likewise
+    assert get_type_hints(ListStatement)["text"] is LiteralString
+    assert get_type_hints(Parameters.add)["return"] is LiteralString
     assert get_type_hints(Filter)["condition"] is LiteralString
 
 
@@ -158,16 +161,17 @@ def test_every_set_of_filters_has_its_own_statements() -> None:
         "resources.invoices",
     }
     for filtered_list in filtered_lists().values():
-        statements = list(filtered_list.statements())
-        assert len(statements) > len(filtered_list.filters)
-        assert len({page for _, page, _ in statements}) == len({count for *_, count in statements}) == len(statements)
+        sets = filter_sets(filtered_list)
+        assert len(sets) > len(filtered_list.filters)
+        assert len({filtered_list.page_statement(TENANT, each, (1, 0)).text for each in sets}) == len(sets)
+        assert len({filtered_list.count_statement(TENANT, each).text for each in sets}) == len(sets)
 
 
-def test_the_same_filters_compose_the_same_text_once() -> None:
+def test_the_order_of_filters_in_a_request_does_not_change_the_text() -> None:
     for filtered_list in filtered_lists().values():
-        for names, page, count in filtered_list.statements():
-            assert filtered_list.page_statement(names) is page
-            assert filtered_list.count_statement(names) is count
+        *_, values = filter_sets(filtered_list, 2)
+        backward = dict(reversed(values.items()))
+        assert filtered_list.count_statement(TENANT, values) == filtered_list.count_statement(TENANT, backward)
 
 
 def test_a_connection_can_keep_every_statement_prepared() -> None:
@@ -177,18 +181,11 @@ def test_a_connection_can_keep_every_statement_prepared() -> None:
     of_lists = {
         text
         for each in filtered_lists().values()
-        for names, *texts in each.statements()
-        if len(each.filters_of(names)) <= 1
-        for text in texts
+        for values in filter_sets(each, 1)
+        for text in (each.page_statement(TENANT, values, (1, 0)).text, each.count_statement(TENANT, values).text)
     }
     in_stores = {each.sql for each in all_statements() if not is_runner(each.module)}
     assert len(of_lists | in_stores) <= STATEMENT_CACHE_SIZE <= 1000
-
-
-def test_a_list_keeps_a_limited_number_of_composed_statements() -> None:
-    for each in filtered_lists().values():
-        for compose in (each.page_statement, each.count_statement, each.sorted_statement):
-            assert compose.cache_info().maxsize == MAX_COMPOSED
 
 
 async def test_the_pool_bounds_the_statement_cache(cluster: SharedCluster) -> None:

@@ -16,7 +16,6 @@ from plankeeper.console.spend import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.formatting import format_money
-from plankeeper.core.lists import SortableQuery
 from plankeeper.resources.invoices import queries
 from plankeeper.resources.invoices.queries import ParticipantNumbers, PrimaryContact
 from plankeeper.resources.participants import store
@@ -86,7 +85,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
 async def describe_open_invoices(request: PageRequest, participant_id: UUID) -> str:
     """Such as `2 open invoices, $1,164.95`, of the list's filter "All unpaid"; empty without any."""
     place, filters = (request.db, request.plan_manager_id), {"participant_id": participant_id, "unpaid": True}
-    found = await queries.LIST.summary(*place, SortableQuery(), MAX_COUNTED + 1, **filters)
+    found = await queries.LIST.summary(*place, filters, MAX_COUNTED + 1)
     if found.count > MAX_COUNTED:
         return f"More than {MAX_COUNTED:,} open invoices"
     text = f"{found.count:,} open {'invoice' if found.count == 1 else 'invoices'}, {format_money(found.total or 0)}"

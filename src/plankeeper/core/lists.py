@@ -22,10 +22,12 @@ from plankeeper.core.fields import (
     component,
 )
 from plankeeper.database.client import Executor
-from plankeeper.database.cursor_keys import get_key
-from plankeeper.database.filters import FORWARD, MAX_SHALLOW_OFFSET, FilteredList, SortOrder
-from plankeeper.database.sorting import Start
+from plankeeper.database.lists.cursor_keys import get_key
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import BY_ID, SortOrder, Start
 
+# Up to this offset, a page may read the rows before it. Beyond it, a page reads only an index before its rows.
+MAX_SHALLOW_OFFSET = 1000
 CURSOR_PREFIX = "s."  # no id begins with it
 
 T = TypeVar("T")
@@ -343,32 +345,19 @@ async def fetch_page(
     Rows that are deleted while the page is read are left out. Raises ValidationError for an encrypted cursor of another
     list.
     """
-    if query.order:
-        ids, next_cursor = await _sorted_ids(db, plan_manager_id, query, query.order, filtered_list, extra)
-    else:
-        ids = await filtered_list.page_ids(db, plan_manager_id, query, **extra)
-        next_cursor = str(ids[query.limit - 1]) if len(ids) > query.limit else None
-    page = ids[: query.limit]
-    rows: Sequence[R] = await get_many(db, plan_manager_id, page) if page else ()
-    return PageRows(in_order(page, rows), has_more=len(ids) > query.limit, next_cursor=next_cursor)
-
-
-async def _sorted_ids(
-    db: Executor,
-    plan_manager_id: UUID,
-    query: SortableQuery,
-    order: SortOrder,
-    filtered_list: FilteredList,
-    extra: dict[str, object],
-) -> tuple[list[Any], str | None]:
-    """The ids of a page and one more, and the cursor of the next page."""
-    values = filtered_list.filter_values(query, extra)
+    order = query.order or BY_ID
+    values = filtered_list.values_of(query, **extra)
     associated_data = msgspec.msgpack.encode([plan_manager_id, filtered_list.name, order, values], enc_hook=str)
-    key = await get_key(db) if query.uses_cursor else None
-    start = decrypt_cursor(key, str(query.after), associated_data) if key and query.has_encrypted_cursor else None
-    found = await filtered_list.sorted_ids(db, plan_manager_id, query, order, start, FORWARD, **extra)
-    next_cursor = None
-    if key and len(found) > query.limit:
-        last = found[query.limit - 1]
-        next_cursor = encrypt_cursor(key, Start(last.value, last.id), associated_data)
-    return [filtered_list.parse_id(each.id) for each in found], next_cursor
+    key = await get_key(db) if query.order and query.uses_cursor else None
+    start = None
+    if query.uses_cursor and query.after != "0":
+        after = str(query.after)
+        start = decrypt_cursor(key, after, associated_data) if key else Start(after, after)
+    found = await filtered_list.page(db, plan_manager_id, values, query.limit, query.offset, order, start)
+    page, next_cursor = found[: query.limit], None
+    if len(found) > query.limit:
+        last = page[-1]
+        next_cursor = encrypt_cursor(key, Start(last.value, last.id), associated_data) if key else last.id
+    ids = [filtered_list.parse_id(each.id) for each in page]
+    rows: Sequence[R] = await get_many(db, plan_manager_id, ids) if ids else ()
+    return PageRows(in_order(ids, rows), has_more=len(found) > query.limit, next_cursor=next_cursor)

@@ -1,6 +1,6 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
@@ -13,7 +13,7 @@ from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.connections import OnStatement, connect, connection_options, statement_name
 from plankeeper.database.cursor_batches import read_batches
 from plankeeper.database.errors import set_statement_name
-from plankeeper.database.pool import Pool, PoolStats
+from plankeeper.database.pool import SET_CUSTOM_PLAN, SET_GENERIC_PLAN, Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory
 
 T = TypeVar("T")
@@ -32,9 +32,20 @@ class Executor:
         self._connection = connection
         self.is_citus = is_citus
 
-    async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
+    async def rows(
+        self, row_type: type[T], statement: LiteralString, *values: object, custom_plan: bool = False
+    ) -> list[T]:
+        """`custom_plan`: PostgreSQL plans the statement for these values, for a list; otherwise once for all values."""
         make_row = row_factory(row_type)
-        return [make_row(record) for record in await self._connection.fetch(statement, *values)]
+        fetch = self._fetch_planned if custom_plan and not self.is_citus else self._connection.fetch
+        return [make_row(record) for record in await fetch(statement, *values)]
+
+    async def _fetch_planned(self, statement: LiteralString, *values: object) -> Sequence[Any]:
+        """The records of a statement with a custom plan. On Citus, PostgreSQL chooses: see `connections`."""
+        await self._connection.execute(SET_CUSTOM_PLAN)
+        records = await self._connection.fetch(statement, *values)
+        await self._connection.execute(SET_GENERIC_PLAN)
+        return records
 
     async def one_or_none(self, row_type: type[T], statement: LiteralString, *values: object) -> T | None:
         record = await self._connection.fetchrow(statement, *values)
@@ -94,9 +105,11 @@ class Transaction(Executor):
         if self.reader is self:
             await self.execute(statement, *values)
 
-    async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
+    async def rows(
+        self, row_type: type[T], statement: LiteralString, *values: object, custom_plan: bool = False
+    ) -> list[T]:
         await self.prepare()
-        return await super().rows(row_type, statement, *values)
+        return await super().rows(row_type, statement, *values, custom_plan=custom_plan)
 
     async def one_or_none(self, row_type: type[T], statement: LiteralString, *values: object) -> T | None:
         await self.prepare()
@@ -241,6 +254,9 @@ class Database(Executor):
         finally:
             # Without a graceful close, because the server may be unreachable. All responses have been sent by now.
             pool.terminate()
+
+    async def _fetch_planned(self, statement: LiteralString, *values: object) -> Sequence[Any]:
+        return await self._connection.fetch_planned(statement, *values)
 
     @property
     def stats(self) -> PoolStats:

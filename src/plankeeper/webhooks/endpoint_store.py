@@ -9,9 +9,10 @@ from plankeeper.core.json import to_json
 from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.database.row_ids import HAS_ID, in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import IDS, UPDATED_SINCE
+from plankeeper.database.lists.statements import Sort
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT, next_updated_at
 from plankeeper.webhooks.schemas import (
     FailingEndpoint,
@@ -28,10 +29,7 @@ STATE_COLUMNS: LiteralString = "secret, old_secret, old_secret_until, failing_si
 
 LIST = FilteredList(
     "webhook_endpoints",
-    (
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
-    ),
+    (IDS, UPDATED_SINCE),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 
@@ -42,7 +40,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: WebhookEndpointL
 
 async def count_matching(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> int:
     """The number of endpoints that match a query."""
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and {HAS_ID}"

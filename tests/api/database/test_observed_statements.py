@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -65,8 +66,9 @@ def test_every_statement_of_every_connection_is_reported_once(db: Database, obse
 
 def test_a_statement_has_the_name_of_its_constant_or_of_its_list() -> None:
     assert statement_name(store.PLAIN_PAGE) == "resources.note_types.store.PLAIN_PAGE"
-    page, count = queries.LIST.page_statement(("status",)), queries.LIST.count_statement(("status",))
-    assert (statement_name(page), statement_name(count)) == ("participants.page", "participants.count")
+    tenant, values = UUID(int=1), {"status": "Active"}
+    page, count = queries.LIST.page_statement(tenant, values, (20, 0)), queries.LIST.count_statement(tenant, values)
+    assert (statement_name(page.text), statement_name(count.text)) == ("participants.page", "participants.count")
     assert statement_name("analyze participants, events") == "analyze"
 
 

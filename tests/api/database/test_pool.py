@@ -264,3 +264,37 @@ async def test_decimals_and_timestamps_are_read_back_unchanged(db: Database) -> 
     amount = Decimal("123456789012.1234567890")
     assert await db.one(Decimal, "select $1::numeric", amount) == amount
     assert await db.one(str, "show timezone") == "UTC"
+
+
+PLAN_MODE: LiteralString = "select current_setting('plan_cache_mode')"
+
+
+async def test_only_lists_are_planned_for_their_values(db: Database) -> None:
+    for runner in (db, db):
+        assert await runner.rows(str, PLAN_MODE, custom_plan=True) == ["force_custom_plan"]
+        assert await runner.rows(str, PLAN_MODE) == ["force_generic_plan"]
+    async with db.transaction() as tx:
+        assert await tx.rows(str, PLAN_MODE, custom_plan=True) == ["force_custom_plan"]
+        assert await tx.rows(str, PLAN_MODE) == ["force_generic_plan"]
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await db.rows(int, "select 1 / 0", custom_plan=True)
+    async with db.transaction() as tx:
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            async with tx.savepoint():
+                await tx.rows(int, "select 1 / 0", custom_plan=True)
+        assert await tx.rows(str, PLAN_MODE) == ["force_generic_plan"]
+    assert await db.rows(str, PLAN_MODE) == ["force_generic_plan"]
+
+
+async def test_lists_use_the_connection_that_plans_for_values_already(cluster: SharedCluster) -> None:
+    statements: list[str] = []
+
+    def observe(statement: str, _seconds: float, _error: BaseException | None) -> None:
+        statements.append(statement)
+
+    async with Database(cluster.dsn, pool_size=2, on_statement=observe).open() as db:
+        await asyncio.gather(db.rows(str, PLAN_MODE), db.rows(str, PLAN_MODE))  # opens both
+        for _ in range(3):
+            await db.rows(str, PLAN_MODE, custom_plan=True)
+            await db.rows(str, PLAN_MODE)
+    assert [each for each in statements if each != PLAN_MODE] == ["set plan_cache_mode = force_custom_plan"]

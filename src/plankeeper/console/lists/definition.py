@@ -11,7 +11,8 @@ from plankeeper.console.lists.sources import RowSource
 from plankeeper.console.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.core.context import AccessedKind, ListDisclosed
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import FilteredList, SortOrder
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import SortOrder
 
 
 class BuiltInView(NamedTuple):

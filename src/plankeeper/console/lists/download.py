@@ -14,7 +14,7 @@ from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_l
 from plankeeper.console.lists.selection import Selection, parse_matching, read_selection
 from plankeeper.console.routing import Download, PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.database.filters import FilteredList
+from plankeeper.database.lists.filtered_list import FilteredList
 
 
 async def download_list(

@@ -137,7 +137,7 @@ def _claim_status_values(choice: str) -> Mapping[str, object]:
 
 
 def _deleted_values(choice: str) -> Mapping[str, object]:
-    return {"is_deleted" if choice == "yes" else "not_deleted": True}
+    return {"is_deleted": choice == "yes"}
 
 
 def _warning_values(choice: str) -> Mapping[str, object]:

@@ -29,7 +29,7 @@ from plankeeper.console.lists.selection import MAX_MATCHING
 from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import HtmlPage, PageRequest
 from plankeeper.core.formatting import format_money
-from plankeeper.database.filters import FilteredList
+from plankeeper.database.lists.filtered_list import FilteredList
 
 
 class Tab(NamedTuple):

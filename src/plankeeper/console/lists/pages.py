@@ -12,14 +12,14 @@ from plankeeper.console.lists.query import ListPageQuery
 from plankeeper.console.lists.sources import PagePosition, RowSource
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.core.lists import SortableQuery, decrypt_cursor, encrypt_cursor, in_order
+from plankeeper.core.lists import decrypt_cursor, encrypt_cursor, in_order
 from plankeeper.database.client import Executor
-from plankeeper.database.cursor_keys import get_key
-from plankeeper.database.filters import ListSummary, Reading
-from plankeeper.database.sorting import SortedId, Start
+from plankeeper.database.lists.cursor_keys import get_key
+from plankeeper.database.lists.filtered_list import ListSummary
+from plankeeper.database.lists.statements import SortedId, Start
 
 BATCH_SIZE = 500  # rows that are read at once for a file or a change
-MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. For more, the list scans an index
+MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms
 
 
 @dataclass(slots=True)
@@ -69,26 +69,26 @@ class ListReader:
     async def read_summary(self) -> ListSummary:
         """The number of rows and their amount, of at most one more than MAX_COUNTED."""
         rows = self.query.definition.table
-        return await rows.summary(self.db, self.plan_manager_id, SortableQuery(), MAX_COUNTED + 1, **self.values)
+        return await rows.summary(self.db, self.plan_manager_id, self.values, MAX_COUNTED + 1)
 
     async def read_page(self) -> RowsPage:
         """The page of the query; the first one if its cursor belongs to another list."""
         summary = await self.read_summary()
-        scans_index = summary.count > MAX_COUNTED
-        is_backward = bool(self.query.before) and not self.query.after
+        is_counted = summary.count <= MAX_COUNTED
         start = await self._open(self.query.after or self.query.before)
-        found = await self.read_ids(start, self.query.size, Reading(is_backward and start is not None, scans_index))
+        is_backward = bool(self.query.before) and not self.query.after and start is not None
+        found = await self.read_ids(start, self.query.size, is_backward=is_backward)
         has_more = len(found) > self.query.size
         ids = found[: self.query.size]
-        if start and is_backward:
+        if is_backward:
             ids.reverse()
-        page = RowsPage(await self.get_rows(ids), None if scans_index else summary.count, summary.total)
-        has_previous, has_next = (has_more, True) if start and is_backward else (start is not None, has_more)
+        page = RowsPage(await self.get_rows(ids), summary.count if is_counted else None, summary.total)
+        has_previous, has_next = (has_more, True) if is_backward else (start is not None, has_more)
         if ids and has_previous:
             page.previous = self.query.first_page(before=await self._seal(ids[0]))
         if ids and has_next:
             page.next = self.query.first_page(after=await self._seal(ids[-1]))
-        if scans_index:
+        if not is_counted:
             page.total = None
             page.position = None if has_previous else 1
         elif ids and has_previous:
@@ -97,33 +97,23 @@ class ListReader:
 
     async def read_batches(self) -> AsyncIterator[list[Any]]:
         """All rows, at most BATCH_SIZE at a time."""
-        reading = Reading(scans_index=(await self.read_summary()).count > MAX_COUNTED)
         start: Start | None = None
         while True:
-            found = await self.read_ids(start, BATCH_SIZE, reading)
+            found = await self.read_ids(start, BATCH_SIZE)
             yield await self.get_rows(found[:BATCH_SIZE])
             if len(found) <= BATCH_SIZE:
                 return
             start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)
 
-    async def read_ids(self, start: Start | None, limit: int, reading: Reading) -> list[SortedId]:
+    async def read_ids(self, start: Start | None, limit: int, *, is_backward: bool = False) -> list[SortedId]:
         """The ids after a start, or before it, the nearest first: one more than `limit`."""
-        return await self.query.definition.table.sorted_ids(
-            self.db,
-            self.plan_manager_id,
-            SortableQuery(limit=limit),
-            self.query.order,
-            start,
-            reading,
-            **self.values,
-        )
+        place = (self.db, self.plan_manager_id, self.values, limit, 0, self.query.order, start)
+        return await self.query.definition.table.page(*place, is_backward=is_backward)
 
     async def count_before(self, start: Start) -> int:
         """The number of rows before a row."""
         rows = self.query.definition.table
-        return await rows.count_before(
-            self.db, self.plan_manager_id, SortableQuery(), self.query.order, start, **self.values
-        )
+        return await rows.count_before(self.db, self.plan_manager_id, self.values, self.query.order, start)
 
     async def find(self, record_id: UUID, *, is_filtered: bool = True) -> Start | None:
         """The position of a record in the order of the list; null if the list doesn't contain it.
@@ -132,15 +122,8 @@ class ListReader:
         """
         rows = self.query.definition.table
         values = dict(self.values) if is_filtered else {}
-        found = await rows.sorted_ids(
-            self.db,
-            self.plan_manager_id,
-            SortableQuery(limit=1),
-            self.query.order,
-            None,
-            Reading(scans_index=False),
-            **(values | {"id": [record_id]}),
-        )
+        values |= {"id": [record_id]}
+        found = await rows.page(self.db, self.plan_manager_id, values, 1, 0, self.query.order)
         return Start(found[0].value, found[0].id) if found else None
 
     async def get_rows(self, ids: Sequence[SortedId]) -> list[Any]:

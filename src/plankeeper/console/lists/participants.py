@@ -79,7 +79,7 @@ FILTERS = (
         "account_manager",
         "Account manager",
         "account_manager",
-        lambda found: {"account_manager": [str(found)]},
+        lambda found: {"account_manager": str(found)},
         {"none": ("No account manager", {"without_account_manager": True})},
     ),
     DateRangeFilter(

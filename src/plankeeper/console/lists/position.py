@@ -10,8 +10,7 @@ from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_l
 from plankeeper.console.lists.registry import LISTS
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.errors import ValidationError
-from plankeeper.database.filters import Reading
-from plankeeper.database.sorting import Start
+from plankeeper.database.lists.statements import Start
 
 MAX_QUERY_LENGTH = 4000
 
@@ -70,22 +69,22 @@ async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
     if start is None:
         return ListPlace(query.definition.title, query.definition.one, query.text, query.url())
     count = (await reader.read_summary()).count
-    scans_index = count > MAX_COUNTED
+    is_counted = count <= MAX_COUNTED
     return ListPlace(
         query.definition.title,
         query.definition.one,
         query.text,
         query.url(),
         is_member,
-        await _neighbour_url(reader, start, Reading(is_backward=True, scans_index=scans_index)),
-        await _neighbour_url(reader, start, Reading(is_backward=False, scans_index=scans_index)),
-        1 + await reader.count_before(start) if is_member and not scans_index else None,
-        None if scans_index else count,
+        await _neighbour_url(reader, start, is_backward=True),
+        await _neighbour_url(reader, start, is_backward=False),
+        1 + await reader.count_before(start) if is_member and is_counted else None,
+        count if is_counted else None,
     )
 
 
-async def _neighbour_url(reader: ListReader, start: Start, reading: Reading) -> str | None:
-    found = await reader.read_ids(start, 1, reading)
+async def _neighbour_url(reader: ListReader, start: Start, *, is_backward: bool) -> str | None:
+    found = await reader.read_ids(start, 1, is_backward=is_backward)
     return record_url(reader.query, found[0].id) if found else None
 
 

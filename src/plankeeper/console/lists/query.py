@@ -10,7 +10,7 @@ from plankeeper.console.lists.definition import ListDefinition, parse_sort
 from plankeeper.console.lists.filter_types import FilterContext, ParsedFilter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PageRequest
-from plankeeper.database.filters import SortOrder
+from plankeeper.database.lists.statements import SortOrder
 
 PAGE_SIZES = (50, 100)
 

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import EMAIL, IDS, UPDATED_SINCE, Filter
+from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import in_array
-from plankeeper.database.sorting import Sort
 from plankeeper.resources.account_managers.schemas import (
     AccountManager,
     AccountManagerListQuery,
@@ -39,12 +40,12 @@ LIST = FilteredList(
         where manager.plan_manager_id = $1
     ) account_managers""",
     (
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("email",), "lower(email) = lower({})"),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
-        Filter(("active",), "active = {}"),
+        IDS,
+        EMAIL,
+        UPDATED_SINCE,
+        Filter("active", "active = {}"),
         Filter(
-            ("operator",),
+            "operator",
             "is_visible and ({0} = '' or email is null or strpos(lower(split_part(email, '@', -1)), {0}) = 0)",
         ),
     ),
@@ -72,7 +73,7 @@ async def list_page(
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
-    return await LIST.count(db, plan_manager_id, query, operator=operator.lower())
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, operator=operator.lower()))
 
 
 GET_MANY: LiteralString = f"""

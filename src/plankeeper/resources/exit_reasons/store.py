@@ -6,9 +6,10 @@ from uuid import UUID
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.database.row_ids import HAS_ID, in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import IDS, UPDATED_SINCE
+from plankeeper.database.lists.statements import Sort
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT
 from plankeeper.resources.exit_reasons.schemas import ExitReason, ExitReasonListQuery, ExitReasonRow
 
@@ -17,10 +18,7 @@ COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"
 
 LIST = FilteredList(
     "exit_reasons",
-    (
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
-    ),
+    (IDS, UPDATED_SINCE),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""
@@ -40,7 +38,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ExitReasonListQu
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 LIST_ALL: LiteralString = f"""

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.database.row_ids import HAS_ID, in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import IDS, UPDATED_SINCE, Filter
+from plankeeper.database.lists.statements import Sort
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT
 from plankeeper.resources.invoice_view_sessions.schemas import (
     InvoiceViewSession,
@@ -25,10 +26,10 @@ COLUMNS: LiteralString = """
 LIST = FilteredList(
     "invoice_view_sessions",
     (
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("invoice_id",), "invoice_id = {}"),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
-        Filter(("user_id",), "user_id = {}"),
+        IDS,
+        Filter("invoice_id", "invoice_id = {}"),
+        UPDATED_SINCE,
+        Filter("user_id", "user_id = {}"),
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
@@ -51,7 +52,7 @@ async def list_page(
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 GET_MANY: LiteralString = f"""

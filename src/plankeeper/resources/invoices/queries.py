@@ -6,108 +6,60 @@ from typing import LiteralString
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
 
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList, enum_filters, several
-from plankeeper.database.row_ids import in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import IDS, UPDATED_SINCE, Filter, enum_filter
+from plankeeper.database.lists.statements import Sort
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
 from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines, sum_counts
 from plankeeper.resources.search.store import INVOICE_TEXT
 
-IDS = Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True)
-NUMBER = Filter(("invoice_number",), "invoice_number = {}", is_narrow=True)
 # A pattern of the search: see plankeeper.resources.search.terms.
 _NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, not the placeholder of a parameter
-NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True, is_narrow=True)
-PARTICIPANT = Filter(("participant_id",), "participant_id = {}", is_narrow=True)
-PROVIDER = Filter(("provider_id",), "pm_provider_id = {}", is_narrow=True)
-UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at")
-DATES = Filter(
-    ("invoice_date_from", "invoice_date_to"),
-    "invoice_date >= {} and invoice_date <= {}",
-    materialize=True,
-    order="invoice_date",
-)
-DATE_FROM = Filter(("invoice_date_from",), "invoice_date >= {}", materialize=True, order="invoice_date")
-DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True, order="invoice_date")
-TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True, order="total")
-TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True, order="total")
-TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True, order="total")
-RECEIVED = Filter(
-    ("received_from", "received_before"), "created_at >= {} and created_at < {}", materialize=True, order="created_at"
-)
-RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True, order="created_at")
-RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True, order="created_at")
+# The index of open invoices is in the order of their receipt. It has the totals, but no column for deleted invoices.
+_IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
+_OF_ACCOUNT_MANAGER: LiteralString = """
+    participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})
+"""
 # The index of invoices with errors contains those with a warning that isn't ignored.
 WARNING = Filter(
-    ("warning",),
+    "warning",
     "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
-    materialize=True,
-    is_narrow=True,
-)
-SEVERAL_WARNINGS = Filter(
-    (several("warning"),),
     """errors and error_codes && {0}::text[] and exists (
         select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
     )""",
-    materialize=True,
-    is_narrow=True,
 )
-HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
-WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
-CLAIM_STATUS = enum_filters("claim_status", "claim_status")
-APPROVAL_STATUS = enum_filters("approval_status", "approval_status")
-# Of the participants of an account manager.
-ACCOUNT_MANAGER = Filter(
-    ("account_manager",),
-    "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})",
-    materialize=True,
-)
-# The index of open invoices is in the order of their receipt. It has the totals, but no column for deleted invoices.
-_IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
-UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True, order="created_at", amount="total")
-IN_PROGRESS = Filter(
-    ("in_progress",),
-    _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean",
-    materialize=True,
-    order="created_at",
-    amount="total",
-)
-ON_HOLD_WITHOUT_WARNING = Filter(
-    ("on_hold_without_warning",), "claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"
-)
-DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
-NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
-RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
-WARNINGS = (WARNING, SEVERAL_WARNINGS, HAS_WARNINGS)
-
 LIST = FilteredList(
     "invoices",
     (
         IDS,
-        NUMBER,
-        NUMBER_PATTERN,
-        PARTICIPANT,
-        PROVIDER,
-        WITHOUT_PARTICIPANT,
+        Filter("invoice_number", "invoice_number = {}"),
+        Filter("number_pattern", _NUMBER_TEXT + " like {}"),
+        Filter("participant_id", "participant_id = {}"),
+        Filter("provider_id", "pm_provider_id = {}"),
+        Filter("without_participant", "participant_id is null and {}::boolean"),
+        Filter("account_manager", _OF_ACCOUNT_MANAGER),
         UPDATED_SINCE,
-        DELETED,
-        # Before the ranges: far fewer invoices are open than were ever received.
-        UNPAID,
-        IN_PROGRESS,
-        *RANGES,
-        *WARNINGS,
-        ON_HOLD_WITHOUT_WARNING,
-        CLAIM_STATUS[0],
-        APPROVAL_STATUS[0],
-        CLAIM_STATUS[1],
-        APPROVAL_STATUS[1],
-        ACCOUNT_MANAGER,
-        NOT_DELETED,
+        Filter("is_deleted", "is_deleted = {}"),
+        Filter("unpaid", _IS_OPEN + " and {}::boolean"),
+        Filter("in_progress", _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
+        Filter("invoice_date_from", "invoice_date >= {}"),
+        Filter("invoice_date_to", "invoice_date <= {}"),
+        Filter("received_from", "created_at >= {}"),
+        Filter("received_before", "created_at < {}"),
+        Filter("total_min", "total >= {}"),
+        Filter("total_max", "total <= {}"),
+        WARNING,
+        Filter("has_warnings", "errors and {}::boolean"),
+        Filter(
+            "on_hold_without_warning",
+            "claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean",
+        ),
+        enum_filter("claim_status", "claim_status"),
+        enum_filter("approval_status", "approval_status"),
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
@@ -122,7 +74,7 @@ LIST = FilteredList(
     },
     amount="case when not is_deleted then total end",
 )
-SUMMED_FIELDS = {each for name in ("claim_status", "approval_status") for each in (name, several(name))}
+SUMMED_FIELDS = {"claim_status", "approval_status"}
 PLAIN_PAGE = f"""
     select {WITHOUT_LINES}
     from invoices
@@ -133,35 +85,26 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    query, filters = _split_deleted(query)
     if query.include is not UNSET:
-        return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)
-    if query.is_plain and not filters:
+        return await fetch_page(db, plan_manager_id, query, LIST, get_many)
+    if query.is_plain:
         rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
-
-
-def _split_deleted(query: InvoiceListQuery) -> tuple[InvoiceListQuery, dict[str, object]]:
-    """`is_deleted=false` as the filter that has a condition of its own: nearly all invoices match it."""
-    if query.is_deleted is not False:
-        return query, {}
-    return replace(query, is_deleted=UNSET), {"not_deleted": True}
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines)
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
     """A page of the invoices with warnings that aren't ignored, without deleted ones."""
-    filters = {"has_warnings": True, "not_deleted": True}
+    filters = {"has_warnings": True, "is_deleted": False}
     return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     """The number of matching invoices. Totals by statuses are stored; others are counted on an index."""
-    query, filters = _split_deleted(query)
-    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters)):
+    if SUMMED_FIELDS.issuperset(LIST.values_of(query)):
         statuses = unset_to_none(query.claim_status), unset_to_none(query.approval_status)
         return await sum_counts(db, plan_manager_id, *statuses)
-    return await LIST.count(db, plan_manager_id, query, **filters)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 OF_PARTICIPANT: LiteralString = "from invoices where plan_manager_id = $1 and participant_id = $2"

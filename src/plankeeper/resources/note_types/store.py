@@ -7,9 +7,10 @@ from uuid import UUID
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import UPDATED_SINCE, Filter
+from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import in_array
-from plankeeper.database.sorting import Sort
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.note_types.schemas import (
     NoteType,
@@ -25,8 +26,8 @@ HAS_NUMBER: LiteralString = in_array("id", "$2::bigint[]")
 LIST = FilteredList(
     "note_types",
     (
-        Filter(("id",), in_array("id", "{0}::text[]::bigint[]"), is_narrow=True),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter("id", "id = any ({}::text[]::bigint[])"),
+        UPDATED_SINCE,
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
     id_type="bigint",
@@ -48,7 +49,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuer
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"

@@ -11,56 +11,43 @@ from msgspec.structs import replace
 from plankeeper.core.errors import invalid_parameter
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter, several
-from plankeeper.database.row_ids import in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import EMAIL, EXTERNAL_ID, IDS, UPDATED_SINCE, Filter, enum_filter, number_filter
+from plankeeper.database.lists.statements import Sort
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.resources.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
-FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"
-STATE = enum_filters("state", "state", "upper({})")
-STATUS = enum_filters("status", "status")
+FULL_NAME: LiteralString = """((lower(last_name) || chr(1) || coalesce(lower(first_name), '')) collate "C")"""
 LIST = FilteredList(
     "participants",
     (
         *PARTICIPANT_FILTERS,
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        IDS,
         number_filter("participant_number", "9"),
-        Filter(("external_id",), "external_id = {}", is_narrow=True),
-        Filter(("email",), "lower(email) = lower({})", is_narrow=True),
-        Filter(
-            ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"
-        ),
-        Filter(("without_account_manager",), "account_manager_id is null and {}::boolean"),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
-        Filter(
-            ("plan_end_date_from", "plan_end_date_to"),
-            "plan_end_date >= {} and plan_end_date <= {}",
-            materialize=True,
-            order="plan_end_date",
-        ),
-        Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True, order="plan_end_date"),
-        Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True, order="plan_end_date"),
-        Filter(("status", "state"), "status = {} and state = upper({})"),
-        STATE[0],
-        STATUS[0],
-        STATE[1],
-        STATUS[1],
+        EXTERNAL_ID,
+        EMAIL,
+        enum_filter("account_manager", "account_manager_id", "uuid"),
+        Filter("without_account_manager", "account_manager_id is null and {}::boolean"),
+        UPDATED_SINCE,
+        Filter("plan_end_date_from", "plan_end_date >= {}"),
+        Filter("plan_end_date_to", "plan_end_date <= {}"),
+        enum_filter("status", "status"),
+        enum_filter("state", "state"),
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
-        "last_name": Sort("lower(last_name)", "text", is_nullable=True, is_text=True),
-        "name": Sort(FULL_NAME, "text", is_nullable=True, is_text=True),
-        "participant_number": Sort("participant_number", "text", is_nullable=True, is_text=True),
+        "last_name": Sort('(lower(last_name) collate "C")', "text", is_nullable=True),
+        "name": Sort(FULL_NAME, "text", is_nullable=True),
+        "participant_number": Sort("participant_number", "text", is_nullable=True),
         "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
         "status": Sort("status", "text"),
         "state": Sort("state", "text", is_nullable=True),
         "account_manager": Sort("account_manager_id", "uuid", is_nullable=True),
     },
 )
-SUMMED_FIELDS = {each for name in ("status", "state") for each in (name, several(name))}
+SUMMED_FIELDS = {"status", "state"}
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
@@ -100,11 +87,11 @@ async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery
     """
     query, filters = _split_unassigned(query)
     search = await search_values(db, "participant", query.q)
-    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, filters | search)):
+    if SUMMED_FIELDS.issuperset(LIST.values_of(query, **filters, **search)):
         return await sum_counts(db, plan_manager_id, _join(query.status), _join(query.state))
     if search:
         return await count_matches(db, plan_manager_id, LIST, query, filters | search)
-    return await LIST.count(db, plan_manager_id, query, **filters)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, **filters))
 
 
 def _join(values: Sequence[str] | UnsetType) -> str | None:

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList, enum_filters, number_filter
-from plankeeper.database.row_ids import in_array
-from plankeeper.database.sorting import Sort
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import EMAIL, EXTERNAL_ID, IDS, UPDATED_SINCE, Filter, enum_filter, number_filter
+from plankeeper.database.lists.statements import Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
 from plankeeper.resources.providers.store import COLUMNS, get_many
 from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches, search_values
@@ -15,17 +15,17 @@ LIST = FilteredList(
     "providers",
     (
         *PROVIDER_FILTERS,
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
+        IDS,
         number_filter("abn", "11"),
-        Filter(("external_id",), "external_id = {}", is_narrow=True),
-        Filter(("email",), "lower(email) = lower({})", is_narrow=True),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
-        *enum_filters("state", "state"),
-        Filter(("active",), "active = {}"),
+        EXTERNAL_ID,
+        EMAIL,
+        UPDATED_SINCE,
+        enum_filter("state", "state"),
+        Filter("active", "active = {}"),
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
-        "name": Sort("lower(entity_name)", "text", is_nullable=True, is_text=True),
+        "name": Sort('(lower(entity_name) collate "C")', "text", is_nullable=True),
         "abn": Sort("abn", "text", is_nullable=True),
         "state": Sort("state", "text", is_nullable=True),
     },
@@ -51,4 +51,4 @@ async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -
     """The number of matching providers. Of a search, at most one more than MAX_TOTAL are counted."""
     if search := await search_values(db, "provider", query.q):
         return await count_matches(db, plan_manager_id, LIST, query, search)
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))

@@ -10,7 +10,8 @@ from msgspec import UnsetType
 from plankeeper.core import lists
 from plankeeper.core.lists import SortableQuery
 from plankeeper.database.client import Executor
-from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import Filter
 from plankeeper.resources.search import store
 from plankeeper.resources.search.schemas import Kind
 from plankeeper.resources.search.store import (
@@ -21,10 +22,6 @@ from plankeeper.resources.search.store import (
     has_key,
 )
 from plankeeper.resources.search.terms import SearchTerms, parse, part_pattern
-
-WORD_FIELDS = ("search_first", "search_second", "search_others")
-KEY_FIELDS = ("search_key", "search_patterns")
-EMAIL_FIELDS = ("search_email",)
 
 # Counting 10,000 matches takes 0.2 s, because their texts are computed. It isn't repeated for the next page.
 MAX_AGE = 10.0  # seconds for which a worker remembers that a search has more than MAX_TOTAL matches
@@ -43,15 +40,10 @@ def _filters(text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
     email_of_words: LiteralString = "lower(email) ~>=~ {3} and lower(email) ~<~ ({3} || chr(1114111))"
     key: LiteralString = f"{has_key(keys, '{0}')} and {text} like all ({{1}}::text[])"
     return (
-        Filter(
-            (*WORD_FIELDS, *EMAIL_FIELDS),
-            f"({words} or {email_of_words})",
-            alternatives=(words, email_of_words),
-            is_search=True,
-        ),
-        Filter(WORD_FIELDS, words, materialize=True, is_search=True),
-        Filter(KEY_FIELDS, key, materialize=True, is_search=True),
-        Filter(EMAIL_FIELDS, email, materialize=True),
+        Filter("search_words_or_email", f"({words} or {email_of_words})"),
+        Filter("search_words", words),
+        Filter("search_key", key),
+        Filter("search_email", email),
     )
 
 
@@ -68,12 +60,13 @@ async def count_matches(
     db: Executor, plan_manager_id: UUID, rows: FilteredList, query: SortableQuery, search: Mapping[str, object]
 ) -> int:
     """The number of matches of a search: at most one more than MAX_TOTAL. `search` are the values of its filters."""
-    key = (plan_manager_id, rows.name, repr(rows.filter_values(query, search)))
+    values = rows.values_of(query, **search)
+    key = (plan_manager_id, rows.name, repr(values))
     now = time.monotonic()
     if _exceeding.get(key, 0) > now:
         return lists.MAX_TOTAL + 1
     _exceeding.pop(key, None)
-    count = (await rows.summary(db, plan_manager_id, query, lists.MAX_TOTAL + 1, **search)).count
+    count = (await rows.summary(db, plan_manager_id, values, lists.MAX_TOTAL + 1)).count
     if count > lists.MAX_TOTAL:
         _exceeding[key] = now + MAX_AGE
         if len(_exceeding) > MAX_REMEMBERED:
@@ -91,9 +84,7 @@ def _values(terms: SearchTerms, kind: Kind) -> dict[str, object]:
     if terms.is_email or terms.is_empty:
         return {"search_email": terms.email or _NOTHING}
     if terms.other_words:
-        return dict(zip(KEY_FIELDS, (terms.other_words[0], terms.patterns_beside_key), strict=True))
+        return {"search_key": (terms.other_words[0], terms.patterns_beside_key)}
     first, *others = map(part_pattern, terms.words_of(kind))
-    values: dict[str, object] = dict(
-        zip(WORD_FIELDS, (first, (others or [store.ANYTHING])[0], others[1:]), strict=True)
-    )
-    return values | ({"search_email": terms.email} if terms.email else {})
+    words = (first, (others or [store.ANYTHING])[0], others[1:])
+    return {"search_words_or_email": (*words, terms.email)} if terms.email else {"search_words": words}

@@ -9,10 +9,11 @@ import msgspec
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, decrypt_cursor, encrypt_cursor, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.cursor_keys import get_key
-from plankeeper.database.filters import Filter, FilteredList
-from plankeeper.database.row_ids import in_array, records_of
-from plankeeper.database.sorting import Sort, Start
+from plankeeper.database.lists.cursor_keys import get_key
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import EXTERNAL_ID, IDS, UPDATED_SINCE, Filter
+from plankeeper.database.lists.statements import Sort, Start
+from plankeeper.database.row_ids import records_of
 from plankeeper.resources.team_members.schemas import (
     AllTeamMembersQuery,
     TeamMember,
@@ -58,10 +59,10 @@ FROM_SELECTED_MEMBERS: LiteralString = """
 LIST = FilteredList(
     "team_members",
     (
-        Filter(("participant_id",), "participant_id = {}", is_narrow=True),
-        Filter(("id",), in_array("id", "{0}::uuid[]"), is_narrow=True),
-        Filter(("external_id",), "external_id = {}", is_narrow=True),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter("participant_id", "participant_id = {}"),
+        IDS,
+        EXTERNAL_ID,
+        UPDATED_SINCE,
     ),
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
@@ -89,7 +90,7 @@ async def list_page(
 
 
 async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, query, participant_id=participant_id)
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, participant_id=participant_id))
 
 
 GET: LiteralString = f"""

@@ -13,8 +13,8 @@
 --
 -- Conventions: names of indexes begin with the table's name and say what they find rows by; `by_moment` is the time of
 -- the last change, or the time that retention goes by. `text_pattern_ops` compares bytes whatever the collation of the
--- database is: only then is a prefix a range. Equality is the same in both. A list has an index for each leading filter
--- and each sort, which ends with `id`, the order of pages.
+-- database is: only then is a prefix a range. Equality is the same in both. `collate "C"` sorts by code points. A list has
+-- an index for each frequent filter and each sort, which ends with `id`, the order of pages.
 
 -- Versions
 
@@ -525,7 +525,7 @@ create unique index participants_external_id_key on participants (plan_manager_i
 create index participants_by_number_digits on participants
     (plan_manager_id, replace(participant_number, ' ', '') text_pattern_ops, id);
 -- The console's list sorted by NDIS number, and imports that match rows by the exact number.
-create index participants_by_number on participants (plan_manager_id, participant_number text_pattern_ops, id);
+create index participants_by_number on participants (plan_manager_id, participant_number, id);
 -- Filter `email`, and the search by the beginning of an email.
 create index participants_by_email on participants (plan_manager_id, lower(email) text_pattern_ops, id);
 -- Filter `account_manager`, the console's list sorted by account manager, and an account manager's home page.
@@ -537,15 +537,14 @@ create index participants_by_plan_end_date on participants (plan_manager_id, pla
 -- Sums of the home page: active participants by the end of their plans, without reading the table.
 create index participants_active on participants (plan_manager_id, plan_end_date, id) include (account_manager_id)
     where status = 'Active';
--- Filters `status` and `state`, each of them and both, and the console's list sorted by one of them.
+-- Filters `status` and `state`, and the console's list sorted by one of them.
 create index participants_by_status on participants (plan_manager_id, status, id);
 create index participants_by_state on participants (plan_manager_id, state, id);
-create index participants_by_status_and_state on participants (plan_manager_id, status, state, id);
 -- Sort `last_name`.
-create index participants_by_last_name on participants (plan_manager_id, lower(last_name) text_pattern_ops, id);
+create index participants_by_last_name on participants (plan_manager_id, (lower(last_name) collate "C"), id);
 -- The console's list sorted by name, its default: the last name, then the first.
 create index participants_by_full_name on participants
-    (plan_manager_id, (lower(last_name) || chr(1) || coalesce(lower(first_name), '')) text_pattern_ops, id);
+    (plan_manager_id, ((lower(last_name) || chr(1) || coalesce(lower(first_name), '')) collate "C"), id);
 -- Search by any part of a name or number, and by names with a typing error.
 create index participants_by_search on participants using gin (
     plan_manager_id,
@@ -688,7 +687,7 @@ create index providers_by_abn_digits on providers (plan_manager_id, replace(abn,
 create index providers_by_abn on providers (plan_manager_id, abn, id);
 create index providers_by_email on providers (plan_manager_id, lower(email) text_pattern_ops, id);
 create index providers_by_moment on providers (plan_manager_id, updated_at, id);
-create index providers_by_name on providers (plan_manager_id, lower(entity_name) text_pattern_ops, id);
+create index providers_by_name on providers (plan_manager_id, (lower(entity_name) collate "C"), id);
 create index providers_by_state on providers (plan_manager_id, state, id);
 create index providers_by_activity on providers (plan_manager_id, active, id);
 create index providers_by_search on providers using gin (
@@ -742,9 +741,6 @@ create index invoices_by_search on invoices using gin (
 -- Few invoices have warnings that aren't ignored: a list of these would otherwise read all others.
 create index invoices_by_warning on invoices using gin (plan_manager_id, error_codes) where errors;
 create index invoices_with_errors on invoices (plan_manager_id, id) where errors;
-create index invoices_with_errors_by_provider on invoices (plan_manager_id, pm_provider_id, id) where errors;
-create index invoices_with_errors_by_claim_status on invoices (plan_manager_id, claim_status, id) where errors;
-create index invoices_with_errors_by_approval_status on invoices (plan_manager_id, approval_status, id) where errors;
 -- Sums of the home page. The indexes have the columns that it uses, so no sum reads the table.
 create index invoices_by_creation on invoices (plan_manager_id, created_at, id)
     include (claim_status, is_deleted, pm_provider_id, total, participant_id);

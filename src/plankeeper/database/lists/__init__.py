@@ -1,0 +1,1 @@
+"""Filtered and sorted lists: their declaration, their statements, and reading them."""
