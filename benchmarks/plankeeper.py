@@ -47,8 +47,8 @@ with offices as (
     select * from participants order by id limit 200
 )
 insert into participants (plan_manager_id, {columns}) select offices.id, {values} from offices, source;
-insert into participant_counts (plan_manager_id, status, state, amount)
-select plan_manager_id, status, coalesce(state, ''), count(*) from participants
+insert into stored_counts (plan_manager_id, list, status, second_status, count)
+select plan_manager_id, 'participants', status, coalesce(state, ''), count(*) from participants
 where plan_manager_id <> '{tenant}' group by plan_manager_id, status, state;
 """
 

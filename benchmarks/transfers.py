@@ -12,7 +12,7 @@ from benchmarks.database import Postgres
 from benchmarks.plankeeper import PROGRAM, data_dir, fill_references, import_participants
 from benchmarks.processes import ProgramError, processor_seconds, run_program
 
-_EMPTY_TABLES = "truncate participants, participant_counts, events, event_order, event_queue cascade;"
+_EMPTY_TABLES = "truncate participants, stored_counts, events, event_order, event_queue cascade;"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ UNBREAKABLE = {
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
             "account_manager_links_plan_manager_id_fkey", "saved_views_plan_manager_id_fkey",
             "list_settings_plan_manager_id_fkey",
-            "invoice_counts_plan_manager_id_fkey",
             "legal_holds_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
@@ -42,7 +41,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "participants_pkey",
-            "invoice_counts_pkey", "participant_counts_pkey", "providers_pkey", "users_pkey",
+            "stored_counts_pkey", "stored_counts_list_check", "providers_pkey", "users_pkey",
             "webhook_endpoints_pkey", "webhook_deliveries_pkey", "access_records_pkey",
         ],
         _GENERATED_ID,

@@ -66,6 +66,7 @@ OTHER_STORES = {
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",
     "webhooks.delivery_queue": "deliveries, for the worker",
+    "database.stored_counts": "the stored numbers of rows of two lists",
     "database.schema": "the schema's version, which belongs to no feature package",
     "database.privileges": "the privileges of the role that serves",
     "database.server": "what PostgreSQL reports about itself",

@@ -86,8 +86,7 @@ UNBOUND = {
     "access.single_sign_on.store.list_all": "the operator's `sso list` covers all plan managers",
     "access.single_sign_on.store.list_first": "the sign-in page comes before the plan manager is known",
     "access.single_sign_on.store.upsert": "a domain belongs to the provider of one plan manager",
-    "resources.invoices.store.compact_counts": "one periodic task serves every plan manager",
-    "resources.participants.store.compact_counts": "one periodic task serves every plan manager",
+    "database.stored_counts.compact": "one periodic task serves every plan manager",
 }
 
 

@@ -14,6 +14,7 @@ from plankeeper.access.accounts.session_retention import SessionRetention
 from plankeeper.access.api_keys import service
 from plankeeper.access.request_log.retention import RequestLogRetention
 from plankeeper.core.settings import Settings
+from plankeeper.database import stored_counts
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
 from plankeeper.events.retention import AgeRetention, EventRetention
@@ -24,8 +25,6 @@ from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.imports.retention import ImportRetention
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.invoice_view_sessions import service as viewing
-from plankeeper.resources.invoices import store as invoice_counts
-from plankeeper.resources.participants.store import compact_counts
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
 from plankeeper.webhooks import attempt_count_store, delivery_queue
@@ -72,8 +71,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
 
     periodic_tasks = [
         fan_out.find_lagging,
-        compact_counts,
-        invoice_counts.compact_counts,
+        stored_counts.compact,
         purge_idempotency_records,
         purge_rate_limits,
         purge_mails,

@@ -154,7 +154,10 @@ async def insert_participants(db: Database, plan_manager_id: UUID, rows: int) ->
         rows,
     )
     await db.execute(
-        "insert into participant_counts (plan_manager_id, status, state, amount) values ($1, 'Active', 'NSW', $2)",
+        """
+        insert into stored_counts (plan_manager_id, list, status, second_status, count)
+        values ($1, 'participants', 'Active', 'NSW', $2)
+        """,
         plan_manager_id,
         rows,
     )

@@ -37,10 +37,10 @@ select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to
     ('01900000-0000-7000-8000-' || to_char(1 + n % 1000, 'FM000000000000'))::uuid, false, false, false,
     timestamptz '2024-01-01' + n * interval '1 minute', n % 50 = 0 or n > 99970
 from generate_series(1, 100000) n;
-insert into participant_counts (plan_manager_id, status, state, amount)
-select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
-insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
-select plan_manager_id, claim_status, approval_status, count(*) from invoices group by 1, 2, 3;
+insert into stored_counts (plan_manager_id, list, status, second_status, count)
+select plan_manager_id, 'participants', status, state, count(*) from participants group by 1, 3, 4
+union all
+select plan_manager_id, 'invoices', claim_status, approval_status, count(*) from invoices group by 1, 3, 4;
 """
 
 

@@ -13,6 +13,7 @@ from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.database.client import Executor
+from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants import queries, store
 from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import Participant
@@ -43,9 +44,10 @@ def _plan_end_values(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
 
 async def exact_count(db: Executor, plan_manager_id: UUID, values: Mapping[str, object]) -> int | None:
     """The number of participants, if no other filter than status and state is set."""
-    if not queries.SUMMED_FIELDS.issuperset(values):
+    if not queries.COUNTED_FIELDS.issuperset(values):
         return None
-    return await queries.sum_counts(db, plan_manager_id, values.get("status"), values.get("state"))
+    statuses, states = ([str(values[name])] if name in values else None for name in ("status", "state"))
+    return await sum_counts(db, plan_manager_id, "participants", statuses, states)
 
 
 COLUMNS = (

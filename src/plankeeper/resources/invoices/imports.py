@@ -62,7 +62,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     await record_events(
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
-    await store.add_counts(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
+    await store.write_counts(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
 
 

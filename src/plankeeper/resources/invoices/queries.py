@@ -13,8 +13,9 @@ from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.filters import IDS, UPDATED_SINCE, Filter, enum_filter
 from plankeeper.database.lists.statements import Sort
+from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
-from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines, sum_counts
+from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines
 from plankeeper.resources.search.store import INVOICE_TEXT
 
 # A pattern of the search: see plankeeper.resources.search.terms.
@@ -74,7 +75,7 @@ LIST = FilteredList(
     },
     amount="case when not is_deleted then total end",
 )
-SUMMED_FIELDS = {"claim_status", "approval_status"}
+COUNTED_FIELDS = {"claim_status", "approval_status"}
 PLAIN_PAGE = f"""
     select {WITHOUT_LINES}
     from invoices
@@ -100,10 +101,10 @@ async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: In
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
-    """The number of matching invoices. Totals by statuses are stored; others are counted on an index."""
-    if SUMMED_FIELDS.issuperset(LIST.values_of(query)):
+    """The number of matching invoices. Numbers by statuses are stored; others are counted on an index."""
+    if COUNTED_FIELDS.issuperset(LIST.values_of(query)):
         statuses = unset_to_none(query.claim_status), unset_to_none(query.approval_status)
-        return await sum_counts(db, plan_manager_id, *statuses)
+        return await sum_counts(db, plan_manager_id, "invoices", *statuses)
     return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 

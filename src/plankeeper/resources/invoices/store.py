@@ -7,10 +7,10 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from plankeeper.core.json import to_json
-from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.database.stored_counts import add_counts
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
@@ -188,52 +188,27 @@ def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[Invoic
     return tx.stream(InvoiceRecord, EXPORT, plan_manager_id)
 
 
-SUM_COUNTS = """
-    select coalesce(sum(amount), 0)::bigint
-    from invoice_counts
-    where plan_manager_id = $1
-        and ($2::text[] is null or claim_status = any ($2))
-        and ($3::text[] is null or approval_status = any ($3))
-"""
-
-
-async def sum_counts(db: Executor, plan_manager_id: UUID, claim_status: object, approval_status: object) -> int:
-    """The stored total of invoices with one of some claim and approval statuses; null stands for all."""
-    return await db.one(int, SUM_COUNTS, plan_manager_id, claim_status, approval_status)
-
-
 ADD_COUNTS = Write(
     """
     invoice_differences as (
-        select claim_status, approval_status, amount from json_populate_recordset(null::invoice_counts, $2)
+        select * from json_to_recordset($2) as record (claim_status text, approval_status text, difference bigint)
     )
     """,
-    """
-    insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
-    select $1, claim_status, approval_status, amount from invoice_differences
-    """,
+    add_counts("invoices", "select claim_status, approval_status, difference from invoice_differences"),
     parameters=2,
 )
 
 
-async def add_counts(
+async def write_counts(
     tx: Transaction, plan_manager_id: UUID, before: Sequence[InvoiceRow], after: Sequence[InvoiceRow]
 ) -> None:
-    """Add the difference of written invoices to the totals; `before` are those that existed, which are locked."""
+    """Add the difference of written invoices to the counts; `before` are those that existed, which are locked."""
     differences = Counter((each.claim_status, each.approval_status) for each in after)
     differences.subtract((each.claim_status, each.approval_status) for each in before)
     rows: list[dict[str, Any]] = [
-        {"claim_status": claim_status, "approval_status": approval_status, "amount": amount}
-        for (claim_status, approval_status), amount in differences.items()
-        if amount
+        {"claim_status": claim_status, "approval_status": approval_status, "difference": difference}
+        for (claim_status, approval_status), difference in differences.items()
+        if difference
     ]
     if rows:
         await tx.queue_write(ADD_COUNTS, plan_manager_id, to_json(rows))
-
-
-COMPACT_COUNTS = compose_compaction("invoice_counts", "claim_status", "approval_status")
-
-
-async def compact_counts(db: Executor, max_groups: int = 100) -> int:
-    """Sum up totals that consist of many rows, and return the number of rows removed."""
-    return await db.one(int, COMPACT_COUNTS, max_groups)

