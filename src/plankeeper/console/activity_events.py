@@ -9,8 +9,7 @@ from plankeeper.console.batch_undo import batch_path, can_undo_batch
 from plankeeper.console.event_changes import FieldChange, field_changes, resource_name, truncate, without_technical
 from plankeeper.console.event_texts import VIEW_TYPES, EventGroup, group_events
 from plankeeper.console.lists.dates import TimeRange
-from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage
+from plankeeper.console.lists.definition import MAX_COUNTED, PagePosition, SourceCount, SourcePage
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 from plankeeper.events import activity_store, store

@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.access.request_log import store
 from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatch
 from plankeeper.console.lists.dates import TimeRange
-from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
+from plankeeper.console.lists.definition import PagePosition, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.ids import parse_uuid
 

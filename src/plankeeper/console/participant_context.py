@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.labels import display_name
-from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.position import ListPlace, list_position
+from plankeeper.console.lists.definition import MAX_COUNTED
+from plankeeper.console.lists.participants import PARTICIPANTS
+from plankeeper.console.lists.reading import ListPlace, list_position
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.console.spend import (
     PlanProgress,
@@ -76,7 +77,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         numbers.contact or None,
         display_name(numbers.contact, numbers.contact.email) if numbers.contact else None,
         numbers,
-        await list_position(request, "participants", participant_id),
+        await list_position(request, PARTICIPANTS, participant_id),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
     return context | {"tab_url": header.page_url + tab, "today": today}
@@ -88,7 +89,7 @@ async def describe_open_invoices(request: PageRequest, participant_id: UUID) -> 
     found = await queries.LIST.summary(*place, filters, MAX_COUNTED + 1)
     if found.count > MAX_COUNTED:
         return f"More than {MAX_COUNTED:,} open invoices"
-    text = f"{found.count:,} open {'invoice' if found.count == 1 else 'invoices'}, {format_money(found.total or 0)}"
+    text = f"{found.count:,} open {'invoice' if found.count == 1 else 'invoices'}, {format_money(found.amount or 0)}"
     return text if found.count else ""
 
 

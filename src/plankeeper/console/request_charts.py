@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
 from plankeeper.console.chart_geometry import BarList, Chart, Series
 from plankeeper.console.charts import Bar, StackedBar, Unit, bar_list, stacked_bar_chart
-from plankeeper.console.lists.time_filter import time_param
+from plankeeper.console.lists.filters import time_param
 from plankeeper.console.pagination import with_query
 from plankeeper.core.formatting import format_date, format_datetime
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.chart_geometry import Chart, Series
 from plankeeper.console.charts import STRIP_HEIGHT, StackedBar, Unit, stacked_bar_chart
-from plankeeper.console.lists.time_filter import time_param
+from plankeeper.console.lists.filters import time_param
 from plankeeper.console.pagination import with_query
 from plankeeper.core.formatting import format_datetime
 from plankeeper.webhooks.schemas import AttemptHour

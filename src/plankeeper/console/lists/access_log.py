@@ -11,12 +11,20 @@ from plankeeper.access.access_log import store
 from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.console.access_texts import AccessNames, load_access_names
 from plankeeper.console.labels import humanize
-from plankeeper.console.lists.columns import Column, Link, Names
 from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, TimeRange, day_bounds
-from plankeeper.console.lists.definition import BuiltInView, ListDefinition
+from plankeeper.console.lists.definition import (
+    MAX_COUNTED,
+    BuiltInView,
+    Column,
+    Link,
+    ListDefinition,
+    Names,
+    PagePosition,
+    SourceCount,
+    SourcePage,
+    cut_source_page,
+)
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter
-from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 

@@ -11,9 +11,8 @@ from plankeeper.console.activity_events import ActivitySource, ShownGroup
 from plankeeper.console.event_changes import field_changes, resource_name, without_technical
 from plankeeper.console.event_texts import actor_name, event_title, type_groups
 from plankeeper.console.labels import humanize
-from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
-from plankeeper.console.lists.definition import BuiltInView, ListDefinition
+from plankeeper.console.lists.definition import BuiltInView, Column, ListDefinition, Names
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, FlagFilter, LinkFilter, RecordFilter
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.context import AccessedKind

@@ -1,18 +1,196 @@
-"""The declaration of a list: its rows, columns, filters, built-in views and bulk actions."""
+"""The declaration of a list: its rows, columns, filters, built-in views and bulk actions.
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+Rows are stored records, or come from a source with its own cursors, newest first: the activity, API requests,
+deliveries of webhooks.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from plankeeper.console.lists.columns import Column, Names
+from plankeeper.console.labels import humanize
 from plankeeper.console.lists.filters import ListFilter
-from plankeeper.console.lists.sources import RowSource
 from plankeeper.console.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.core.context import AccessedKind, ListDisclosed
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder
+
+# The format of a column's values on a page: see `macros/list.html`.
+Format = Literal[
+    "record",
+    "text",
+    "date",
+    "datetime",
+    "money",
+    "email",
+    "phone",
+    "ndis_number",
+    "abn",
+    "tags",
+    "yes_no",
+    "claim_status",
+    "approval_status",
+    "participant_status",
+    "plan_end",
+    "link",
+    "record_time",
+    "code",
+    "request_status",
+    "request_id",
+    "delivery_status",
+]
+Names = Mapping[Any, Any]  # of the records that rows refer to, by id; other values of them in files
+
+
+class Link(NamedTuple):
+    """A value that leads to another record; the path is null if the record doesn't exist."""
+
+    text: str
+    path: str | None
+
+
+class Checked(NamedTuple):
+    """A text with a message about an invalid value; null if it is valid."""
+
+    text: str
+    problem: str | None
+
+
+class Column(NamedTuple):
+    """A column, which holds the row's field `name` or, if set, what `read` returns.
+
+    `sort` is the name of the list's sort, if the column has one. `is_grouped`: the sort keeps the rows of one record
+    together, in the order of the ids of these records, not of their names.
+    """
+
+    name: str
+    label: str
+    format: Format
+    read: Callable[[Any, Names], Any] | None = None
+    sort: str | None = None
+    is_default: bool = True
+    is_grouped: bool = False
+
+    def value(self, row: Any, names: Names) -> Any:
+        """The value of the column in a row."""
+        return self.read(row, names) if self.read else getattr(row, self.name)
+
+    @property
+    def is_amount(self) -> bool:
+        return self.format == "money"
+
+    @property
+    def css_class(self) -> str:
+        """The class of its cells; empty for short values, which are never broken. `w`: texts, which may wrap."""
+        if self.name == "created_at":
+            return "received"
+        wrapping = dict.fromkeys(("text", "email"), "w")  # and those with links and tags
+        return {"money": "amount", "code": "path", "request_id": "one-line", **wrapping}.get(self.format, "")
+
+
+def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:
+    """The columns with these names, in the list's order; the first one is always shown. Null: the default columns."""
+    return [
+        each
+        for position, each in enumerate(columns)
+        if position == 0 or (each.is_default if names is None else each.name in names)
+    ]
+
+
+def csv_text(column: Column, value: Any, zone: ZoneInfo) -> str:
+    """A value in a CSV file, in a form that spreadsheets recognise; a status as on the page.
+
+    Dates are `2026-10-31`, times of the zone `2026-10-31 17:42`, numbers plain.
+    """
+    if isinstance(value, str) and column.format in ("claim_status", "approval_status"):
+        value = humanize(value)
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case Link() | Checked():
+            return value.text
+        case datetime():
+            seconds = ":%S" if column.format == "record_time" else ""
+            return f"{value.astimezone(zone):%Y-%m-%d %H:%M{seconds}}"
+        case list():
+            items = cast("list[str]", value)
+            return "; ".join(items)
+        case _:
+            return str(value)
+
+
+class PagePosition(NamedTuple):
+    """The start of a page of a list: after a row, before one, or at the beginning."""
+
+    size: int
+    after: str = ""
+    before: str = ""
+    is_ascending: bool = False  # whether the oldest rows come first, in lists that have this order
+
+    @property
+    def is_backward(self) -> bool:
+        return bool(self.before) and not self.after
+
+    @property
+    def start(self) -> str:
+        return self.after or self.before
+
+
+@dataclass(slots=True)
+class SourcePage:
+    """The rows of a page, with the cursors of the pages before and after it; empty where there is none."""
+
+    rows: Sequence[Any]
+    previous: str = ""
+    next: str = ""
+
+
+class SourceCount(NamedTuple):
+    """The number of matching rows; null for more than are counted. `text` says it if the number is not exact."""
+
+    number: int | None
+    text: str = ""
+
+
+class RowSource(Protocol):
+    """Reads the rows of a list, newest first, with the values of its filters."""
+
+    async def read_page(self, request: PageRequest, values: Mapping[str, Any], place: PagePosition) -> SourcePage: ...
+
+    async def count(self, request: PageRequest, values: Mapping[str, Any]) -> SourceCount: ...
+
+    def read_batches(self, request: PageRequest, values: Mapping[str, Any]) -> AsyncIterator[Sequence[Any]]:
+        """All rows, for a file."""
+        ...
+
+
+def cut_source_page(
+    place: PagePosition, found: Sequence[Any], first_cursor: Callable[[Any], str], last_cursor: Callable[[Any], str]
+) -> SourcePage:
+    """The page of rows that were found from its start on, nearest first; one more shows that others follow.
+
+    The cursors are those of a row for the pages before and after it.
+    """
+    rows = list(found[: place.size])
+    if place.is_backward:
+        rows.reverse()
+    has_more = len(found) > place.size
+    has_previous, has_next = (has_more, True) if place.is_backward else (bool(place.start), has_more)
+    page = SourcePage(rows)
+    if rows and has_previous:
+        page.previous = first_cursor(rows[0])
+    if rows and has_next:
+        page.next = last_cursor(rows[-1])
+    return page
+
+
+MAX_COUNTED = 10_000  # rows of a list: counting them takes about 10 ms
 
 
 class BuiltInView(NamedTuple):

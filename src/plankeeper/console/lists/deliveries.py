@@ -7,13 +7,19 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, day_bounds
-from plankeeper.console.lists.definition import BuiltInView, ListDefinition
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
-from plankeeper.console.lists.pages import MAX_COUNTED
-from plankeeper.console.lists.sources import PagePosition, SourceCount, SourcePage, cut_source_page
-from plankeeper.console.lists.time_filter import TimeFilter
+from plankeeper.console.lists.definition import (
+    MAX_COUNTED,
+    BuiltInView,
+    Column,
+    ListDefinition,
+    Names,
+    PagePosition,
+    SourceCount,
+    SourcePage,
+    cut_source_page,
+)
+from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, TimeFilter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events.event_types import EVENT_TYPES

@@ -2,22 +2,102 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.forms import Form
 from plankeeper.console.lists.dates import DatePreset, DateRange
-from plankeeper.console.lists.filter_types import FilterContext, FilterKind, Params, ParsedFilter
-from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.dates import DateError, parse_date
-from plankeeper.core.formatting import format_date, format_money
+from plankeeper.core.formatting import format_date, format_datetime, format_money
 from plankeeper.core.ids import parse_uuid
+
+Params = Mapping[str, str]
+FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag", "hidden"]
+
+
+class FilterContext(NamedTuple):
+    """The request, and today in the time zone of the console."""
+
+    request: PageRequest
+    today: date
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self.request.settings.time_zone
+
+
+@dataclass(slots=True)
+class ParsedFilter:
+    """A parsed filter of a request.
+
+    `values`: by field of the list's SQL. `chip`: the filter in words; null if it isn't set. `errors`: by parameter.
+    `params`: its parameters as links have them, if they differ from those of the request. `picker`: the field of a
+    record. `choices`: the values to choose from with their labels.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    chip: str | None = None
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    params: Params | None = None
+    picker: RecordPicker | None = None
+    choices: Params = field(default_factory=dict[str, str])
+
+
+class _Length(NamedTuple):
+    name: str
+    duration: timedelta
+
+
+_TIME_FORMS = {
+    "%Y%m%dT%H%MZ": _Length("minute", timedelta(minutes=1)),
+    "%Y%m%dT%HZ": _Length("hour", timedelta(hours=1)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFilter:
+    """A minute, such as `20261123T1413Z`, or an hour, such as `20261123T14Z`: the bars of charts lead to it.
+
+    The form keeps it, without a visible field. `values_of` takes its beginning and its end.
+    """
+
+    name: str
+    label: str
+    values_of: Callable[[datetime, datetime], Mapping[str, object]]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "hidden"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        text = params.get(self.name, "")
+        if not text:
+            return ParsedFilter()
+        for form, length in _TIME_FORMS.items():
+            with suppress(ValueError, OverflowError):
+                start = datetime.strptime(text, form).replace(tzinfo=UTC)
+                if start.strftime(form) != text:  # an hour would be read as a minute
+                    continue
+                chip = f"{self.label}: {length.name} from {format_datetime(start, context.zone)}"
+                return ParsedFilter(dict(self.values_of(start, start + length.duration)), chip)
+        return ParsedFilter(
+            errors={self.name: "must be a minute such as 20261123T1413Z, or an hour such as 20261123T14Z"}
+        )
+
+
+def time_param(start: datetime, duration: timedelta) -> str:
+    """The value of a TimeFilter."""
+    return next(start.astimezone(UTC).strftime(form) for form, each in _TIME_FORMS.items() if each.duration == duration)
+
 
 MAX_TEXT_LENGTH = 255
 _AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")

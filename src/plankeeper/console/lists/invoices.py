@@ -7,9 +7,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import humanize
-from plankeeper.console.lists.columns import Column, Link, Names
 from plankeeper.console.lists.dates import PAST_PRESETS, DateRange
-from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListDefinition
+from plankeeper.console.lists.definition import BuiltInView, BulkAction, Column, Link, ListDefinition, Names
 from plankeeper.console.lists.filters import (
     AmountRangeFilter,
     ChoiceFilter,

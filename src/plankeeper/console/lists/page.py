@@ -7,16 +7,13 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from plankeeper.console.lists.columns import Column, Names, select_columns
-from plankeeper.console.lists.definition import BuiltInView, ListDefinition
-from plankeeper.console.lists.filter_types import ParsedFilter
+from plankeeper.console.lists.definition import MAX_COUNTED, BuiltInView, Column, ListDefinition, Names, select_columns
 from plankeeper.console.lists.filters import (
     DateRangeFilter,
     ListFilter,
+    ParsedFilter,
     RecordFilter,
 )
-from plankeeper.console.lists.pages import MAX_COUNTED, ListReader, RowsPage, read_source_page
-from plankeeper.console.lists.position import record_url
 from plankeeper.console.lists.query import (
     PAGE_SIZES,
     ListPageQuery,
@@ -24,6 +21,7 @@ from plankeeper.console.lists.query import (
     parse_filters,
     parse_list_query,
 )
+from plankeeper.console.lists.reading import ListReader, RowsPage, read_source_page, record_url
 from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListExtras, column_choices, load_extras
 from plankeeper.console.lists.selection import MAX_MATCHING
 from plankeeper.console.record_picker import RecordPicker
@@ -90,7 +88,7 @@ class ListRow(NamedTuple):
 
 @dataclass(slots=True)
 class ListPage:
-    """The values of the page. `count` is null for more rows than are counted; `total` is their amount."""
+    """The values of the page. `count` is null for more rows than are counted; `amount` is their sum."""
 
     definition: ListDefinition
     query: ListPageQuery
@@ -101,7 +99,7 @@ class ListPage:
     sizes: Sequence[Tab]
     rows: Sequence[ListRow]
     count: int | None
-    total: Decimal | None
+    amount: Decimal | None
     position: int | None
     previous_url: str | None
     next_url: str | None
@@ -124,7 +122,7 @@ class ListPage:
         if self.count is None:
             return f"More than {self.definition.count_text(MAX_COUNTED)}"
         text = self.definition.count_text(self.count)
-        return text if self.total is None else f"{text} · {format_money(self.total)}"
+        return text if self.amount is None else f"{text} · {format_money(self.amount)}"
 
     @property
     def can_select_all(self) -> bool:
@@ -192,7 +190,7 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         sizes=[Tab(str(each), query.first_page(size=each).url(), each == query.size) for each in PAGE_SIZES],
         rows=[_row(query, each, columns, names) for each in page.rows],
         count=page.count,
-        total=page.total,
+        amount=page.amount,
         position=page.position,
         previous_url=page.previous.url() if page.previous else None,
         next_url=page.next.url() if page.next else None,

@@ -5,9 +5,16 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import sortable_name
-from plankeeper.console.lists.columns import Checked, Column, Names
 from plankeeper.console.lists.dates import PLAN_END_PRESETS, DateRange
-from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
+from plankeeper.console.lists.definition import (
+    BuiltInView,
+    BulkAction,
+    Checked,
+    Column,
+    ListButton,
+    ListDefinition,
+    Names,
+)
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter, TextFilter
 from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest

@@ -4,8 +4,15 @@ from collections.abc import Mapping
 
 from stdnum.au import abn
 
-from plankeeper.console.lists.columns import Checked, Column, Names
-from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
+from plankeeper.console.lists.definition import (
+    BuiltInView,
+    BulkAction,
+    Checked,
+    Column,
+    ListButton,
+    ListDefinition,
+    Names,
+)
 from plankeeper.console.lists.filters import ChoiceFilter, TextFilter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES

@@ -7,7 +7,7 @@ from typing import Any
 
 from plankeeper.console.forms import Form
 from plankeeper.console.lists.definition import ListDefinition, parse_sort
-from plankeeper.console.lists.filter_types import FilterContext, ParsedFilter
+from plankeeper.console.lists.filters import FilterContext, ParsedFilter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PageRequest
 from plankeeper.database.lists.statements import SortOrder

@@ -8,11 +8,9 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.access.request_log.schemas import LoggedFieldError, LoggedRequest
-from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, day_bounds
-from plankeeper.console.lists.definition import BuiltInView, ListDefinition
-from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter
-from plankeeper.console.lists.time_filter import TimeFilter
+from plankeeper.console.lists.definition import BuiltInView, Column, ListDefinition, Names
+from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter, TimeFilter
 from plankeeper.console.logged_requests import KeptRequest, RequestSource
 from plankeeper.console.routing import PageRequest
 

@@ -1,8 +1,8 @@
 """The access log: who viewed, listed or exported which participant or invoice, for owners."""
 
 from plankeeper.console.lists.access_log import ACCESS_LOG
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages
 
 pages = Pages()

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from plankeeper.console.activity_events import SCAN_LIMIT, ShownGroup
 from plankeeper.console.lists.activity import ACTIVITY
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import ListPage, ListRow, load_list
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.pages.timeline import day_heading
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from plankeeper.console.invoice_comparison import compare_invoices, file_name
 from plankeeper.console.invoice_evidence import Evidence, find_evidence
-from plankeeper.console.lists.invoices import active_warnings, load_names
-from plankeeper.console.lists.position import list_position
+from plankeeper.console.lists.invoices import INVOICES, active_warnings, load_names
+from plankeeper.console.lists.reading import list_position
 from plankeeper.console.pages.invoices import MAX_REASON_LENGTH
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
@@ -47,7 +47,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
-        "place": await list_position(request, "invoices", invoice_id),
+        "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoice.html", context)
 

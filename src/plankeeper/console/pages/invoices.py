@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from plankeeper.console.invoice_evidence import find_evidence
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.invoices import INVOICES, active_warnings
 from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.position import ListPlace, list_position
+from plankeeper.console.lists.reading import ListPlace, list_position
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
@@ -35,7 +35,7 @@ async def download(request: PageRequest) -> Download:
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)
     invoice = await get_or_404(request, invoice_id)
-    place = await list_position(request, "invoices", invoice_id)
+    place = await list_position(request, INVOICES, invoice_id)
     if code not in active_warnings(invoice):
         return warning_gone(invoice_id, place)
     evidence = await find_evidence(request, invoice, today_in(request))
@@ -51,7 +51,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     is_changed = await service.ignore(request.write_context, invoice_id, code, reason)
-    place = await list_position(request, "invoices", invoice_id)
+    place = await list_position(request, INVOICES, invoice_id)
     if not is_changed:
         return warning_gone(invoice_id, place)
     invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
@@ -64,7 +64,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", role="manager")
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     is_changed = await service.restore(request.write_context, invoice_id, code)
-    place = await list_position(request, "invoices", invoice_id)
+    place = await list_position(request, INVOICES, invoice_id)
     if not is_changed:
         return warning_gone(invoice_id, place)
     message = f"“{WARNINGS[code].title if code in WARNINGS else code}” restored."

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from plankeeper.console.labels import display_name
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.participants import PARTICIPANTS
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.pages.trash_entries import retention, trash_path
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

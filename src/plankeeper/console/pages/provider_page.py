@@ -6,7 +6,8 @@ from uuid import UUID
 from stdnum.au import abn
 
 from plankeeper.console.lists.invoices import load_names, warning_titles
-from plankeeper.console.lists.position import list_position
+from plankeeper.console.lists.providers import PROVIDERS
+from plankeeper.console.lists.reading import list_position
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
@@ -46,7 +47,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
     }
-    context["place"] = await list_position(request, "providers", provider_id)
+    context["place"] = await list_position(request, PROVIDERS, provider_id)
     return HtmlPage("provider.html", {**context, "similar": await similar_names(request, provider)})
 
 

@@ -15,9 +15,9 @@ from plankeeper.console.edit_forms import (
     require_unchanged,
 )
 from plankeeper.console.forms import Form, without_spaces
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.providers import PROVIDERS
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.pages.trash_entries import retention, trash_path
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

@@ -9,10 +9,10 @@ from plankeeper.access.request_log import store
 from plankeeper.access.request_log.schemas import LoggedRequest
 from plankeeper.console.batch_undo import LONGEST_REQUEST
 from plankeeper.console.chart_geometry import Chart
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.requests import REQUESTS, load_keys
 from plankeeper.console.lists.saved_views import parse_query_text
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.logged_requests import get_request
 from plankeeper.console.request_charts import HOURS, requests_by_hour, requests_by_minute
 from plankeeper.console.routing import Download, HtmlPage, PageRequest, Pages

@@ -3,9 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.invoices import INVOICES, active_warnings, warning_titles
-from plankeeper.console.lists.selection import Outcome, confirm_selection, outcome_page, read_selection
+from plankeeper.console.lists.selection import (
+    Outcome,
+    confirm_selection,
+    download_selected,
+    outcome_page,
+    read_selection,
+)
 from plankeeper.console.pages.invoices import INVOICES_URL, MAX_REASON_LENGTH
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.errors import DomainError, ValidationError

@@ -4,11 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.labels import display_name
-from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
+    download_selected,
     outcome_page,
     read_selection,
     seen_values,

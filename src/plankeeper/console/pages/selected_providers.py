@@ -1,7 +1,7 @@
 """Several providers at once: download them."""
 
-from plankeeper.console.lists.download import download_selected
 from plankeeper.console.lists.providers import PROVIDERS
+from plankeeper.console.lists.selection import download_selected
 from plankeeper.console.routing import Download, PageRequest, Pages
 
 pages = Pages()

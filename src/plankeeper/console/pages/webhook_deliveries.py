@@ -5,10 +5,10 @@ from uuid import UUID
 from msgspec import UNSET, json
 
 from plankeeper.console.lists.deliveries import deliveries_of
-from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.query import ListPageQuery
 from plankeeper.console.lists.saved_views import parse_query_text
+from plankeeper.console.lists.selection import download_list
 from plankeeper.console.pages.webhooks import get_or_404
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect

@@ -31,11 +31,11 @@ T = TypeVar("T")
 class ListSummary(Struct):
     """The number of matching rows, and the sum of their amounts; null for a list without amounts and if none has one.
 
-    Where `count` has reached the limit, `total` is that of some of the rows.
+    Where `count` has reached the limit, `amount` is that of some of the rows.
     """
 
     count: int
-    total: Decimal | None
+    amount: Decimal | None
 
 
 class ListStatement(NamedTuple):

@@ -183,6 +183,6 @@ def compose_count(rows: Rows) -> LiteralString:
 def compose_summary(rows: Rows, amount: LiteralString, limit: LiteralString) -> LiteralString:
     """The number of rows and their amount. The limit bounds the work for a list that matches most rows."""
     return f"""
-    select count(*), sum(amount) as total
+    select count(*), sum(amount) as amount
     from (select {amount} as amount from {rows.table} where {rows.conditions} limit {limit}) counted
 """

@@ -1,16 +1,18 @@
-"""Reads one page of a list, its summary, and the position of a record in it."""
+"""Reads one page of a list, its summary, and the position of a record with its neighbours."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
 
-from plankeeper.console.lists.query import ListPageQuery
-from plankeeper.console.lists.sources import PagePosition, RowSource
-from plankeeper.console.routing import PageRequest
+from plankeeper.console.forms import parse_form
+from plankeeper.console.lists.definition import MAX_COUNTED, ListDefinition, PagePosition, RowSource
+from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
+from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.lists import decrypt_cursor, encrypt_cursor, in_order
 from plankeeper.database.client import Executor
@@ -19,19 +21,18 @@ from plankeeper.database.lists.filtered_list import ListSummary
 from plankeeper.database.lists.statements import SortedId, Start
 
 BATCH_SIZE = 500  # rows that are read at once for a file or a change
-MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms
 
 
 @dataclass(slots=True)
 class RowsPage:
     """One page of rows. `position` is that of the first row, from 1; null if it would take too long to find.
 
-    `count` is exact, or null for more than MAX_COUNTED rows; `total` is their amount.
+    `count` is exact, or null for more than MAX_COUNTED rows; `amount` is their sum.
     """
 
     rows: Sequence[Any] = ()
     count: int | None = 0
-    total: Decimal | None = None
+    amount: Decimal | None = None
     position: int | None = 1
     previous: ListPageQuery | None = None
     next: ListPageQuery | None = None
@@ -82,14 +83,14 @@ class ListReader:
         ids = found[: self.query.size]
         if is_backward:
             ids.reverse()
-        page = RowsPage(await self.get_rows(ids), summary.count if is_counted else None, summary.total)
+        page = RowsPage(await self.get_rows(ids), summary.count if is_counted else None, summary.amount)
         has_previous, has_next = (has_more, True) if is_backward else (start is not None, has_more)
         if ids and has_previous:
             page.previous = self.query.first_page(before=await self._seal(ids[0]))
         if ids and has_next:
             page.next = self.query.first_page(after=await self._seal(ids[-1]))
         if not is_counted:
-            page.total = None
+            page.amount = None
             page.position = None if has_previous else 1
         elif ids and has_previous:
             page.position = 1 + await self.count_before(Start(ids[0].value, ids[0].id))
@@ -155,3 +156,87 @@ class ListReader:
             return decrypt_cursor(await self._get_key(), cursor, self._associated_data)
         except ValidationError:
             return None
+
+
+MAX_QUERY_LENGTH = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """The position of a record in a list: `position` of `total`, with the pages of its neighbours.
+
+    `is_member` is false if the record doesn't match the filters any more. Then `position` is null; it also is, with
+    `total`, in a list of more than 10,000 records. `query` is the value of `list` for links to pages that keep the
+    position.
+    """
+
+    title: str
+    one: str
+    query: str
+    back_url: str
+    is_member: bool = False
+    previous_url: str | None = None
+    next_url: str | None = None
+    position: int | None = None
+    total: int | None = None
+
+    @property
+    def suffix(self) -> str:
+        """The query that keeps the position in the address of a page of the record."""
+        return _suffix(self.query)
+
+
+async def list_position(request: PageRequest, definition: ListDefinition, record_id: UUID) -> ListPlace | None:
+    """The position of a record in the list of the parameter `list`; null if the page wasn't opened from a list.
+
+    For a form, it is the position after the form's write.
+    """
+    text = request.query.raw("list") if "list" in request.query else None
+    if text is None or len(text) > MAX_QUERY_LENGTH:
+        return None
+    try:
+        query = parse_list_query(definition, parse_form(text.encode()))
+    except ValidationError:
+        return None
+    query, filters = await parse_filters(request, query)
+    if filters.errors:
+        return ListPlace(definition.title, definition.one, text, query.url())
+    db = request.tx if isinstance(request, FormRequest) else request.db
+    reader = ListReader(db, request.plan_manager_id, query, filters.values)
+    return await _find_place(reader, record_id)
+
+
+async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
+    query = reader.query
+    start = await reader.find(record_id)
+    is_member = start is not None
+    start = start or await reader.find(record_id, is_filtered=False)
+    if start is None:
+        return ListPlace(query.definition.title, query.definition.one, query.text, query.url())
+    count = (await reader.read_summary()).count
+    is_counted = count <= MAX_COUNTED
+    return ListPlace(
+        query.definition.title,
+        query.definition.one,
+        query.text,
+        query.url(),
+        is_member,
+        await _neighbour_url(reader, start, is_backward=True),
+        await _neighbour_url(reader, start, is_backward=False),
+        1 + await reader.count_before(start) if is_member and is_counted else None,
+        count if is_counted else None,
+    )
+
+
+async def _neighbour_url(reader: ListReader, start: Start, *, is_backward: bool) -> str | None:
+    found = await reader.read_ids(start, 1, is_backward=is_backward)
+    return record_url(reader.query, found[0].id) if found else None
+
+
+def record_url(query: ListPageQuery, record_id: object) -> str:
+    """The page of a record, with its position in the list."""
+    return query.definition.record_path(record_id) + _suffix(query.text)
+
+
+def _suffix(text: str) -> str:
+    return f"?list={quote(text, safe='=')}"
