@@ -24,6 +24,7 @@ from plankeeper.core.fields import (
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import BY_ID, SortOrder, Start
 
 # Up to this offset, a page may read the rows before it. Beyond it, a page reads only an index before its rows.
@@ -161,6 +162,7 @@ UpdatedSince = Annotated[
     AwareDatetime | UnsetType,
     EXTENSION,
     Meta(description="Returns items changed at or after this datetime."),
+    Filter("updated_at >= {}"),
 ]
 CreatedSince = Annotated[
     AwareDatetime | UnsetType,
@@ -187,7 +189,10 @@ _DefaultSort = Annotated[
 ]
 DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
 ExternalIdFilter = Annotated[
-    Text255 | UnsetType, EXTENSION, Meta(description="Returns items with this id in another system.")
+    Text255 | UnsetType,
+    EXTENSION,
+    Meta(description="Returns items with this id in another system."),
+    Filter("external_id = {}"),
 ]
 
 
@@ -229,7 +234,10 @@ class ResourceListQuery(UuidListQuery, SortableQuery, frozen=True):
 
     after: _SortedUuidCursor | UnsetType = UNSET
     id: Annotated[
-        Annotated[list[UuidText], Meta(max_length=MAX_IDS)] | UnsetType, EXTENSION, Meta(description=_IDS_DESCRIPTION)
+        Annotated[list[UuidText], Meta(max_length=MAX_IDS)] | UnsetType,
+        EXTENSION,
+        Meta(description=_IDS_DESCRIPTION),
+        Filter("id = any ({}::uuid[])"),
     ] = UNSET
 
 
@@ -241,6 +249,7 @@ class NumberedListQuery(SortableQuery, frozen=True):
         Annotated[list[_NumberText], Meta(max_length=MAX_IDS)] | UnsetType,
         EXTENSION,
         Meta(description=_IDS_DESCRIPTION),
+        Filter("id = any ({}::text[]::bigint[])"),
     ] = UNSET
 
     @property

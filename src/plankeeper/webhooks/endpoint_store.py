@@ -10,7 +10,6 @@ from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import IDS, UPDATED_SINCE
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT, next_updated_at
@@ -29,7 +28,7 @@ STATE_COLUMNS: LiteralString = "secret, old_secret, old_secret_until, failing_si
 
 LIST = FilteredList(
     "webhook_endpoints",
-    (IDS, UPDATED_SINCE),
+    WebhookEndpointListQuery,
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 

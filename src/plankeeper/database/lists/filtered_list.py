@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.connections import name_composed
-from plankeeper.database.lists.filters import Filter
+from plankeeper.database.lists.filters import Filter, declared_filters
 from plankeeper.database.lists.statements import (
     BY_ID,
     Direction,
@@ -52,6 +52,7 @@ class ListStatement(NamedTuple):
 class FilteredList:
     """A list with its filters and sorts.
 
+    The fields of `query` declare its filters; `others` are those of the console, and of values that no query has.
     `id_type` is the type of its ids, `amount` the expression that a summary adds up. The same filters and order always
     compose the same text, so that each connection prepares it once. Texts consist of literals of this package: pyright
     proves that each one is a `LiteralString`.
@@ -60,14 +61,15 @@ class FilteredList:
     def __init__(
         self,
         table: LiteralString,
-        filters: Sequence[Filter],
+        query: type,
+        others: Mapping[str, Filter] | None = None,
         sorts: Mapping[str, Sort] | None = None,
         id_type: LiteralString = "uuid",
         amount: LiteralString = "null::numeric",
     ) -> None:
         self.table: LiteralString = table
         self.name: LiteralString = table.split(" ")[-1]
-        self.filters: Mapping[str, Filter] = {each.field: each for each in filters}
+        self.filters: Mapping[str, Filter] = {**declared_filters(query), **(others or {})}
         self._names = list(self.filters)
         self.sorts = {"id": Sort("id", id_type), **(sorts or {})}
         self.id_type: LiteralString = id_type

@@ -13,6 +13,7 @@ from plankeeper.core.fields import (
     UpdatedAt,
 )
 from plankeeper.core.lists import DefaultSort, ResourceListQuery
+from plankeeper.database.lists.filters import Filter
 
 
 class AccountManager(Struct):
@@ -76,6 +77,12 @@ class AccountManagerListQuery(ResourceListQuery, frozen=True):
 
     sort: DefaultSort = UNSET
     active: Annotated[
-        bool | UnsetType, Meta(description="Returns items that are active (`true`) or not (`false`).")
+        bool | UnsetType,
+        Meta(description="Returns items that are active (`true`) or not (`false`)."),
+        Filter("active = {}"),
     ] = UNSET
-    email: Annotated[Text255 | UnsetType, Meta(description="Returns items with this email, ignoring case.")] = UNSET
+    email: Annotated[
+        Text255 | UnsetType,
+        Meta(description="Returns items with this email, ignoring case."),
+        Filter("lower(email) = lower({})"),
+    ] = UNSET

@@ -7,7 +7,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import EMAIL, IDS, UPDATED_SINCE, Filter
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import in_array
 from plankeeper.resources.account_managers.schemas import (
@@ -39,16 +39,12 @@ LIST = FilteredList(
         join users on users.plan_manager_id = $1 and users.id = manager.id
         where manager.plan_manager_id = $1
     ) account_managers""",
-    (
-        IDS,
-        EMAIL,
-        UPDATED_SINCE,
-        Filter("active", "active = {}"),
-        Filter(
-            "operator",
-            "is_visible and ({0} = '' or email is null or strpos(lower(split_part(email, '@', -1)), {0}) = 0)",
-        ),
-    ),
+    AccountManagerListQuery,
+    {
+        "operator": Filter(
+            "is_visible and ({0} = '' or email is null or strpos(lower(split_part(email, '@', -1)), {0}) = 0)"
+        )
+    },
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""

@@ -7,7 +7,6 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import IDS, UPDATED_SINCE
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT
@@ -18,7 +17,7 @@ COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"
 
 LIST = FilteredList(
     "exit_reasons",
-    (IDS, UPDATED_SINCE),
+    ExitReasonListQuery,
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""

@@ -14,6 +14,7 @@ from plankeeper.core.fields import (
     UuidText,
 )
 from plankeeper.core.lists import DefaultSort, ResourceListQuery
+from plankeeper.database.lists.filters import Filter
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -75,5 +76,9 @@ class InvoiceViewSessionListQuery(ResourceListQuery, frozen=True):
     """Filters for the list. They combine with AND."""
 
     sort: DefaultSort = UNSET
-    invoice_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this invoice.")] = UNSET
-    user_id: Annotated[Text255 | UnsetType, Meta(description="Returns items of this user, as recorded.")] = UNSET
+    invoice_id: Annotated[
+        UuidText | UnsetType, Meta(description="Returns items of this invoice."), Filter("invoice_id = {}")
+    ] = UNSET
+    user_id: Annotated[
+        Text255 | UnsetType, Meta(description="Returns items of this user, as recorded."), Filter("user_id = {}")
+    ] = UNSET

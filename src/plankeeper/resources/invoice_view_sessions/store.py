@@ -8,7 +8,6 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import IDS, UPDATED_SINCE, Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT
@@ -25,12 +24,7 @@ COLUMNS: LiteralString = """
 
 LIST = FilteredList(
     "invoice_view_sessions",
-    (
-        IDS,
-        Filter("invoice_id", "invoice_id = {}"),
-        UPDATED_SINCE,
-        Filter("user_id", "user_id = {}"),
-    ),
+    InvoiceViewSessionListQuery,
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""

@@ -11,7 +11,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import IDS, UPDATED_SINCE, Filter, enum_filter
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
@@ -25,43 +25,20 @@ _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled')
 _OF_ACCOUNT_MANAGER: LiteralString = """
     participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})
 """
-# The index of invoices with errors contains those with a warning that isn't ignored.
-WARNING = Filter(
-    "warning",
-    "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
-    """errors and error_codes && {0}::text[] and exists (
-        select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
-    )""",
-)
 LIST = FilteredList(
     "invoices",
-    (
-        IDS,
-        Filter("invoice_number", "invoice_number = {}"),
-        Filter("number_pattern", _NUMBER_TEXT + " like {}"),
-        Filter("participant_id", "participant_id = {}"),
-        Filter("provider_id", "pm_provider_id = {}"),
-        Filter("without_participant", "participant_id is null and {}::boolean"),
-        Filter("account_manager", _OF_ACCOUNT_MANAGER),
-        UPDATED_SINCE,
-        Filter("is_deleted", "is_deleted = {}"),
-        Filter("unpaid", _IS_OPEN + " and {}::boolean"),
-        Filter("in_progress", _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
-        Filter("invoice_date_from", "invoice_date >= {}"),
-        Filter("invoice_date_to", "invoice_date <= {}"),
-        Filter("received_from", "created_at >= {}"),
-        Filter("received_before", "created_at < {}"),
-        Filter("total_min", "total >= {}"),
-        Filter("total_max", "total <= {}"),
-        WARNING,
-        Filter("has_warnings", "errors and {}::boolean"),
-        Filter(
-            "on_hold_without_warning",
-            "claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean",
-        ),
-        enum_filter("claim_status", "claim_status"),
-        enum_filter("approval_status", "approval_status"),
-    ),
+    InvoiceListQuery,
+    {
+        "number_pattern": Filter(_NUMBER_TEXT + " like {}"),
+        "without_participant": Filter("participant_id is null and {}::boolean"),
+        "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
+        "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
+        "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
+        "received_from": Filter("created_at >= {}", label="Received"),
+        "received_before": Filter("created_at < {}", label="Received"),
+        "has_warnings": Filter("errors and {}::boolean"),
+        "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),
+    },
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "created_at": Sort("created_at", "timestamptz"),

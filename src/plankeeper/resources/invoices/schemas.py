@@ -20,6 +20,7 @@ from plankeeper.core.fields import (
     component,
 )
 from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ResourceListQuery
+from plankeeper.database.lists.filters import Filter, enum_filter
 
 ClaimStatus = Annotated[
     Literal[
@@ -177,6 +178,16 @@ InvoiceSort = Annotated[
 ]
 
 
+# The index of invoices with errors contains those with a warning that isn't ignored.
+WARNING_FILTER = Filter(
+    "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
+    """errors and error_codes && {0}::text[] and exists (
+        select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
+    )""",
+    label="Warning",
+)
+
+
 class InvoiceListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
@@ -186,31 +197,61 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
         EXTENSION,
         Meta(description="`line_items`: each invoice comes with its lines."),
     ] = UNSET
-    participant_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this participant.")] = UNSET
-    provider_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this provider.")] = UNSET
+    participant_id: Annotated[
+        UuidText | UnsetType,
+        Meta(description="Returns items of this participant."),
+        Filter("participant_id = {}", label="Participant"),
+    ] = UNSET
+    provider_id: Annotated[
+        UuidText | UnsetType,
+        Meta(description="Returns items of this provider."),
+        Filter("pm_provider_id = {}", label="Provider"),
+    ] = UNSET
     claim_status: Annotated[
         Annotated[list[ClaimStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
         Meta(description="Returns items with one of these claim statuses, separated by commas."),
+        enum_filter("claim_status", label="Claim status"),
     ] = UNSET
     approval_status: Annotated[
         Annotated[list[ApprovalStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
         Meta(description="Returns items with one of these approval statuses, separated by commas."),
+        enum_filter("approval_status", label="Approval"),
     ] = UNSET
     is_deleted: Annotated[
         bool | UnsetType,
         EXTENSION,
         Meta(description="Returns items that have been deleted (`true`) or not (`false`)."),
+        Filter("is_deleted = {}", label="Deleted"),
     ] = UNSET
-    invoice_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = UNSET
-    invoice_date_from: Annotated[date | UnsetType, Meta(description="Returns items dated this day or later.")] = UNSET
-    invoice_date_to: Annotated[date | UnsetType, Meta(description="Returns items dated this day or earlier.")] = UNSET
-    total_min: Annotated[Decimal | UnsetType, Meta(description="Returns items with this total or a higher one.")] = (
-        UNSET
-    )
-    total_max: Annotated[Decimal | UnsetType, Meta(description="Returns items with this total or a lower one.")] = UNSET
+    invoice_number: Annotated[
+        Text255 | UnsetType,
+        Meta(description="Returns items with exactly this number."),
+        Filter("invoice_number = {}", label="Number"),
+    ] = UNSET
+    invoice_date_from: Annotated[
+        date | UnsetType,
+        Meta(description="Returns items dated this day or later."),
+        Filter("invoice_date >= {}", label="Invoice date"),
+    ] = UNSET
+    invoice_date_to: Annotated[
+        date | UnsetType,
+        Meta(description="Returns items dated this day or earlier."),
+        Filter("invoice_date <= {}", label="Invoice date"),
+    ] = UNSET
+    total_min: Annotated[
+        Decimal | UnsetType,
+        Meta(description="Returns items with this total or a higher one."),
+        Filter("total >= {}", label="Total"),
+    ] = UNSET
+    total_max: Annotated[
+        Decimal | UnsetType,
+        Meta(description="Returns items with this total or a lower one."),
+        Filter("total <= {}", label="Total"),
+    ] = UNSET
     warning: Annotated[
         Annotated[list[WarningCode], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
         Meta(description="Returns items with one of these warnings, separated by commas, which nobody has ignored."),
+        WARNING_FILTER,
     ] = UNSET
 
 

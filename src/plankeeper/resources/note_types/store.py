@@ -8,7 +8,6 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import UPDATED_SINCE, Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.versions import UPDATED_AT, compose_update
@@ -25,10 +24,7 @@ HAS_NUMBER: LiteralString = in_array("id", "$2::bigint[]")
 
 LIST = FilteredList(
     "note_types",
-    (
-        Filter("id", "id = any ({}::text[]::bigint[])"),
-        UPDATED_SINCE,
-    ),
+    NoteTypeListQuery,
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
     id_type="bigint",
 )

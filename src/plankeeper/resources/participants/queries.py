@@ -13,7 +13,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import EMAIL, EXTERNAL_ID, IDS, UPDATED_SINCE, Filter, enum_filter, number_filter
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
@@ -24,20 +24,8 @@ from plankeeper.resources.search.filters import PARTICIPANT_FILTERS, count_match
 FULL_NAME: LiteralString = """((lower(last_name) || chr(1) || coalesce(lower(first_name), '')) collate "C")"""
 LIST = FilteredList(
     "participants",
-    (
-        *PARTICIPANT_FILTERS,
-        IDS,
-        number_filter("participant_number", "9"),
-        EXTERNAL_ID,
-        EMAIL,
-        enum_filter("account_manager", "account_manager_id", "uuid"),
-        Filter("without_account_manager", "account_manager_id is null and {}::boolean"),
-        UPDATED_SINCE,
-        Filter("plan_end_date_from", "plan_end_date >= {}"),
-        Filter("plan_end_date_to", "plan_end_date <= {}"),
-        enum_filter("status", "status"),
-        enum_filter("state", "state"),
-    ),
+    ParticipantListQuery,
+    {**PARTICIPANT_FILTERS, "without_account_manager": Filter("account_manager_id is null and {}::boolean")},
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "last_name": Sort('(lower(last_name) collate "C")', "text", is_nullable=True),

@@ -39,6 +39,7 @@ from plankeeper.core.lists import (
     ExternalIdFilter,
     ResourceListQuery,
 )
+from plankeeper.database.lists.filters import Filter, enum_filter, number_filter
 from plankeeper.resources.resource import Reference
 
 Status = Annotated[
@@ -238,6 +239,7 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
         Meta(
             description="Returns items with one of these statuses, separated by commas: `Active`, `Inactive` or `Lead`."
         ),
+        enum_filter("status", label="Status"),
     ] = UNSET
     state: Annotated[
         Annotated[list[StateFilter], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
@@ -245,6 +247,7 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
             description="Returns items in one of these states, separated by commas: `nsw`, `qld`, `vic`, `sa`, `wa`,"
             " `tas`, `act`, `nt`, in lower or upper case."
         ),
+        enum_filter("state", label="State"),
     ] = UNSET
     account_manager: Annotated[
         Annotated[list[_AccountManagerFilter], Meta(max_length=100)] | UnsetType,
@@ -252,24 +255,31 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
             description="Returns items of any of these account managers: up to 100 ids, separated by commas; with"
             " `none`, those without an account manager."
         ),
+        enum_filter("account_manager_id", "uuid", label="Account manager"),
     ] = UNSET
     participant_number: Annotated[
         Text255 | UnsetType,
         Meta(description="Returns items with this number; 9 digits match with and without spaces."),
+        number_filter("participant_number", "9"),
     ] = UNSET
     email: Annotated[
-        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+        Text254 | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items with this email, ignoring case."),
+        Filter("lower(email) = lower({})"),
     ] = UNSET
     external_id: ExternalIdFilter = UNSET
     plan_end_date_from: Annotated[
         date | UnsetType,
         EXTENSION,
         Meta(description="Returns items whose current plan ends on this date or later."),
+        Filter("plan_end_date >= {}", label="Plan ends"),
     ] = UNSET
     plan_end_date_to: Annotated[
         date | UnsetType,
         EXTENSION,
         Meta(description="Returns items whose current plan ends on this date or earlier."),
+        Filter("plan_end_date <= {}", label="Plan ends"),
     ] = UNSET
 
 

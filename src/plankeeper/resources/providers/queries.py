@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import EMAIL, EXTERNAL_ID, IDS, UPDATED_SINCE, Filter, enum_filter, number_filter
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
 from plankeeper.resources.providers.store import COLUMNS, get_many
@@ -13,16 +13,8 @@ from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches,
 
 LIST = FilteredList(
     "providers",
-    (
-        *PROVIDER_FILTERS,
-        IDS,
-        number_filter("abn", "11"),
-        EXTERNAL_ID,
-        EMAIL,
-        UPDATED_SINCE,
-        enum_filter("state", "state"),
-        Filter("active", "active = {}"),
-    ),
+    ProviderListQuery,
+    {**PROVIDER_FILTERS, "active": Filter("active = {}", label="Status")},
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "name": Sort('(lower(entity_name) collate "C")', "text", is_nullable=True),

@@ -34,6 +34,7 @@ from plankeeper.core.lists import (
     ExternalIdFilter,
     ResourceListQuery,
 )
+from plankeeper.database.lists.filters import Filter, enum_filter, number_filter
 
 
 class ProviderRecord(Struct, kw_only=True):
@@ -139,9 +140,13 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
         Text255 | UnsetType,
         EXTENSION,
         Meta(description="Returns items with this ABN; 11 digits match with and without spaces."),
+        number_filter("abn", "11"),
     ] = UNSET
     email: Annotated[
-        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+        Text254 | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items with this email, ignoring case."),
+        Filter("lower(email) = lower({})"),
     ] = UNSET
     external_id: ExternalIdFilter = UNSET
     state: Annotated[
@@ -151,4 +156,5 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
             description="Returns items in one of these states, separated by commas: `nsw`, `qld`, `vic`, `sa`, `wa`,"
             " `tas`, `act`, `nt`, in lower or upper case."
         ),
+        enum_filter("state", label="State"),
     ] = UNSET

@@ -32,19 +32,19 @@ _exceeding: dict[tuple[object, ...], float] = {}  # until when they are remember
 _NOTHING = "\U0010ffff"  # no email begins with it
 
 
-def _filters(text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
+def _filters(text: LiteralString, keys: LiteralString) -> dict[str, Filter]:
     """The filters of a table, of which a search uses one: by words or an email, words, a word's key, an email."""
     words: LiteralString = f"{text} like {{0}} and {text} like {{1}} and {text} like all ({{2}}::text[])"
     # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
     email: LiteralString = "lower(email) ~>=~ {0} and lower(email) ~<~ ({0} || chr(1114111))"
     email_of_words: LiteralString = "lower(email) ~>=~ {3} and lower(email) ~<~ ({3} || chr(1114111))"
     key: LiteralString = f"{has_key(keys, '{0}')} and {text} like all ({{1}}::text[])"
-    return (
-        Filter("search_words_or_email", f"({words} or {email_of_words})"),
-        Filter("search_words", words),
-        Filter("search_key", key),
-        Filter("search_email", email),
-    )
+    return {
+        "search_words_or_email": Filter(f"({words} or {email_of_words})"),
+        "search_words": Filter(words),
+        "search_key": Filter(key),
+        "search_email": Filter(email),
+    }
 
 
 PARTICIPANT_FILTERS = _filters(PARTICIPANT_TEXT, PARTICIPANT_KEYS)

@@ -11,7 +11,7 @@ from plankeeper.core.lists import PageRows, cut_page, decrypt_cursor, encrypt_cu
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import EXTERNAL_ID, IDS, UPDATED_SINCE, Filter
+from plankeeper.database.lists.filters import Filter
 from plankeeper.database.lists.statements import Sort, Start
 from plankeeper.database.row_ids import records_of
 from plankeeper.resources.team_members.schemas import (
@@ -58,12 +58,8 @@ FROM_SELECTED_MEMBERS: LiteralString = """
 
 LIST = FilteredList(
     "team_members",
-    (
-        Filter("participant_id", "participant_id = {}"),
-        IDS,
-        EXTERNAL_ID,
-        UPDATED_SINCE,
-    ),
+    TeamMemberListQuery,
+    {"participant_id": Filter("participant_id = {}")},
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""
