@@ -6,17 +6,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.forms import Form
-from plankeeper.console.lists.dates import DatePreset, DateRange
+from plankeeper.console.lists.dates import DatePreset, DateRange, day_bounds
 from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
 from plankeeper.console.routing import PageRequest
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.formatting import format_date, format_datetime, format_money
 from plankeeper.core.ids import parse_uuid
+from plankeeper.database.lists.filtered_list import FilteredList
 
 Params = Mapping[str, str]
 FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag", "hidden"]
@@ -103,13 +105,16 @@ MAX_TEXT_LENGTH = 255
 _AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")
 
 
+TextValues = Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
+
+
 @dataclass(frozen=True, slots=True)
 class TextFilter:
     """A text. `values_of` returns the values of the SQL's fields for it."""
 
     name: str
     label: str
-    values_of: Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
+    values_of: TextValues
     placeholder: str = ""
     is_search: bool = False  # shown before the other filters
     kind: ClassVar[FilterKind] = "text"
@@ -390,3 +395,67 @@ ListFilter = (
     | AmountRangeFilter
     | RecordFilter
 )
+
+
+_NONE: Mapping[str, tuple[str, Mapping[str, object]]] = MappingProxyType({})
+
+# The console's filters on fields that a list declares: their labels are those of the declaration.
+
+
+def text_filter(rows: FilteredList, field: str, values_of: TextValues, *, is_search: bool = False) -> TextFilter:
+    return TextFilter(field, rows.filters[field].label, values_of, is_search=is_search)
+
+
+def choice_filter(
+    rows: FilteredList,
+    field: str,
+    choices: Mapping[str, str],
+    *,
+    name: str = "",
+    values_of: Callable[[str], Mapping[str, object]] | None = None,
+) -> ChoiceFilter:
+    """One value of a field. `values_of` is for choices that stand for other values, or for several fields."""
+    return ChoiceFilter(
+        name or field, rows.filters[field].label, choices, values_of or (lambda choice: {field: choice})
+    )
+
+
+def record_filter(
+    rows: FilteredList, field: str, picker: PickerKind, choices: Mapping[str, tuple[str, Mapping[str, object]]] = _NONE
+) -> RecordFilter:
+    """The record with the id of a field. `choices` are as in RecordFilter."""
+    return RecordFilter(picker, rows.filters[field].label, picker, lambda found: {field: str(found)}, choices)
+
+
+def date_range_filter(
+    rows: FilteredList,
+    fields: tuple[str, str],
+    params: tuple[str, str, str],
+    presets: Mapping[str, DatePreset],
+    *,
+    starts_today: bool = False,
+) -> DateRangeFilter:
+    """The days between two fields, which are included. `params` are those of a preset, the first and the last day."""
+
+    def values_of(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
+        return {name: day for name, day in zip(fields, days, strict=True) if day}
+
+    return DateRangeFilter(
+        params[0], rows.filters[fields[0]].label, *params[1:], presets, values_of, starts_today=starts_today
+    )
+
+
+def time_range_filter(
+    rows: FilteredList, fields: tuple[str, str], params: tuple[str, str, str], presets: Mapping[str, DatePreset]
+) -> DateRangeFilter:
+    """The same for two times: from the beginning of the first day to the end of the last one."""
+
+    def values_of(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
+        return {name: time for name, time in zip(fields, day_bounds(days, zone), strict=True) if time}
+
+    return DateRangeFilter(params[0], rows.filters[fields[0]].label, *params[1:], presets, values_of)
+
+
+def amount_range_filter(rows: FilteredList, fields: tuple[str, str], params: tuple[str, str]) -> AmountRangeFilter:
+    """The amounts between two fields, which are included."""
+    return AmountRangeFilter(rows.filters[fields[0]].label, *params, *fields)

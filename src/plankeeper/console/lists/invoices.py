@@ -1,20 +1,19 @@
 """The list of invoices."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, time, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import humanize
-from plankeeper.console.lists.dates import PAST_PRESETS, DateRange
+from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import BuiltInView, BulkAction, Column, Link, ListDefinition, Names
 from plankeeper.console.lists.filters import (
-    AmountRangeFilter,
-    ChoiceFilter,
-    DateRangeFilter,
-    RecordFilter,
-    TextFilter,
+    amount_range_filter,
+    choice_filter,
+    date_range_filter,
+    record_filter,
+    text_filter,
+    time_range_filter,
 )
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.validation import allowed_values
@@ -115,28 +114,12 @@ def _warnings(invoice: Invoice, _names: Names) -> list[str]:
     return warning_titles(invoice)
 
 
-def _date_values(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
-    values = {"invoice_date_from": days.first, "invoice_date_to": days.last}
-    return {name: day for name, day in values.items() if day}
-
-
-def _received_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
-    """From the beginning of the first day to the end of the last one."""
-    end = days.last + timedelta(days=1) if days.last else None
-    values = {"received_from": days.first, "received_before": end}
-    return {name: datetime.combine(day, time(), zone) for name, day in values.items() if day}
-
-
 async def _number_values(request: PageRequest, text: str) -> Mapping[str, object]:
     return {"number_pattern": await invoice_number_pattern(request.db, text)}
 
 
 def _claim_status_values(choice: str) -> Mapping[str, object]:
     return {choice: True} if choice in CLAIM_STATUS_GROUPS else {"claim_status": choice}
-
-
-def _deleted_values(choice: str) -> Mapping[str, object]:
-    return {"is_deleted": choice == "yes"}
 
 
 def _warning_values(choice: str) -> Mapping[str, object]:
@@ -171,28 +154,30 @@ FILE_COLUMNS = (
     Column("why_held", "Why held", "text", _why_held),
 )
 FILTERS = (
-    TextFilter("invoice_number", "Number", _number_values, is_search=True),
-    RecordFilter("provider", "Provider", "provider", lambda found: {"provider_id": str(found)}),
-    RecordFilter(
+    text_filter(queries.LIST, "invoice_number", _number_values, is_search=True),
+    record_filter(queries.LIST, "provider_id", "provider"),
+    record_filter(
+        queries.LIST,
+        "participant_id",
         "participant",
-        "Participant",
-        "participant",
-        lambda found: {"participant_id": str(found)},
         {"none": ("No participant", {"without_participant": True})},
     ),
-    DateRangeFilter("date", "Invoice date", "from", "to", PAST_PRESETS, _date_values),
-    DateRangeFilter("received", "Received", "received_from", "received_to", PAST_PRESETS, _received_values),
-    AmountRangeFilter("Total", "min", "max", "total_min", "total_max"),
-    ChoiceFilter("claim_status", "Claim status", CLAIM_STATUSES, _claim_status_values),
-    ChoiceFilter("approval_status", "Approval", APPROVAL_STATUSES, lambda choice: {"approval_status": choice}),
-    ChoiceFilter("warning", "Warning", WARNING_CHOICES, _warning_values),
-    RecordFilter(
-        "account_manager",
-        "Account manager",
-        "account_manager",
-        lambda found: {"account_manager": str(found)},
+    date_range_filter(queries.LIST, ("invoice_date_from", "invoice_date_to"), ("date", "from", "to"), PAST_PRESETS),
+    time_range_filter(
+        queries.LIST, ("received_from", "received_before"), ("received", "received_from", "received_to"), PAST_PRESETS
     ),
-    ChoiceFilter("deleted", "Deleted", {"no": "Not deleted", "yes": "Deleted"}, _deleted_values),
+    amount_range_filter(queries.LIST, ("total_min", "total_max"), ("min", "max")),
+    choice_filter(queries.LIST, "claim_status", CLAIM_STATUSES, values_of=_claim_status_values),
+    choice_filter(queries.LIST, "approval_status", APPROVAL_STATUSES),
+    choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
+    record_filter(queries.LIST, "account_manager", "account_manager"),
+    choice_filter(
+        queries.LIST,
+        "is_deleted",
+        {"no": "Not deleted", "yes": "Deleted"},
+        name="deleted",
+        values_of=lambda choice: {"is_deleted": choice == "yes"},
+    ),
 )
 INVOICES = ListDefinition(
     kind="invoices",

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import sortable_name
-from plankeeper.console.lists.dates import PLAN_END_PRESETS, DateRange
+from plankeeper.console.lists.dates import PLAN_END_PRESETS
 from plankeeper.console.lists.definition import (
     BuiltInView,
     BulkAction,
@@ -15,7 +14,7 @@ from plankeeper.console.lists.definition import (
     ListDefinition,
     Names,
 )
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter, TextFilter
+from plankeeper.console.lists.filters import TextFilter, choice_filter, date_range_filter, record_filter
 from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
@@ -42,11 +41,6 @@ def _account_manager(participant: Participant, _names: Names) -> str | None:
 
 async def _search_values(request: PageRequest, text: str) -> Mapping[str, object]:
     return await search_values(request.db, "participant", text)
-
-
-def _plan_end_values(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
-    values = {"plan_end_date_from": days.first, "plan_end_date_to": days.last}
-    return {name: day for name, day in values.items() if day}
 
 
 async def exact_count(db: Executor, plan_manager_id: UUID, values: Mapping[str, object]) -> int | None:
@@ -83,18 +77,21 @@ FILE_COLUMNS = (
 )
 FILTERS = (
     TextFilter("q", "Name, number, phone or email", _search_values, is_search=True),
-    ChoiceFilter("status", "Status", {each: each for each in STATUSES}, lambda choice: {"status": choice}),
-    RecordFilter(
+    choice_filter(queries.LIST, "status", {each: each for each in STATUSES}),
+    record_filter(
+        queries.LIST,
         "account_manager",
-        "Account manager",
         "account_manager",
-        lambda found: {"account_manager": str(found)},
         {"none": ("No account manager", {"without_account_manager": True})},
     ),
-    DateRangeFilter(
-        "plan_end", "Plan ends", "plan_end_from", "plan_end_to", PLAN_END_PRESETS, _plan_end_values, starts_today=True
+    date_range_filter(
+        queries.LIST,
+        ("plan_end_date_from", "plan_end_date_to"),
+        ("plan_end", "plan_end_from", "plan_end_to"),
+        PLAN_END_PRESETS,
+        starts_today=True,
     ),
-    ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
+    choice_filter(queries.LIST, "state", {each: each for each in STATE_CODES}),
 )
 SET_ACCOUNT_MANAGER = f"{PREFIX}/participants/selected/account-manager"
 PARTICIPANTS = ListDefinition(

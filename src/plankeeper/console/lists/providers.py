@@ -13,7 +13,7 @@ from plankeeper.console.lists.definition import (
     ListDefinition,
     Names,
 )
-from plankeeper.console.lists.filters import ChoiceFilter, TextFilter
+from plankeeper.console.lists.filters import TextFilter, choice_filter
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.resources.providers import queries, store
@@ -50,8 +50,13 @@ FILE_COLUMNS = (
 )
 FILTERS = (
     TextFilter("q", "Name, ABN or email", _search_values, is_search=True),
-    ChoiceFilter("active", "Status", {"yes": "Active", "no": "Inactive"}, lambda choice: {"active": choice == "yes"}),
-    ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
+    choice_filter(
+        queries.LIST,
+        "active",
+        {"yes": "Active", "no": "Inactive"},
+        values_of=lambda choice: {"active": choice == "yes"},
+    ),
+    choice_filter(queries.LIST, "state", {each: each for each in STATE_CODES}),
 )
 PROVIDERS = ListDefinition(
     kind="providers",

@@ -69,6 +69,7 @@ class FilteredList:
     ) -> None:
         self.table: LiteralString = table
         self.name: LiteralString = table.split(" ")[-1]
+        self.query = query
         self.filters: Mapping[str, Filter] = {**declared_filters(query), **(others or {})}
         self._names = list(self.filters)
         self.sorts = {"id": Sort("id", id_type), **(sorts or {})}
