@@ -22,7 +22,7 @@ from support.openapi_examples import (
     updated_examples,
 )
 from support.sample_data import new_sample_database
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 from support.sweeps import sweep
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
@@ -147,6 +147,6 @@ def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
 
 def new_ids(sample_data: Client) -> dict[str, str]:
     """The ids of an event and of a new endpoint."""
-    [event] = sample_data.get("/events", limit=1).json()["data"]
+    [event] = wait_until(lambda: sample_data.get("/events", limit=1).json()["data"])
     endpoint = sample_data.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])
     return {"event_id": event["id"], "webhook_endpoint_id": endpoint["id"]}

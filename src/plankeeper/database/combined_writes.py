@@ -7,7 +7,7 @@ A queued write hasn't reached PostgreSQL when the store's function returns: a vi
 statement or by the commit. Code that catches a violation calls `Transaction.flush` inside its `try`, or uses a
 savepoint, which does.
 
-This saves a fifth of a create's processor time, because it is one round trip instead of four.
+This saves a quarter of a create's processor time, because it is one round trip instead of four.
 """
 
 from functools import lru_cache
