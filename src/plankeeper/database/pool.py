@@ -125,8 +125,12 @@ class Pool:
         return connection
 
     async def _take(self, custom_plan: bool) -> Connection:
-        """A free connection, preferably one whose session plans statements in this way already."""
-        while self._idle:
+        """A free connection, preferably one whose session plans statements in this way already.
+
+        The first one that plans statements for their values is an additional one, so that requests one after the other
+        don't change the setting of the only connection back and forth.
+        """
+        while self._idle and (not custom_plan or self._custom or self._open >= self._size):
             connection, idle_since = self._idle.pop(self._preferred(custom_plan))
             if not connection.is_closed() and time.monotonic() - idle_since < MAX_IDLE_SECONDS:
                 return connection
