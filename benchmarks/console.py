@@ -23,7 +23,7 @@ from benchmarks.demo_server import DemoServer
 from benchmarks.markdown import markdown_table
 from benchmarks.processes import ProgramError
 from plankeeper.console.application import page_routes
-from plankeeper.console.routing import Download
+from plankeeper.console.shell.routing import Download
 
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
 WARM_UP_REQUESTS, TIMED_REQUESTS = 5, 40  # requests per page

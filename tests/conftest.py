@@ -21,7 +21,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.access.accounts import credentials, passwords
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
-from plankeeper.console import templating
+from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster

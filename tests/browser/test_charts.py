@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from plankeeper.console.charts import (
+from plankeeper.console.application import create_templates
+from plankeeper.console.components.charts import (
     MONEY,
     Bar,
     Series,
@@ -19,8 +20,7 @@ from plankeeper.console.charts import (
     stacked_bar_chart,
     strip,
 )
-from plankeeper.console.static_files import STATIC_DIR
-from plankeeper.console.templating import create_templates
+from plankeeper.console.shell.static_files import STATIC_DIR
 
 AXE = Path(__file__).parent / "axe/axe.min.js"
 INVOICES = Unit("invoice", "invoices")
@@ -48,7 +48,7 @@ AGES = [
 ]
 PROVIDERS = [Bar(f"{'Long Provider Name ' * 4}{each}", Decimal(1000 - each * 100), "/list") for each in range(10)]
 PAGE = """
-{% from "macros/charts.html" import bar_chart, bar_list, strip %}
+{% from "components/charts.html" import bar_chart, bar_list, strip %}
 <!doctype html><html lang="en"><head><title>Charts</title><style>{{ css }}</style></head><body><main><h1>Charts</h1>
 <div class="card">{{ bar_chart(stacked, "None") }}</div>
 <div class="card">{{ bar_chart(plain, "None") }}</div>

@@ -5,7 +5,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.account_manager_field import MAX_OPTIONS
+from plankeeper.console.components.record_picker import MAX_OPTIONS
 from support.chromium import click
 from support.client import Client
 from support.console import PASSWORD, Account, LoadCounter, fill_sign_in_form, sign_out, wait_until_signed_in

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.console.templating import SHORTCUTS
+from plankeeper.console.shell.templating import SHORTCUTS
 from support.client import Client
 from support.console import Account, fill_sign_in_form, open_account_menu, wait_until_signed_in
 from support.server import RunningServer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.participant_forms import SECTIONS
+from plankeeper.console.participants.form import SECTIONS
 from support.client import Client
 from support.console import Account, fill_sign_in_form, wait_until_signed_in
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.participant_forms import SECTIONS
+from plankeeper.console.participants.form import SECTIONS
 from support.client import Client
 from support.console import Account, fill_sign_in_form
 from support.server import RunningServer

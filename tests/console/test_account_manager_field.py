@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.account_manager_field import MAX_OPTIONS
+from plankeeper.console.components.record_picker import MAX_OPTIONS
 from support.client import Client
 from support.console import Browser
 from support.form_helpers import form_fields, require_linked_errors

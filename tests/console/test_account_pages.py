@@ -11,7 +11,7 @@ import pytest
 from pyotp.totp import TOTP
 
 from plankeeper.access.tokens import hash_token
-from plankeeper.console.pages.account import describe_browser
+from plankeeper.console.account.pages import describe_browser
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser, csrf_tokens
 from support.quotas import hold_minute

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console import activity_events
+from plankeeper.console.activity import source
 from plankeeper.console.lists import query as list_query
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events import store
@@ -88,7 +88,7 @@ def test_records_of_one_import_are_one_entry(
         "Participant deleted · Ann", "2 team members removed", "Team member added · Kim", "Team member added · Pat",
         "Participant added · Ann", "30 participants added",
     ]  # fmt: skip
-    assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (activity_events.MAX_GROUP_NAMES, True)
+    assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (source.MAX_GROUP_NAMES, True)
 
 
 def test_an_import_leads_to_its_changes_and_those_of_its_undo(
@@ -113,7 +113,7 @@ def test_an_import_leads_to_its_changes_and_those_of_its_undo(
     undone = ["Participant changed · Ann", "2 participants deleted", "2 participants added"]
     assert titles(owner.get(link).text) == [*undone, "Participant changed · Anna"]
     assert owner.get(link.replace("?", ".csv?")).text.count("\r\n") == 7  # a head, six events
-    monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", 1)
+    monkeypatch.setattr(source, "EVENTS_PER_ROW", 1)
     monkeypatch.setattr(list_query, "PAGE_SIZES", (3, 100))
     first = owner.get(link).text
     second = owner.get(page_link(first, "next") or "").text
@@ -129,7 +129,7 @@ def test_a_page_ends_at_its_limits_and_the_next_one_continues(
     wait_for(owner, "Provider added · Provider 4")
     monkeypatch.setattr(list_query, "PAGE_SIZES", (2, 100))
     for events_per_row in (1, 3):
-        monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", events_per_row)
+        monkeypatch.setattr(source, "EVENTS_PER_ROW", events_per_row)
         for filters in ("type=provider.*", "type=provider.*&actor=api_key", "type=provider.created&person=test"):
             pages = [owner.get(f"{ACTIVITY}?{filters}").text]
             while url := page_link(pages[-1], "next"):
@@ -152,7 +152,7 @@ def test_a_page_in_the_middle_of_an_import_leads_to_what_was_before_it(
     client.create("/providers", {"entity_name": "Birch"})
     filters = "?type=provider.*"
     assert "Events before this import" not in wait_for(owner, "Provider added · Birch", filters)
-    monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", 1)
+    monkeypatch.setattr(source, "EVENTS_PER_ROW", 1)
     monkeypatch.setattr(list_query, "PAGE_SIZES", (3, 100))
     page = owner.get(ACTIVITY + filters).text
     assert titles(page) == ["Provider added · Birch", "2 providers added · more on the next page"]

@@ -13,10 +13,10 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from plankeeper.console import activity_events
-from plankeeper.console.concurrency import ConcurrencyLimit, SharedLimit, SharedLimitError
-from plankeeper.console.csv_export import UTF8_BOM, csv_row
+from plankeeper.console.activity import source
+from plankeeper.console.components.downloads import UTF8_BOM, csv_row
 from plankeeper.console.lists import download
+from plankeeper.console.shell.concurrency import ConcurrencyLimit, SharedLimit, SharedLimitError
 from plankeeper.core.errors import DomainError
 from support.client import Client
 from support.console import Account, Browser, create_account
@@ -72,7 +72,7 @@ def test_the_file_has_every_event_newest_first_with_before_and_after(
 
 
 def test_the_file_continues_where_a_batch_ends(owner: Browser, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity_events, "EXPORT_BATCH_SIZE", 4)
+    monkeypatch.setattr(source, "EXPORT_BATCH_SIZE", 4)
     names = [f"Type {number}" for number in range(12)]
     for name in names:
         client.create("/note-types", {"note_type": name})

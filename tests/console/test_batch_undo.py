@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console import batch_undo
+from plankeeper.console.activity import undo
 from support.client import Client
 from support.console import Account, Browser
 from support.form_helpers import event_summaries
@@ -162,9 +162,9 @@ def test_a_viewer_sees_the_changes_and_undoes_nothing(
 def test_only_the_latest_changes_of_a_request_are_undone_together(
     owner: Browser, client: Client, people: dict[str, str], undo_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from plankeeper.console.pages import event_batch
+    from plankeeper.console.activity import event_batch
 
-    for module in (batch_undo, event_batch):
+    for module in (undo, event_batch):
         monkeypatch.setattr(module, "MAX_EVENTS", 3)
     assert "The others can only be undone one by one" in owner.get(undo_path).text
     assert "Undone: 3 changes" in owner.submit(undo_path).text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.console.routing import PageRoute
+from plankeeper.console.shell.routing import PageRoute
 from support.console import Browser
 from support.factories import FORMS, SeededPlanManager, route_name, seed_plan_manager
 from support.form_helpers import require_linked_errors

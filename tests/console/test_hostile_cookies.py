@@ -8,8 +8,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.console.application import page_routes
-from plankeeper.console.cookies import parse_cookies
-from plankeeper.console.static_files import static_url
+from plankeeper.console.shell.cookies import parse_cookies
+from plankeeper.console.shell.static_files import static_url
 from support.console import Browser
 from support.sweeps import sweep
 

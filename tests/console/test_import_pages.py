@@ -17,8 +17,8 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.pages import import_runs
-from plankeeper.console.pages.import_columns import IMPORT_KINDS
+from plankeeper.console.imports import runs
+from plankeeper.console.imports.columns import IMPORT_KINDS
 from plankeeper.imports import file_store as files
 from plankeeper.imports.reader import read_rows
 from plankeeper.imports.writer import csv_template
@@ -380,7 +380,7 @@ def test_an_import_that_takes_too_long_is_cancelled(
     content = (HEAD + "".join(f"{uuid7()},Ada,x,NSW\n" for _ in range(3000))).encode()
     path = import_path(upload(owner, content))
     for seconds in (0.0, 0.05):
-        monkeypatch.setattr(import_runs, "MAX_SECONDS", seconds)
+        monkeypatch.setattr(runs, "MAX_SECONDS", seconds)
         for response in (owner.submit(path), upload(owner, content)):
             assert (response.status_code, "run plankeeper import" in response.text) == (422, True)
     assert recorded_events() == []
@@ -397,7 +397,7 @@ def test_a_worker_limits_concurrent_imports(
 ) -> None:
     path = import_path(upload(owner, PARTICIPANTS))
     others = [new_browser(new_account("owner", new_plan_manager())) for _ in range(2)]
-    started, resume, import_file = threading.Semaphore(0), threading.Event(), import_runs.import_mapped
+    started, resume, import_file = threading.Semaphore(0), threading.Event(), runs.import_mapped
 
     async def paused_import(*args: Any) -> AsyncIterator[Any]:
         started.release()
@@ -405,7 +405,7 @@ def test_a_worker_limits_concurrent_imports(
         async for each in import_file(*args):
             yield each
 
-    monkeypatch.setattr(import_runs, "import_mapped", paused_import)
+    monkeypatch.setattr(runs, "import_mapped", paused_import)
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(upload, each, PARTICIPANTS) for each in others]
         try:

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.access.api_keys import store
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.tokens import hash_token
-from plankeeper.console.pages.api_key_page import REJECTIONS
+from plankeeper.console.developers.api_keys import REJECTIONS
 from plankeeper.core.errors import CODES
 from support.client import Client
 from support.console import Account, Browser, main_text

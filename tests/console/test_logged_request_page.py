@@ -11,7 +11,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.request_log.schemas import LoggedFieldError, LoggedRequest
-from plankeeper.console.lists.requests import list_field_errors
+from plankeeper.console.developers.requests import list_field_errors
 from support.client import Client
 from support.console import Account, Browser, main_text
 from support.server import wait_until

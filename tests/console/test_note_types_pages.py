@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from plankeeper.console.labels import parse_color
+from plankeeper.console.components.labels import parse_color
 from plankeeper.resources.note_types import store
 from plankeeper.resources.note_types.schemas import NoteType, NoteTypeListQuery
 from support.console import Account, Browser

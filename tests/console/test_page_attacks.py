@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plankeeper.access.policy import ROLES
-from plankeeper.console.routing import PageRoute
+from plankeeper.console.shell.routing import PageRoute
 from support.attacks import PAYLOADS, PageParser
 from support.console import Browser, create_account
 from support.factories import DOWNLOADS, FORMS, PAGES, SeededPlanManager, missing_ids, route_name, seed_plan_manager

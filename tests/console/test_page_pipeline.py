@@ -12,10 +12,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.policy import ROLES
 from plankeeper.console.application import page_routes
-from plankeeper.console.cookies import Cookies
-from plankeeper.console.origin import Origin
-from plankeeper.console.routing import PageRoute
-from plankeeper.console.static_files import STATIC_DIR, static_url
+from plankeeper.console.shell.cookies import Cookies
+from plankeeper.console.shell.responses import Origin
+from plankeeper.console.shell.routing import PageRoute
+from plankeeper.console.shell.static_files import STATIC_DIR, static_url
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer
 from support.sweeps import sweep

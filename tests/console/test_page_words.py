@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from plankeeper.cli.demo import load_demo_data
-from plankeeper.console.labels import field_label
+from plankeeper.console.components.labels import field_label
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.imports.columns import field_names
 from plankeeper.resources.registry import RESOURCES

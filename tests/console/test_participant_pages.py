@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.participant_forms import SECTIONS
+from plankeeper.console.participants.form import SECTIONS
 from support.client import PREFIX, Client
 from support.console import Account, Browser
 from support.form_helpers import event_summaries, form_fields, require_linked_errors

@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.console.static_files import static_url
+from plankeeper.console.shell.static_files import static_url
 from plankeeper.http.browsers import is_public_host
 from support.client import NO_TLS, PREFIX
 from support.cluster import SharedCluster

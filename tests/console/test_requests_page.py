@@ -139,7 +139,7 @@ def test_only_the_newest_requests_within_the_limit_are_searched(owner: Browser, 
 def test_paging_reaches_the_requests_beyond_the_limit_of_one_search(
     owner: Browser, write_requests: WriteRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.console.logged_requests.MAX_KEPT_REQUESTS", 1000)
+    monkeypatch.setattr("plankeeper.console.developers.requests.MAX_KEPT_REQUESTS", 1000)
     write_requests(600, 1000)
     assert owner.get(f"{PAGE}?request_id=r-600").text.count("<tr>") == 0
     sizes = [len(each) for each in walk_pages(owner, PAGE)]

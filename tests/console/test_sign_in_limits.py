@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from plankeeper.access.accounts import passwords
-from plankeeper.console import concurrency
-from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS
+from plankeeper.console.shell import concurrency
+from plankeeper.console.shell.concurrency import MAX_CREDENTIAL_CHECKS
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.access.accounts import invitations, member_store
-from plankeeper.console.cookies import sign
+from plankeeper.console.shell.cookies import sign
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser
 from support.server import RunningServer

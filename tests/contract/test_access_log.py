@@ -14,9 +14,10 @@ from contract.operations import BODIES, LISTS, OPERATIONS, send
 from plankeeper.access.access_log import store
 from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.access.api_keys import service
-from plankeeper.console.lists import registry, selection
+from plankeeper.console.lists import selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
+from plankeeper.console.views import registry
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.store import get_many

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import get_args
 
 from browser.screenshots import PICTURES
-from plankeeper.console import templating
-from plankeeper.console.labels import humanize
-from plankeeper.console.routing import PageRoute
+from plankeeper.console import application
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.shell import templating
+from plankeeper.console.shell.routing import PageRoute
 from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus
 from plankeeper.resources.participants.schemas import Status
 from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
@@ -17,6 +18,7 @@ from support.sweeps import sweep
 SCREENSHOTS = PROJECT / "docs/console"
 MAX_SCREENSHOTS, MAX_SCREENSHOT_BYTES = 24, 2_000_000  # together: each new version adds as much to the history
 DOCUMENTED_PAGES = [each for each in PAGES if each not in DOWNLOADS and not is_redirect(each)]
+TEMPLATES = sorted(Path(application.__file__).parent.glob("*/templates/*.html"))
 ROLE_LABELS = {
     "anyone": "anyone", "password_verified": "password verified", "signed_in": "signed in",
     "viewer": "viewer", "manager": "manager", "owner": "owner",
@@ -29,8 +31,7 @@ def test_every_page_has_a_row(entry: PageRoute) -> None:
 
 
 def test_help_leads_to_a_part_of_the_guide_for_every_section_of_the_console() -> None:
-    folder = Path(templating.__file__).with_name("templates")
-    templates = "".join(each.read_text() for each in folder.glob("*.html"))
+    templates = "".join(each.read_text() for each in TEMPLATES)
     sections = set(re.findall(r'{% set section = "(\w*)" %}', templates))
     assert {"participants", "settings", "account"} < sections
     assert set(templating.HELP_ANCHORS) == sections
@@ -38,9 +39,8 @@ def test_help_leads_to_a_part_of_the_guide_for_every_section_of_the_console() ->
 
 
 def test_links_to_the_documentation_open_a_new_tab_and_say_so() -> None:
-    templates = Path(templating.__file__).with_name("templates").rglob("*.html")
     links = [
-        link for each in templates for link in re.findall(r'<a [^>]*href="/docs.*?</a>', each.read_text(), re.DOTALL)
+        link for each in TEMPLATES for link in re.findall(r'<a [^>]*href="/docs.*?</a>', each.read_text(), re.DOTALL)
     ]
     assert len(links) >= 6
     assert [each for each in links if 'target="_blank"' not in each or "(new tab)" not in each] == []

@@ -15,17 +15,17 @@ MIGRATIONS = "src/plankeeper/database/migrations/versions"
 # Files that contain one of the fields, but need no change for a new one.
 OTHER_FILES = {
     "src/plankeeper/cli/sample_data/participants.py": "sample data doesn't have to fill every field",
-    "src/plankeeper/console/labels.py": "a label is listed only if it differs from the humanised name",
-    "src/plankeeper/console/templates/macros/participant.html": "the header shows only what people look for first",
+    "src/plankeeper/console/components/labels.py": "a label is listed only if it differs from the humanised name",
+    "src/plankeeper/console/participants/templates/macros.html": "the header shows only what people look for first",
     "src/plankeeper/privacy/store.py": "the name beside a legal hold",
     "src/plankeeper/privacy/service.py": "an erasure removes every field that is not listed there",
     "src/plankeeper/imports/columns.py": "a column with the name of a field needs no alias",
     "src/plankeeper/imports/mapped_import.py": "what the rules about implausible values look at",
     "src/plankeeper/resources/participants/rules.py": "a rule about the names of a person",
-    "src/plankeeper/console/lists/participants.py": "the list has columns for what people compare",
+    "src/plankeeper/console/participants/list.py": "the list has columns for what people compare",
     "src/plankeeper/resources/search/store.py": "the search looks at names and numbers only",
     "src/plankeeper/resources/search/schemas.py": "results show what tells people apart",
-    "src/plankeeper/console/pages/search.py": "likewise",
+    "src/plankeeper/console/search/pages.py": "likewise",
     "docs/first-change.md": "the lines beside those that its steps add",
     "docs/api/events.md": "the example of an event updates this field",
 }

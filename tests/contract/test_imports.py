@@ -27,19 +27,6 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED["server"] = set(ALLOWED)
 ALLOWED["cli"] = set(ALLOWED)
 ALLOWED["__main__"] = {"cli"}
-# Imports that the table doesn't allow, with the step that ends them.
-EXCEPTIONS: dict[tuple[str, str], str] = {}
-# Packages whose modules still import each other in a circle, with what ends it.
-CIRCULAR = {"console": "one folder for each area"}
-# Modules of the console that import `http`. With one folder for each area, they are in `console.shell`.
-CONSOLE_OVER_HTTP = {
-    "console.endpoint",
-    "console.error_pages",
-    "console.lists.selection",
-    "console.origin",
-    "console.responses",
-    "console.static_files",
-}
 # Modules outside of `database` that deal with Citus. The list may only shrink.
 ABOUT_CITUS = {
     "cli.backup",
@@ -132,7 +119,7 @@ def test_packages_import_only_what_the_table_allows() -> None:
         if package_of(used) not in ALLOWED[package_of(module)]
         and not (package_of(used) == "http" and package_of(module) in WITH_ROUTES and is_routes(module))
     }
-    assert forbidden == set(EXCEPTIONS)
+    assert forbidden == set()
     used_pairs = {(package_of(module), package_of(used)) for module, used in pairs}
     unused = {(name, each) for name, allowed in ALLOWED.items() for each in allowed} - used_pairs
     assert {name for name, _ in unused} <= {"server", "cli"}
@@ -144,25 +131,45 @@ def test_every_package_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("level", [1, 2])
 def test_packages_do_not_import_each_other_in_a_circle(level: int) -> None:
-    edges = {
-        (package_of(module, level), package_of(used, level))
-        for module, used in all_imports()
-        if level == 1 or not {package_of(module), package_of(used)} & set(CIRCULAR)
-    }
+    edges = {(package_of(module, level), package_of(used, level)) for module, used in all_imports()}
     assert find_cycle(edges) == []
-
-
-def test_a_package_is_listed_as_circular_only_as_long_as_it_is() -> None:
-    for name in CIRCULAR:
-        inside = {(module, used) for module, used in all_imports() if package_of(module) == package_of(used) == name}
-        assert find_cycle({(package_of(module, 2), package_of(used, 2)) for module, used in inside})
 
 
 def test_only_the_shell_of_the_console_imports_http() -> None:
     between = {
-        module for module, used in all_imports() if (package_of(module), package_of(used)) == ("console", "http")
+        package_of(module, 2)
+        for module, used in all_imports()
+        if (package_of(module), package_of(used)) == ("console", "http")
     }
-    assert between == CONSOLE_OVER_HTTP
+    assert between == {"console.shell"}
+
+
+# Packages of the console, each with those of the console that it imports. All others import these.
+CONSOLE_LAYERS = {"shell": set[str](), "components": {"shell"}, "lists": {"shell", "components"}}
+# Areas that import other areas.
+CONSOLE_AREAS = {
+    "developers": {"activity"},
+    "imports": {"activity"},
+    "invoices": {"activity"},
+    "participants": {"activity", "invoices"},
+    "people": {"participants"},
+    "providers": {"activity", "invoices"},
+    "search": {"developers"},
+    "settings": {"activity", "invoices", "participants"},
+    "views": {"activity", "developers", "invoices", "participants", "providers", "settings"},
+}
+
+
+def test_areas_of_the_console_import_few_other_areas() -> None:
+    used_by: dict[str, set[str]] = {}
+    for module, used in all_imports():
+        if package_of(module) == package_of(used) == "console":
+            area, other = (package_of(each, 2).removeprefix("console.") for each in (module, used))
+            if area not in (other, "application"):
+                used_by.setdefault(area, set()).add(other)
+    assert {name: used_by.pop(name, set()) for name in CONSOLE_LAYERS} == CONSOLE_LAYERS
+    others = {area: used - set(CONSOLE_LAYERS) for area, used in used_by.items()}
+    assert {area: used for area, used in others.items() if used} == CONSOLE_AREAS
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from contract.sources import ROOT, filtered_lists
 from plankeeper.console.lists.filters import ListFilter
-from plankeeper.console.lists.registry import LISTS
+from plankeeper.console.views.registry import LISTS
 from plankeeper.core.lists import ListQuery
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.filters import declared_filters

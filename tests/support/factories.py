@@ -20,7 +20,7 @@ from plankeeper.access.saved_views import store as saved_views
 from plankeeper.access.saved_views.schemas import SavedView
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
-from plankeeper.console.routing import Download, HtmlPage, PageRoute
+from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
 from plankeeper.resources.trash import service as trash_service

@@ -1,91 +1,93 @@
 """All pages of the console by path."""
 
+from zoneinfo import ZoneInfo
+
+from starlette.templating import Jinja2Templates
 from starlette.types import ASGIApp
 
-from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
-from plankeeper.console.pages import (
-    access_log,
-    account,
-    account_managers,
-    activity,
-    api_key_page,
-    api_keys,
-    event_batch,
-    event_page,
-    home,
-    import_undo,
-    imports,
-    invoice_page,
-    invoices,
-    members,
-    note_types,
-    participant_forms,
-    participant_invoices,
-    participant_tabs,
-    participants,
-    password_reset,
-    personal_data,
-    provider_page,
-    providers,
-    request_log,
-    saved_views,
-    search,
-    selected_invoices,
-    selected_participants,
-    selected_providers,
-    settings,
-    sign_in,
-    single_sign_on,
-    team_members,
-    timeline,
-    trash_entries,
-    view_sessions,
-    webhook_deliveries,
-    webhooks,
-)
-from plankeeper.console.routing import PageRoute
-from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
+from plankeeper.console.account import pages as account_pages
+from plankeeper.console.account import sign_in, single_sign_on
+from plankeeper.console.activity import event_batch, event_page
+from plankeeper.console.activity import pages as activity_pages
+from plankeeper.console.components.events import actor_name, event_title
+from plankeeper.console.components.labels import error_sentence, field_label, humanize, parse_color, program_name
+from plankeeper.console.developers import api_keys, requests, webhooks
+from plankeeper.console.home import pages as home_pages
+from plankeeper.console.imports import pages as import_pages
+from plankeeper.console.imports import runs
+from plankeeper.console.invoices import pages as invoice_pages
+from plankeeper.console.participants import edit, personal_data, team, timeline
+from plankeeper.console.participants import pages as participant_pages
+from plankeeper.console.people import account_managers, members
+from plankeeper.console.providers import pages as provider_pages
+from plankeeper.console.search import pages as search_pages
+from plankeeper.console.settings import access_log, trash
+from plankeeper.console.settings import pages as settings_pages
+from plankeeper.console.shell import templating
+from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
+from plankeeper.console.shell.routing import PageRoute
+from plankeeper.console.shell.static_files import STATIC_PREFIX, ConsoleStaticFiles
+from plankeeper.console.views import pages as view_pages
 
+# The packages with templates.
+AREAS = (
+    "shell",
+    "components",
+    "lists",
+    "views",
+    "account",
+    "activity",
+    "developers",
+    "home",
+    "imports",
+    "invoices",
+    "participants",
+    "people",
+    "providers",
+    "search",
+    "settings",
+)
 PAGE_MODULES = (
-    home.pages,
+    home_pages.pages,
     sign_in.pages,
     single_sign_on.pages,
-    password_reset.pages,
-    account.pages,
-    selected_participants.pages,
-    selected_invoices.pages,
-    selected_providers.pages,
-    participant_forms.pages,
-    participants.pages,
-    participant_tabs.pages,
-    participant_invoices.pages,
-    team_members.pages,
+    account_pages.pages,
+    participant_pages.pages,
+    edit.pages,
+    team.pages,
+    timeline.pages,
     personal_data.pages,
-    invoices.pages,
-    invoice_page.pages,
-    view_sessions.pages,
-    providers.pages,
-    provider_page.pages,
-    activity.pages,
+    invoice_pages.pages,
+    provider_pages.pages,
+    activity_pages.pages,
     event_page.pages,
     event_batch.pages,
-    timeline.pages,
-    settings.pages,
-    trash_entries.pages,
-    members.pages,
-    api_keys.pages,
-    api_key_page.pages,
-    webhooks.pages,
-    webhook_deliveries.pages,
-    account_managers.pages,
-    note_types.pages,
-    imports.pages,
-    import_undo.pages,
-    request_log.pages,
+    settings_pages.pages,
+    trash.pages,
     access_log.pages,
-    search.pages,
-    saved_views.pages,
+    members.pages,
+    account_managers.pages,
+    api_keys.pages,
+    webhooks.pages,
+    requests.pages,
+    import_pages.pages,
+    runs.pages,
+    search_pages.pages,
+    view_pages.pages,
 )
+FILTERS = {
+    "humanize": humanize,
+    "label": field_label,
+    "actor_name": actor_name,
+    "event_title": event_title,
+    "program_name": program_name,
+}
+
+
+def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templates:
+    """The templates of all areas. Dates and times are those of the zone."""
+    names = {"error_sentence": error_sentence, "parse_color": parse_color, "sends_mail": sends_mail}
+    return templating.create_templates(zone, AREAS, FILTERS, names)
 
 
 def page_routes() -> list[PageRoute]:

@@ -19,10 +19,10 @@ from plankeeper.access.api_keys.routes import router as api_keys
 from plankeeper.access.request_log.buffer import RequestLogBuffer
 from plankeeper.console.application import build_endpoints as build_console_endpoints
 from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
-from plankeeper.console.application import page_routes
-from plankeeper.console.endpoint import ConsoleDependencies
-from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
-from plankeeper.console.static_files import STATIC_PREFIX
+from plankeeper.console.application import create_templates, page_routes
+from plankeeper.console.shell.endpoint import ConsoleDependencies
+from plankeeper.console.shell.routing import PREFIX as CONSOLE_PREFIX
+from plankeeper.console.shell.static_files import STATIC_PREFIX
 from plankeeper.core import logs
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
@@ -135,7 +135,8 @@ def build_app(settings: Settings) -> ASGIApp:
     services = _build_services(settings)
     api = services.api
     on_access = services.access_records.append
-    console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, on_access, api.on_write)
+    templates = create_templates(settings.time_zone, sends_mail=settings.smtp_server is not None)
+    console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, templates, on_access, api.on_write)
     endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
     not_found_page = _require_public_host(services, CONSOLE_PREFIX, build_console_not_found_endpoint(console))
     router = PathRouter(

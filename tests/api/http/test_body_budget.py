@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from plankeeper.console.forms import MAX_UPLOAD_BYTES, read_form, read_upload
+from plankeeper.console.shell.forms import MAX_UPLOAD_BYTES, read_form, read_upload
 from plankeeper.core.errors import DomainError
 from plankeeper.http.requests import BodyBudget, read_body
 

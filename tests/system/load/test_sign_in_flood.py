@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from plankeeper.console.csrf import mask_token
+from plankeeper.console.shell.cookies import mask_token
 from support.console import Browser
 from support.folder import temporary_folder
 from support.program import ServeProcess

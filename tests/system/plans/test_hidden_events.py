@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from plankeeper.console.home.pages import ONLY_RECORDS, RECENT_CHANGES
 from plankeeper.console.lists.definition import MAX_COUNTED
-from plankeeper.console.pages.home import ONLY_RECORDS, RECENT_CHANGES
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.events import activity_store, store
 from plankeeper.events.schemas import EventFilter

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.console.pages.search import parse_values
+from plankeeper.console.search.pages import parse_values
 from plankeeper.database.client import Database
 from plankeeper.resources.search import service, store
 from plankeeper.resources.search.schemas import KINDS, SearchResults

@@ -4,8 +4,14 @@ from decimal import Decimal
 
 import pytest
 
-from plankeeper.console.chart_geometry import Chart, Number, Series, Strip, ticks_between
-from plankeeper.console.charts import (
+from plankeeper.console.components.chart_geometry import (
+    Chart,
+    Number,
+    Series,
+    Strip,
+    ticks_between,
+)
+from plankeeper.console.components.charts import (
     MONEY,
     PLOT_HEIGHT,
     Bar,

@@ -5,8 +5,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from plankeeper.console import concurrency
-from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS, MAX_KNOWN_CREDENTIAL_CHECKS, CredentialCheckLimit
+from plankeeper.console.shell import concurrency
+from plankeeper.console.shell.concurrency import (
+    MAX_CREDENTIAL_CHECKS,
+    MAX_KNOWN_CREDENTIAL_CHECKS,
+    CredentialCheckLimit,
+)
 from plankeeper.core.errors import DomainError
 
 

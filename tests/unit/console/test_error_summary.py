@@ -2,8 +2,8 @@
 
 import pytest
 
-from plankeeper.console.error_summary import has_id, sort_by_position
-from plankeeper.console.labels import error_sentence
+from plankeeper.console.components.labels import error_sentence
+from plankeeper.console.shell.templating import has_id, sort_by_position
 
 
 @pytest.mark.parametrize(

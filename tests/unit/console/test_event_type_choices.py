@@ -2,7 +2,7 @@
 
 import pytest
 
-from plankeeper.console.event_type_choices import event_type_groups, simplify_patterns
+from plankeeper.console.components.events import event_type_groups, simplify_patterns
 from plankeeper.events.event_types import SENT_PATTERNS
 
 

@@ -11,9 +11,8 @@ import pytest
 from plankeeper.access.accounts.schemas import LinkedAccountManager
 from plankeeper.console.home.attention import invoice_tiles, participant_tiles, warning_tiles
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
-from plankeeper.console.home.links import HomeLinks
-from plankeeper.console.home.periods import AGES, Days, future_weeks, limits, past_weeks, statistics_periods
-from plankeeper.console.pages.home import select_scope
+from plankeeper.console.home.pages import select_scope
+from plankeeper.console.home.periods import AGES, Days, HomeLinks, future_weeks, limits, past_weeks, statistics_periods
 from plankeeper.resources.invoices.statistics_store import (
     InvoiceSummary,
     OpenInvoices,

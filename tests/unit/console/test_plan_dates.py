@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from plankeeper.console.spend import (
+from plankeeper.console.components.money import (
     PlanProgress,
     age_on,
     describe_exit,

@@ -5,8 +5,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
-from plankeeper.console.chart_geometry import Chart
-from plankeeper.console.request_charts import (
+from plankeeper.console.components.chart_geometry import Chart
+from plankeeper.console.developers.requests import (
     DAYS,
     HOURS,
     MINUTES,

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from plankeeper.console.spend import period_of, spend_chart
+from plankeeper.console.components.money import period_of, spend_chart
 from plankeeper.resources.invoices.queries import StatusSum
 
 

@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.webhook_charts import HOURS, HealthStrip, attempt_strips, attempts_by_hour, first_hour
+from plankeeper.console.developers.webhooks import (
+    HOURS,
+    HealthStrip,
+    attempt_strips,
+    attempts_by_hour,
+    first_hour,
+)
 from plankeeper.webhooks.schemas import AttemptHour
 
 OWNER, FIRST, SECOND = UUID(int=1), UUID(int=2), UUID(int=3)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from plankeeper.console.home.links import HomeLinks
-from plankeeper.console.home.periods import ENDING_DAYS
-from plankeeper.console.labels import humanize
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks
 from plankeeper.resources.invoices.statistics_store import InvoiceSummary, OpenInvoices, WarningSummary
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.participants.queries import PlanEndSummary

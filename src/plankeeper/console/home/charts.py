@@ -4,10 +4,17 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
-from plankeeper.console.chart_geometry import BarList, Chart, Series
-from plankeeper.console.charts import MONEY, Bar, StackedBar, Unit, bar_chart, bar_list, stacked_bar_chart
-from plankeeper.console.home.links import HomeLinks
-from plankeeper.console.home.periods import AGES, SPEND_DAYS, future_weeks, past_weeks, spend_days
+from plankeeper.console.components.chart_geometry import BarList, Chart, Series
+from plankeeper.console.components.charts import (
+    MONEY,
+    Bar,
+    StackedBar,
+    Unit,
+    bar_chart,
+    bar_list,
+    stacked_bar_chart,
+)
+from plankeeper.console.home.periods import AGES, SPEND_DAYS, HomeLinks, future_weeks, past_weeks, spend_days
 from plankeeper.resources.invoices.statistics_store import OpenInvoices, PeriodStatusCount, ProviderTotal
 from plankeeper.resources.participants.queries import PeriodCount
 

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.console.components.pagination import with_query
+from plankeeper.console.shell.routing import PREFIX
 from plankeeper.core.formatting import format_date
 from plankeeper.resources.invoices.statistics_cache import StatisticsPeriods
 
@@ -99,3 +102,21 @@ def _week(first: date) -> Days:
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), zone)
+
+
+class HomeLinks(NamedTuple):
+    """The lists of everyone, or of an account manager."""
+
+    account_manager_id: UUID | None
+
+    def invoices(self, **params: str) -> str:
+        """The list of invoices that aren't deleted."""
+        return with_query(f"{PREFIX}/invoices", {**params, "deleted": "no", **self._scope})
+
+    def participants(self, **params: str) -> str:
+        """The list of active participants."""
+        return with_query(f"{PREFIX}/participants", {"status": "Active", **params, **self._scope})
+
+    @property
+    def _scope(self) -> dict[str, str]:
+        return {"account_manager": str(self.account_manager_id)} if self.account_manager_id else {}

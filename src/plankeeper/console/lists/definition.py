@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.labels import humanize
+from plankeeper.console.components.labels import humanize
 from plankeeper.console.lists.filters import ListFilter
-from plankeeper.console.routing import PREFIX, PageRequest, RequiredRole
+from plankeeper.console.shell.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.core.context import AccessedKind, ListDisclosed
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList

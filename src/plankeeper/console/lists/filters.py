@@ -11,10 +11,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.forms import Form
+from plankeeper.console.components.record_picker import (
+    PickerKind,
+    RecordPicker,
+    pick_record,
+    record_label,
+)
 from plankeeper.console.lists.dates import DatePreset, DateRange, day_bounds
-from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
-from plankeeper.console.routing import PageRequest
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.formatting import format_date, format_datetime, format_money
 from plankeeper.core.ids import parse_uuid

@@ -7,6 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from plankeeper.console.components.record_picker import RecordPicker
 from plankeeper.console.lists.definition import MAX_COUNTED, BuiltInView, Column, ListDefinition, Names, select_columns
 from plankeeper.console.lists.filters import (
     DateRangeFilter,
@@ -24,8 +25,7 @@ from plankeeper.console.lists.query import (
 from plankeeper.console.lists.reading import ListReader, RowsPage, read_source_page, record_url
 from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListExtras, column_choices, load_extras
 from plankeeper.console.lists.selection import MAX_MATCHING
-from plankeeper.console.record_picker import RecordPicker
-from plankeeper.console.routing import HtmlPage, PageRequest
+from plankeeper.console.shell.routing import HtmlPage, PageRequest
 from plankeeper.core.formatting import format_money
 from plankeeper.database.lists.filtered_list import FilteredList
 
@@ -160,7 +160,7 @@ class ListPage:
 
 
 async def show_list(
-    request: PageRequest, definition: ListDefinition, template: str = "list.html", **context: Any
+    request: PageRequest, definition: ListDefinition, template: str = "lists/list.html", **context: Any
 ) -> HtmlPage:
     """The page of a list. If a filter is invalid, no rows are shown, and the message is beside its field.
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from plankeeper.console.forms import Form
+from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.definition import ListDefinition, parse_sort
 from plankeeper.console.lists.filters import FilterContext, ParsedFilter
-from plankeeper.console.pagination import with_query
-from plankeeper.console.routing import PageRequest
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import PageRequest
 from plankeeper.database.lists.statements import SortOrder
 
 PAGE_SIZES = (50, 100)

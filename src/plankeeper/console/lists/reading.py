@@ -9,10 +9,10 @@ from uuid import UUID
 
 import msgspec
 
-from plankeeper.console.forms import parse_form
 from plankeeper.console.lists.definition import MAX_COUNTED, ListDefinition, PagePosition, RowSource
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
-from plankeeper.console.routing import FormRequest, PageRequest
+from plankeeper.console.shell.forms import parse_form
+from plankeeper.console.shell.routing import FormRequest, PageRequest
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.lists import decrypt_cursor, encrypt_cursor, in_order
 from plankeeper.database.client import Executor

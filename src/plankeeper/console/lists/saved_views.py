@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from plankeeper.access.saved_views import service, store
 from plankeeper.access.saved_views.schemas import ListSettings, SavedView
-from plankeeper.console.forms import parse_form
 from plankeeper.console.lists.definition import Column, ListDefinition, select_columns
 from plankeeper.console.lists.query import ListPageQuery, parse_list_query
-from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.console.shell.forms import parse_form
+from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.errors import ValidationError
 
 VIEWS_URL = f"{PREFIX}/views"

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,21 +9,25 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.access.saved_views import store
-from plankeeper.console.csv_export import csv_row
-from plankeeper.console.edit_forms import EditConflictError
-from plankeeper.console.exports import csv_chunks
-from plankeeper.console.forms import Form, parse_form
+from plankeeper.console.components.downloads import csv_chunks, csv_row
+from plankeeper.console.components.edit_forms import EditConflictError
 from plankeeper.console.lists.definition import Column, ListDefinition, csv_text, select_columns
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.reading import ListReader
 from plankeeper.console.lists.saved_views import parse_query_text
-from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest
+from plankeeper.console.shell.forms import Form, parse_form
+from plankeeper.console.shell.routing import (
+    PREFIX,
+    Download,
+    FormRequest,
+    HtmlPage,
+    PageRequest,
+)
 from plankeeper.core.context import AccessAction
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.lists import in_order
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.http.search_slots import search_slot
 
 MAX_SELECTED = 100  # their ids fit into the address of a page
 MAX_MATCHING = 1000  # one transaction changes them within seconds, and one undo reverts them
@@ -138,7 +141,7 @@ async def _find_matching(request: PageRequest, query: ListPageQuery, describe: D
     reader = ListReader(db, request.plan_manager_id, query, filters.values)
     rows = list[Any]()
     is_search = "q" in query.filters and not request.is_search
-    async with search_slot(request.plan_manager_id) if is_search else nullcontext():
+    async with request.limit_search(is_search=is_search):
         async for batch in reader.read_batches():
             rows += batch
             if len(rows) > MAX_MATCHING:
@@ -202,7 +205,7 @@ def show_outcomes(
         "changed_text": count_text(len(changed)),
         "all_path": f"{PREFIX}/activity/{request.recorded[0]}/request" if len(changed) > 1 else None,
     }
-    return HtmlPage("selected_outcome.html", context | values)
+    return HtmlPage("lists/selected_outcome.html", context | values)
 
 
 async def download_list(

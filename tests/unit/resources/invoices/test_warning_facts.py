@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from plankeeper.console.warning_texts import describe_fact
+from plankeeper.console.invoices.evidence import describe_fact
 from plankeeper.resources.invoices.warnings import (
     CheckInput,
     CheckLine,

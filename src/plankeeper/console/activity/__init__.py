@@ -1,0 +1,1 @@
+"""Events: the list, the page of one, and undoing what they changed."""

@@ -1,0 +1,1 @@
+"""What several areas show: forms, pickers, charts, labels and the texts of events."""

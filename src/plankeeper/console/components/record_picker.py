@@ -1,0 +1,235 @@
+"""A field that takes a record's name, number or id. Without JavaScript, the page shows the candidates to choose from.
+
+The form sends the text as `name`, and as `name_id` the id of the record that the field showed, which counts as long as
+the text is the record's name. `name_choice` is the id of a candidate.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+from uuid import UUID
+
+from plankeeper.access.accounts import member_store
+from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import PageRequest
+from plankeeper.core.errors import FieldError
+from plankeeper.core.formatting import fold_name, format_money
+from plankeeper.core.ids import parse_uuid
+from plankeeper.resources.account_managers import store as account_manager_store
+from plankeeper.resources.account_managers.schemas import AccountManager, AccountManagerListQuery
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.invoices.store import get_many_without_lines
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.search import service
+from plankeeper.resources.search.schemas import (
+    InvoiceMatch,
+    Kind,
+    Match,
+    ParticipantMatch,
+    ProviderMatch,
+)
+
+PickerKind = Literal[
+    "participant", "provider", "participant_or_invoice", "account_manager", "active_account_manager", "person"
+]
+
+MAX_CANDIDATES = 10
+MAX_TEXT_LENGTH = 255
+PAGE_LIMIT = 1000  # account managers that are read at once
+PICKER_KINDS: tuple[PickerKind, ...] = get_args(PickerKind)
+# The kinds of records that the search finds for a field.
+SEARCHED_KINDS: Mapping[PickerKind, Sequence[Kind]] = {
+    "participant": ("participant",),
+    "provider": ("provider",),
+    "participant_or_invoice": ("participant", "invoice"),
+}
+NOUNS: Mapping[PickerKind, str] = {
+    "participant": "participant",
+    "provider": "provider",
+    "participant_or_invoice": "participant or invoice",
+    "account_manager": "account manager",
+    "active_account_manager": "active account manager",
+    "person": "person or key",
+}
+
+
+class Candidate(NamedTuple):
+    """A record that can be picked: its id, its name, and details that distinguish records of that name."""
+
+    id: str
+    label: str
+    detail: str = ""
+    is_similar: bool = False  # whether only a word with a typo matches
+
+
+class RecordPicker(NamedTuple):
+    """The state of the field. `id` is null while no record is picked; then there may be candidates."""
+
+    kind: PickerKind
+    name: str
+    text: str
+    id: UUID | None = None
+    candidates: Sequence[Candidate] = ()
+    takes_any_text: bool = False  # whether a text counts even if no record has this name
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether there is a text, but no record that it certainly identifies."""
+        return bool(self.text) and self.id is None and not (self.takes_any_text and not self.candidates)
+
+    @property
+    def message(self) -> str:
+        """The message about a text that doesn't identify a record."""
+        if not self.is_unclear:
+            return ""
+        noun = NOUNS[self.kind]
+        return f"Which {noun}?" if self.candidates else f"No {noun} matches “{self.text}”"
+
+
+async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form | None = None) -> RecordPicker:
+    """The record that a field of the query, or of a form, identifies."""
+    fields = request.query if form is None else form
+    text = fields.text(f"{name}_choice") or fields.text(name)[:MAX_TEXT_LENGTH]
+    shown_id = parse_uuid(fields.text(f"{name}_id"))
+    if not text:
+        return RecordPicker(kind, name, "")
+    id_ = parse_uuid(text)
+    if id_:
+        label = await record_label(request, kind, id_)
+        return RecordPicker(kind, name, label or text, id_ if label else None)
+    if shown_id and await record_label(request, kind, shown_id) == text:
+        return RecordPicker(kind, name, text, shown_id)
+    candidates = await find_candidates(request, kind, text)
+    same = [each for each in candidates if fold_name(each.label) == fold_name(text)] or candidates
+    if len(same) == 1 and not same[0].is_similar:
+        return RecordPicker(kind, name, same[0].label, UUID(same[0].id))
+    return RecordPicker(kind, name, text, None, candidates)
+
+
+async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str | None:
+    """The name of a record; null if there is no such record."""
+    if kind in ("participant", "provider"):
+        participants, providers = ([id_], list[UUID]()) if kind == "participant" else (list[UUID](), [id_])
+        rows = await get_display_names(request.db, request.plan_manager_id, participants, providers)
+        return (rows[0].name or "No name") if rows else None
+    if kind == "participant_or_invoice":
+        if label := await record_label(request, "participant", id_):
+            return label
+        invoices = await get_many_without_lines(request.db, request.plan_manager_id, [id_])
+        return (invoices[0].invoice_number or "No number") if invoices else None
+    listed = await _list(request, kind)
+    return next((each.label for each in listed if each.id == str(id_)), None)
+
+
+async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
+    """The records that match a text, the best first, at most MAX_CANDIDATES. Typos count if nothing else matches."""
+    if kind not in SEARCHED_KINDS:
+        words = fold_name(text).split()
+        found = [
+            each
+            for each in await _list(request, kind)
+            if all(word in fold_name(f"{each.label} {each.detail}") for word in words)
+        ]
+        return found[:MAX_CANDIDATES]
+    results = await service.search(request.db, request.plan_manager_id, text, SEARCHED_KINDS[kind], MAX_CANDIDATES)
+    matches = [match for each in results.kinds for match in each.matches]
+    similar = [match for each in results.kinds for match in each.similar] if not matches else []
+    shown = [*matches, *similar]
+    request.record_list("participant", [each.id for each in shown if isinstance(each, ParticipantMatch)], {"q": text})
+    request.record_list("invoice", [each.id for each in shown if isinstance(each, InvoiceMatch)], {"q": text})
+    return [*map(_candidate, matches), *(_candidate(each)._replace(is_similar=True) for each in similar)]
+
+
+def _candidate(match: Match) -> Candidate:
+    if isinstance(match, ParticipantMatch):
+        return Candidate(str(match.id), _full_name(match.first_name, match.last_name), match.participant_number or "")
+    if isinstance(match, ProviderMatch):
+        return Candidate(str(match.id), (match.entity_name or "").strip() or "No name", match.abn or "")
+    if isinstance(match, InvoiceMatch):
+        return Candidate(
+            str(match.id), match.invoice_number or "No number", "" if match.total is None else format_money(match.total)
+        )
+    raise TypeError(type(match))
+
+
+async def _list(request: PageRequest, kind: PickerKind) -> list[Candidate]:
+    """The account managers, or the people and keys that act for the plan manager."""
+    place = (request.db, request.plan_manager_id)
+    if kind in ("account_manager", "active_account_manager"):
+        return [
+            Candidate(str(each.id), each.name or each.email or "No name", each.email or "")
+            for each in await _list_account_managers(request)
+            if each.active or kind == "account_manager"
+        ]
+    members = await member_store.list_members(*place)
+    keys = await api_key_store.list_by_plan_manager(*place)
+    return [
+        *(Candidate(str(each.id), each.name, each.email) for each in members),
+        *(Candidate(str(each.id), each.name, "API key") for each in keys),
+    ]
+
+
+async def _list_account_managers(request: PageRequest) -> list[AccountManager]:
+    """All account managers of the plan manager, in order of their ids."""
+    found, after = list[AccountManager](), "0"
+    while True:
+        query = AccountManagerListQuery(limit=PAGE_LIMIT, after=after)
+        rows = await account_manager_store.list_page(
+            request.db, request.plan_manager_id, query, request.settings.operator_name
+        )
+        found += rows
+        if not rows.next_cursor:
+            return found
+        after = rows.next_cursor
+
+
+def _full_name(*names: str | None) -> str:
+    return " ".join(each.strip() for each in names if each and each.strip()) or "No name"
+
+
+MAX_CHOICES = 500  # options of a select, which limits the size of the page
+
+
+async def manager_choices(request: PageRequest) -> dict[str, str]:
+    """The account managers that can be selected: names by id, sorted by name."""
+    query = AccountManagerListQuery(limit=MAX_CHOICES)
+    rows = await account_manager_store.list_page(
+        request.db, request.plan_manager_id, query, request.settings.operator_name
+    )
+    labelled = [(each.name or each.email or "No name", each) for each in rows]
+    labelled.sort(key=lambda each: each[0].casefold())
+    return {str(each.id): name if each.active else f"{name} (inactive)" for name, each in labelled}
+
+
+MAX_OPTIONS = 12  # account managers of a select
+FIELD = "account_manager"
+
+
+async def account_manager_picker(request: PageRequest, participant: Participant | None) -> RecordPicker:
+    """The field as it was sent, or else with the participant's account manager, who may be hidden by now."""
+    manager = participant.account_manager if participant else None
+    shown = RecordPicker(FIELD, FIELD, "")
+    if manager and manager.id:
+        shown = RecordPicker(FIELD, FIELD, manager.name or "No name", manager.id)
+    if FIELD not in request.form:
+        return shown
+    is_unchanged = not request.form.text(f"{FIELD}_choice") and request.form.text(FIELD) == shown.text
+    if is_unchanged and request.form.text(f"{FIELD}_id") == str(shown.id or ""):
+        return shown
+    return await pick_record(request, FIELD, FIELD, request.form)
+
+
+async def read_account_manager(
+    request: PageRequest, participant: Participant | None
+) -> tuple[Form, Sequence[FieldError]]:
+    """The form with the id of the account manager in the field, and the error of a text without a match.
+
+    A form with a select stays as it is.
+    """
+    if FIELD not in request.form:
+        return request.form, ()
+    picker = await account_manager_picker(request, participant)
+    if picker.is_unclear:
+        return request.form, [FieldError(FIELD, picker.message)]
+    others = [(name, text) for name, text in request.form.multi_items() if name != f"{FIELD}_id"]
+    return Form([*others, (f"{FIELD}_id", str(picker.id or ""))]), ()

@@ -1,0 +1,1 @@
+"""API keys, logged requests and webhooks."""

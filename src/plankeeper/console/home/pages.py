@@ -1,0 +1,131 @@
+"""Home: records that need attention today, for everyone or for the account's own participants."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from plankeeper.access.accounts import member_store
+from plankeeper.access.accounts.schemas import LinkedAccountManager, Member
+from plankeeper.access.api_keys import store as api_keys
+from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.api_keys.service import key_state
+from plankeeper.console.components.events import resource_name
+from plankeeper.console.home.attention import invoice_tiles, on_hold_without_warning, participant_tiles, warning_tiles
+from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
+from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
+from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
+from plankeeper.events import store as events
+from plankeeper.events.disclosed import list_disclosed
+from plankeeper.events.event_types import matching_event_types
+from plankeeper.events.schemas import Event, EventFilter
+from plankeeper.resources.invoices.statistics_cache import DatedStatistics
+from plankeeper.resources.participants import queries
+from plankeeper.resources.participants import queries as participants
+from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
+from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.webhooks import endpoint_store
+from plankeeper.webhooks.schemas import FailingEndpoint
+
+pages = Pages()
+
+SCOPES = ("me", "all")
+RECENT_CHANGES = 6
+ONLY_RECORDS = EventFilter(hidden_types=matching_event_types(["account.*", "export.*", "invoice_view_session.*"]))
+EXPIRY_WARNING = timedelta(days=14)
+
+
+class OwnerNotices(NamedTuple):
+    """Notices for owners, besides the records."""
+
+    failing_endpoints: Sequence[FailingEndpoint]
+    expiring_keys: Sequence[ApiKey]
+    without_two_factor: Sequence[Member]
+
+
+class Numbers(NamedTuple):
+    """The numbers of a plan manager or an account manager."""
+
+    invoices: DatedStatistics
+    plan_ends: PlanEndSummary
+    plan_ends_by_week: list[PeriodCount]
+    recent: Sequence[Event]
+    notices: OwnerNotices | None
+
+
+@pages.get("", role="viewer")
+async def home(request: PageRequest) -> HtmlPage:
+    today = datetime.now(request.settings.time_zone).date()
+    account = request.account
+    found, count = await asyncio.gather(
+        member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
+        participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
+    )
+    manager = found[0] if found else None
+    chosen = request.query.text("for")
+    scope = select_scope(chosen or request.home_scope, manager)
+    links = HomeLinks(manager.id if manager and scope == "me" else None)
+    numbers = await load_numbers(request, links, today)
+    sums = numbers.invoices.sums
+    if not count and sums.is_empty:
+        return HtmlPage("home/home_empty.html")
+    request.record_disclosed(list_disclosed(numbers.recent), {})
+    context = {
+        "today": today,
+        "scope": scope,
+        "statistics": numbers.invoices,
+        "manager": manager,
+        "tiles": [
+            *invoice_tiles(sums.open, links),
+            *participant_tiles(numbers.plan_ends, links),
+        ],
+        "warnings": warning_tiles(sums.warnings, links),
+        "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
+        "received": received_chart(sums.received, today, links),
+        "unpaid": unpaid_chart(sums.open, today, links),
+        "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
+        "spend": spend_chart(sums.providers, today, links),
+        "recent": [(each, resource_name(each)) for each in numbers.recent],
+        "notices": numbers.notices,
+    }
+    return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+def select_scope(chosen: str, manager: LinkedAccountManager | None) -> str:
+    """`me` or `all`: as chosen now or before, otherwise `me` for an account with an account manager."""
+    return chosen if chosen in SCOPES else "me" if manager else "all"
+
+
+async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> Numbers:
+    db, plan_manager_id, manager_id = request.db, request.plan_manager_id, links.account_manager_id
+    last, weeks = today + timedelta(days=ENDING_DAYS), limits(future_weeks(today))
+    return Numbers(
+        *await asyncio.gather(
+            request.statistics_cache.get(
+                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone)
+            ),
+            queries.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
+            queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),
+            load_recent_changes(request),
+            load_notices(request),
+        )
+    )
+
+
+async def load_recent_changes(request: PageRequest) -> Sequence[Event]:
+    """The latest changes of records, without sign-ins, exports and views."""
+    return await events.latest(request.db, request.plan_manager_id, None, ONLY_RECORDS, RECENT_CHANGES)
+
+
+async def load_notices(request: PageRequest) -> OwnerNotices | None:
+    """Null for members who aren't owners."""
+    if not request.has_role("owner"):
+        return None
+    endpoints, keys, members = await asyncio.gather(
+        endpoint_store.list_failing(request.db, request.plan_manager_id),
+        api_keys.list_by_plan_manager(request.db, request.plan_manager_id),
+        member_store.list_members(request.db, request.plan_manager_id),
+    )
+    soon = datetime.now(UTC) + EXPIRY_WARNING
+    expiring = [each for each in keys if key_state(each) == "active" and each.expires_at and each.expires_at <= soon]
+    return OwnerNotices(endpoints, expiring, [each for each in members if not each.totp])

@@ -1,0 +1,1 @@
+"""Imports from files: upload, columns, rows, runs."""

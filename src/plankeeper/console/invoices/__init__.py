@@ -1,0 +1,1 @@
+"""Invoices: the list, the page of one, and what its warnings compare."""

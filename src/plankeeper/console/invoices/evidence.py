@@ -1,0 +1,264 @@
+"""The warnings of an invoice with their evidence: the facts of each, and the earlier invoices of duplicates."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import singledispatch
+from itertools import zip_longest
+from typing import NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.shell.routing import PageRequest
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import (
+    format_date,
+    format_datetime,
+    format_decimal,
+    format_money,
+)
+from plankeeper.core.ids import parse_uuid
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.check_store import IgnoredWarning, InvoiceToCheck
+from plankeeper.resources.invoices.schemas import Amount, Invoice, LineItem
+from plankeeper.resources.invoices.warnings import (
+    WARNINGS,
+    EarlierDuplicate,
+    Fact,
+    InactiveParticipant,
+    InvoiceWarning,
+    MissingNumber,
+    MissingRecord,
+    WrongDate,
+    WrongItemCode,
+    WrongLine,
+    WrongSubtotal,
+    WrongTotal,
+    find_facts,
+)
+
+ITEM_CODE_EXAMPLE = "01_011_0107_1_1"
+
+
+@singledispatch
+def describe_fact(fact: Fact) -> str:
+    """One sentence with the actual and the expected value."""
+    raise TypeError(f"no sentence for {fact}")
+
+
+@describe_fact.register
+def _missing_number(_: MissingNumber) -> str:
+    return "The invoice has no number."
+
+
+@describe_fact.register
+def _earlier_duplicate(_: EarlierDuplicate) -> str:
+    return "An earlier invoice from this provider has the same number."
+
+
+@describe_fact.register
+def _inactive_participant(fact: InactiveParticipant) -> str:
+    if fact.exit_date is None:
+        return "The participant is inactive. No exit date is recorded."
+    return f"The participant is inactive, with the exit date {format_date(fact.exit_date)}."
+
+
+@describe_fact.register
+def _wrong_item_code(fact: WrongItemCode) -> str:
+    if not (fact.found or "").strip():
+        return f"Line {fact.line} has no support item number."
+    return f"Line {fact.line}: “{fact.found}” isn’t a valid number, such as {ITEM_CODE_EXAMPLE}."
+
+
+@describe_fact.register
+def _missing_record(fact: MissingRecord) -> str:
+    if fact.id is None:
+        return f"No {fact.kind} on this invoice."
+    return f"The {fact.kind} of this invoice, {fact.id}, wasn’t found."
+
+
+@describe_fact.register
+def _wrong_line(fact: WrongLine) -> str:
+    if fact.found is None:
+        return f"Line {fact.line} has no amount."
+    if fact.quantity is None or fact.unit_price is None or fact.expected is None:
+        raise ValueError("a line without quantity or unit price has no expected total")
+    product = f"{format_decimal(fact.quantity)} × {format_money(fact.unit_price)} is {format_money(fact.expected)}"
+    return f"Line {fact.line}: {product}, the invoice says {format_money(fact.found)}."
+
+
+@describe_fact.register
+def _wrong_subtotal(fact: WrongSubtotal) -> str:
+    found = "the invoice says" if fact.is_stated else "but the total less tax is"
+    return f"The lines add up to {format_money(fact.expected)}, {found} {format_money(fact.found)}."
+
+
+@describe_fact.register
+def _wrong_total(fact: WrongTotal) -> str:
+    if fact.subtotal is None or fact.expected is None:
+        return "The invoice has no total."
+    amounts = f"subtotal {format_money(fact.subtotal)} plus tax {format_money(fact.tax)}"
+    if fact.found is None:
+        return f"The invoice has no total. Its {amounts} is {format_money(fact.expected)}."
+    return f"{amounts.capitalize()} is {format_money(fact.expected)}, the invoice says {format_money(fact.found)}."
+
+
+@describe_fact.register
+def _wrong_date(fact: WrongDate) -> str:
+    if fact.found is None or fact.limit is None:
+        return "The invoice has no date."
+    days = "1 day" if fact.days == 1 else f"{fact.days:,} days"
+    dated, limit = f"The invoice is dated {format_date(fact.found)}", format_date(fact.limit)
+    if fact.problem == "in_future":
+        return f"{dated}, which is {days} in the future."
+    side = "before the plan starts" if fact.problem == "before_plan" else "after the plan ends"
+    return f"{dated}, {days} {side} ({limit})."
+
+
+MAX_DUPLICATES = 5  # earlier invoices that a page shows
+# An imported invoice can have a code that the catalogue lacks.
+UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
+NO_LONGER_FOUND = "This was found by the last check, and no longer applies. The next check removes the warning."
+
+
+class WarningCard(NamedTuple):
+    """A warning of an invoice: a title, and a sentence for each fact. `ignored` is null unless a person ignored it."""
+
+    code: str
+    title: str
+    sentences: Sequence[str]
+    ignored: IgnoredWarning | None
+
+
+class Evidence(NamedTuple):
+    """The current results of an invoice's checks, and the values that they used."""
+
+    checked: InvoiceToCheck
+    facts: Mapping[str, Sequence[Fact]]
+    earlier: Sequence[Invoice]
+
+    @property
+    def wrong_lines(self) -> dict[int, WrongLine]:
+        """The lines with a wrong total or none, by number."""
+        return {fact.line: fact for fact in self.facts.get("check_total", ()) if isinstance(fact, WrongLine)}
+
+    @property
+    def wrong_item_codes(self) -> dict[int, WrongItemCode]:
+        facts = self.facts.get("check_item_code", ())
+        return {fact.line: fact for fact in facts if isinstance(fact, WrongItemCode)}
+
+    @property
+    def wrong_subtotal(self) -> WrongSubtotal | None:
+        facts = self.facts.get("check_total", ())
+        return next((fact for fact in facts if isinstance(fact, WrongSubtotal)), None)
+
+    @property
+    def wrong_total(self) -> WrongTotal | None:
+        facts = self.facts.get("check_total", ())
+        return next((fact for fact in facts if isinstance(fact, WrongTotal)), None)
+
+    def card(self, code: str, reasons: Sequence[IgnoredWarning] = ()) -> WarningCard:
+        """The card of a warning that the invoice has."""
+        ignored = next((each for each in reasons if each.error_code == code), None)
+        warning = WARNINGS.get(code)
+        if warning is None:
+            return WarningCard(code, f"{UNKNOWN_WARNING.title}: {code}", [UNKNOWN_WARNING.description], ignored)
+        sentences = [describe_fact(fact) for fact in self.facts.get(code, ())]
+        return WarningCard(code, warning.title, sentences or [NO_LONGER_FOUND], ignored)
+
+
+async def find_evidence(request: PageRequest, invoice: Invoice, today: date) -> Evidence:
+    """Check an invoice without storing the result, and read the earlier invoices that it may duplicate."""
+    place = (request.db, request.plan_manager_id)
+    [checked] = await check_store.get_many(*place, [invoice.id])
+    facts = find_facts(checked, today)
+    earlier: list[Invoice] = []
+    if "possible_duplicate" in facts:
+        ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_DUPLICATES)
+        by_id: dict[UUID, Invoice] = {each.id: each for each in await store.get_many(*place, ids)}
+        earlier = [by_id[each] for each in ids if each in by_id]
+    return Evidence(checked, facts, earlier)
+
+
+NOTHING = "—"
+CONTENT_COUNT = 5  # values before the lines
+HANDLING = {"Claim status", "Approval status", "Received", "Document"}
+
+
+class ComparedValue(NamedTuple):
+    """A row of the comparison: the texts for both invoices. Only the content of an invoice can differ.
+
+    The status, the time of receipt and the document of an invoice don't indicate a duplicate.
+    """
+
+    label: str
+    this: str
+    other: str
+    is_content: bool
+
+    @property
+    def differs(self) -> bool:
+        return self.is_content and self.this != self.other
+
+
+class Comparison(NamedTuple):
+    """An invoice beside an earlier one."""
+
+    other: Invoice
+    values: list[ComparedValue]
+
+    @property
+    def difference_count(self) -> int:
+        return sum(each.differs for each in self.values)
+
+
+def compare_invoices(this: Invoice, other: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) -> Comparison:
+    """The comparison of an invoice with an earlier one of the same provider and number."""
+    columns = [_values(each, names, zone) for each in (this, other)]
+    values = [ComparedValue(label, columns[0][label], columns[1][label], label not in HANDLING) for label in columns[0]]
+    lines = zip_longest(
+        *(
+            [_line_text(line) for line in unset_to_none(each.line_items) or [] if not line.is_deleted]
+            for each in (this, other)
+        )
+    )
+    values[CONTENT_COUNT:CONTENT_COUNT] = [
+        ComparedValue(f"Line {number}", texts[0] or NOTHING, texts[1] or NOTHING, is_content=True)
+        for number, texts in enumerate(lines, start=1)
+    ]
+    return Comparison(other, values)
+
+
+def _values(invoice: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) -> dict[str, str]:
+    participant = invoice.participant_id
+    return {
+        "Invoice date": format_date(invoice.invoice_date) if invoice.invoice_date else NOTHING,
+        "Participant": (names.get(participant) or "No name") if participant else NOTHING,
+        "Subtotal": _money(invoice.subtotal),
+        "Tax": _money(invoice.tax),
+        "Total": _money(invoice.total),
+        "Claim status": humanize(invoice.claim_status),
+        "Approval status": humanize(invoice.approval_status),
+        "Received": format_datetime(invoice.created_at, zone),
+        "Document": file_name(invoice.s3_key) or NOTHING,
+    }
+
+
+def _line_text(line: LineItem) -> str:
+    """`Lawn mowing · 01_011_0107_1_1 · 2 × $50.00 · $100.00`."""
+    price = ""
+    if line.quantity is not None and line.unit_price is not None:
+        price = f"{format_decimal(line.quantity)} × {format_money(line.unit_price)}"
+    parts = (line.description, line.service_item_number, price, _money(line.total_price))
+    return " · ".join(each for each in parts if each)
+
+
+def _money(value: Amount) -> str:
+    return NOTHING if value is None else format_money(value)
+
+
+def file_name(key: str | None) -> str | None:
+    """The name of a document's file, the last part of its key, or its kind if the name is an ID; null without one."""
+    name = (key or "").rstrip("/").rpartition("/")[2] or key or None
+    stem, _, suffix = (name or "").partition(".")
+    return f"{suffix.upper()} file".lstrip() if parse_uuid(stem) else name

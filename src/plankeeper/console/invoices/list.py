@@ -1,0 +1,208 @@
+"""The list of invoices."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.lists.dates import PAST_PRESETS
+from plankeeper.console.lists.definition import BuiltInView, BulkAction, Column, Link, ListDefinition, Names
+from plankeeper.console.lists.filters import (
+    amount_range_filter,
+    choice_filter,
+    date_range_filter,
+    record_filter,
+    text_filter,
+    time_range_filter,
+)
+from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.core.validation import allowed_values
+from plankeeper.resources.invoices import queries, store
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
+from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.participants import store as participant_store
+from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.providers import store as provider_store
+from plankeeper.resources.providers.schemas import Provider
+from plankeeper.resources.search.filters import invoice_number_pattern
+
+# Several statuses together, which the SQL knows by the same names.
+CLAIM_STATUS_GROUPS = {
+    "unpaid": "All unpaid",
+    "in_progress": "All in progress",
+    "on_hold_without_warning": "On hold without an open warning",
+}
+CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
+APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
+HELD_STATUSES = ("on_hold", "flagged")
+WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
+
+
+def active_warnings(invoice: Invoice) -> list[str]:
+    """The codes of the warnings that are not ignored."""
+    state = invoice.state_management
+    return [code for code in state.errors if code not in state.ignored_errors]
+
+
+def warning_titles(invoice: Invoice) -> list[str]:
+    """The titles of the warnings that are not ignored."""
+    return [WARNINGS[code].title if code in WARNINGS else humanize(code) for code in active_warnings(invoice)]
+
+
+async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
+    """The names of the invoices' participants and providers by id, where they exist."""
+    participants = {each.participant_id for each in rows if each.participant_id}
+    providers = {each.pm_provider_id for each in rows if each.pm_provider_id}
+    if not participants and not providers:
+        return {}
+    found = await get_display_names(request.db, request.plan_manager_id, list(participants), list(providers))
+    return {each.id: each.name for each in found}
+
+
+async def load_file_names(request: PageRequest, rows: Sequence[Any]) -> Names:
+    """The same, and the participants and providers themselves, by kind and id."""
+    place = (request.db, request.plan_manager_id)
+    people = await participant_store.get_many(*place, [each.participant_id for each in rows if each.participant_id])
+    providers = await provider_store.get_many(*place, [each.pm_provider_id for each in rows if each.pm_provider_id])
+    records = {("participant", each.id): each for each in people} | {("provider", each.id): each for each in providers}
+    return {**await load_names(request, rows), **records}
+
+
+def _record_link(kind: str, record_id: UUID | None, names: Names) -> Link | None:
+    if record_id is None or record_id not in names:
+        return None
+    return Link(names[record_id] or "No name", f"{PREFIX}/{kind}/{record_id}")
+
+
+def _provider(invoice: Invoice, names: Names) -> Link | None:
+    return _record_link("providers", invoice.pm_provider_id, names)
+
+
+def _participant(invoice: Invoice, names: Names) -> Link | None:
+    return _record_link("participants", invoice.participant_id, names)
+
+
+def _ndis_number(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.participant_number if participant else None
+
+
+def _state(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.state if participant else None
+
+
+def _account_manager(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.account_manager.name if participant else None
+
+
+def _abn(invoice: Invoice, names: Names) -> str | None:
+    provider: Provider | None = names.get(("provider", invoice.pm_provider_id))
+    return provider.abn if provider else None
+
+
+def _why_held(invoice: Invoice, _names: Names) -> str | None:
+    """The titles of the warnings; null for an invoice that isn't on hold."""
+    if invoice.claim_status not in HELD_STATUSES:
+        return None
+    return " ".join(WARNINGS[code].description for code in active_warnings(invoice) if code in WARNINGS)
+
+
+def _warnings(invoice: Invoice, _names: Names) -> list[str]:
+    return warning_titles(invoice)
+
+
+async def _number_values(request: PageRequest, text: str) -> Mapping[str, object]:
+    return {"number_pattern": await invoice_number_pattern(request.db, text)}
+
+
+def _claim_status_values(choice: str) -> Mapping[str, object]:
+    return {choice: True} if choice in CLAIM_STATUS_GROUPS else {"claim_status": choice}
+
+
+def _warning_values(choice: str) -> Mapping[str, object]:
+    return {"has_warnings": True} if choice == "any" else {"warning": choice}
+
+
+COLUMNS = (
+    Column("invoice_number", "Number", "record", sort="invoice_number"),
+    Column("created_at", "Received", "datetime", sort="created_at"),
+    Column("invoice_date", "Invoice date", "date", sort="invoice_date"),
+    Column("provider", "Provider", "link", _provider, sort="provider", is_grouped=True),
+    Column("participant", "Participant", "link", _participant, sort="participant", is_grouped=True),
+    Column("total", "Total", "money", sort="total"),
+    Column("claim_status", "Claim", "claim_status", sort="claim_status"),
+    Column("approval_status", "Approval", "approval_status", sort="approval_status"),
+    Column("warnings", "Warnings", "tags", _warnings),
+    Column("subtotal", "Subtotal", "money", is_default=False),
+    Column("tax", "Tax", "money", is_default=False),
+    Column("wont_claim", "Won’t claim", "yes_no", is_default=False),
+    Column("is_reimbursement", "Reimbursement", "yes_no", is_default=False),
+    Column("is_deleted", "Deleted", "yes_no", is_default=False),
+)
+FILE_COLUMNS = (
+    Column("id", "ID", "text"),
+    Column("participant_id", "Participant ID", "text"),
+    Column("participant_number", "NDIS number", "text", _ndis_number),
+    Column("state", "State", "text", _state),
+    Column("account_manager", "Account manager", "text", _account_manager),
+    Column("pm_provider_id", "Provider ID", "text"),
+    Column("abn", "ABN", "text", _abn),
+    *(each for each in COLUMNS if each.name in ("claim_status", "approval_status", "warnings")),
+    Column("why_held", "Why held", "text", _why_held),
+)
+FILTERS = (
+    text_filter(queries.LIST, "invoice_number", _number_values, is_search=True),
+    record_filter(queries.LIST, "provider_id", "provider"),
+    record_filter(
+        queries.LIST,
+        "participant_id",
+        "participant",
+        {"none": ("No participant", {"without_participant": True})},
+    ),
+    date_range_filter(queries.LIST, ("invoice_date_from", "invoice_date_to"), ("date", "from", "to"), PAST_PRESETS),
+    time_range_filter(
+        queries.LIST, ("received_from", "received_before"), ("received", "received_from", "received_to"), PAST_PRESETS
+    ),
+    amount_range_filter(queries.LIST, ("total_min", "total_max"), ("min", "max")),
+    choice_filter(queries.LIST, "claim_status", CLAIM_STATUSES, values_of=_claim_status_values),
+    choice_filter(queries.LIST, "approval_status", APPROVAL_STATUSES),
+    choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
+    record_filter(queries.LIST, "account_manager", "account_manager"),
+    choice_filter(
+        queries.LIST,
+        "is_deleted",
+        {"no": "Not deleted", "yes": "Deleted"},
+        name="deleted",
+        values_of=lambda choice: {"is_deleted": choice == "yes"},
+    ),
+)
+INVOICES = ListDefinition(
+    kind="invoices",
+    title="Invoices",
+    one="invoice",
+    many="invoices",
+    rows=queries.LIST,
+    get_rows=store.get_many_without_lines,
+    columns=COLUMNS,
+    file_columns=FILE_COLUMNS,
+    load_file_names=load_file_names,
+    filters=FILTERS,
+    sort="-created_at",  # a mistaken date, such as one in 2062, would otherwise stay first
+    empty="There are no invoices yet. Your IT administrator can import them with plankeeper import invoices.",
+    views=(
+        BuiltInView("Needs attention", {"warning": "any"}),
+        BuiltInView("On hold", {"claim_status": "on_hold"}),
+        BuiltInView("Waiting for approval", {"approval_status": "pending"}),
+    ),
+    actions=(
+        BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
+        BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
+    ),
+    load_names=load_names,
+    is_past=lambda row: row.is_deleted,
+    past_label="deleted",
+    accessed_kind="invoice",
+)

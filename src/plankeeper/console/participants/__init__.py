@@ -1,0 +1,1 @@
+"""Participants: the list, the pages of one, their team and personal data."""

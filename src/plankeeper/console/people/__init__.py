@@ -1,0 +1,1 @@
+"""People with an account, and account managers."""

@@ -1,0 +1,1 @@
+"""Providers: the list, the page of one, create and edit."""

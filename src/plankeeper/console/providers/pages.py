@@ -1,0 +1,194 @@
+"""Providers: list and search, details, create, edit, delete."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from stdnum.au import abn
+
+from plankeeper.console.activity.timeline import latest_events
+from plankeeper.console.components.edit_forms import (
+    EditedRecord,
+    describe_changes,
+    edit_context,
+    find_changes,
+    form_from,
+    new_implausible,
+    require_confirmed,
+    require_unchanged,
+)
+from plankeeper.console.components.events import retention, trash_path
+from plankeeper.console.components.money import period_of, spend_chart, spend_sums
+from plankeeper.console.invoices.list import load_names, warning_titles
+from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.lists.selection import download_list, download_selected
+from plankeeper.console.providers.list import PROVIDERS
+from plankeeper.console.shell.forms import Form, without_spaces
+from plankeeper.console.shell.routing import (
+    PREFIX,
+    Download,
+    FormRequest,
+    HtmlPage,
+    PageRequest,
+    Pages,
+    Redirect,
+)
+from plankeeper.core.context import or_404
+from plankeeper.core.fields import STATE_CODES, apply_patch
+from plankeeper.core.soft_validation import ValueWarning
+from plankeeper.core.validation import known_fields
+from plankeeper.resources.invoices import queries as invoice_queries
+from plankeeper.resources.providers import queries, service, store
+from plankeeper.resources.providers.rules import find_value_warnings
+from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
+from plankeeper.resources.search.schemas import ProviderMatch
+from plankeeper.resources.search.service import search
+from plankeeper.resources.trash import service as trash_service
+
+pages = Pages()
+
+PROVIDERS_URL = f"{PREFIX}/providers"
+CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
+
+
+@pages.get("/providers", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    return await show_list(request, PROVIDERS)
+
+
+@pages.get("/providers.csv", role="viewer")
+async def download(request: PageRequest) -> Download:
+    return await download_list(request, PROVIDERS)
+
+
+@pages.get("/providers/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    return HtmlPage("providers/new.html", {"form": request.form or empty_form(), **CHOICES})
+
+
+@pages.post("/providers", role="manager", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    change = await plausible_change(request, _new_provider(), is_new=True)
+    created = await service.create(request.write_context, change)
+    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
+
+
+@pages.get("/providers/{provider_id}/edit", role="manager")
+async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    provider = await get_or_404(request, provider_id)
+    context = await edit_context(request, ProviderUpdate, provider_form(provider), edited_provider(provider))
+    return HtmlPage("providers/edit.html", {"provider": provider, **context, **CHOICES})
+
+
+@pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, provider_id: UUID) -> Redirect:
+    before = or_404(await store.get_for_update(request.tx, request.plan_manager_id, provider_id))
+    await require_unchanged(request, edited_provider(before))
+    change = await plausible_change(request, before)
+    await service.save(request.write_context, before, change)
+    return Redirect(
+        f"{PROVIDERS_URL}/{provider_id}", f"Changes saved{describe_changes(change)}.", undo=request.undo_path
+    )
+
+
+@pages.get("/providers/{provider_id}/delete", role="manager")
+async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    return HtmlPage("providers/delete.html", {"provider": await get_or_404(request, provider_id), **retention(request)})
+
+
+@pages.post("/providers/{provider_id}/delete", role="manager")
+async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
+    provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
+    entry = await trash_service.delete(request.write_context, "provider", provider_id)
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} moved to the trash.", undo=trash_path(entry))
+
+
+async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
+    return or_404(await store.get(request.db, request.plan_manager_id, provider_id))
+
+
+async def plausible_change(request: FormRequest, before: Provider, *, is_new: bool = False) -> ProviderUpdate:
+    """The change of a form; raises FormError for errors, and for warnings that the person hasn't confirmed."""
+    current = provider_form(before)
+    form = without_spaces(request.form, "abn", current, abn.is_valid)
+    change, errors = find_changes(ProviderUpdate, form, current)
+    after = apply_patch(change, before)
+    implausible = new_implausible([] if is_new else find_value_warnings(before), find_value_warnings(after))
+    if after.abn and after.abn != before.abn:
+        implausible += await find_abn_holders(request, after.abn, before.id)
+    require_confirmed(request.form, implausible, errors, PROVIDERS_URL)
+    return change
+
+
+async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
+    """A warning about another provider with the same ABN, stored with or without spaces."""
+    query = ProviderListQuery(limit=2, abn=number)
+    for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
+        if other.id != own_id:
+            return [ValueWarning("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
+    return []
+
+
+def _new_provider() -> Provider:
+    """A provider with the default values."""
+    now = datetime.now(UTC)
+    return Provider(id=UUID(int=0), created_at=now, updated_at=now)
+
+
+def empty_form() -> Form:
+    """The form of a new provider with the default values."""
+    return form_from(ProviderUpdate, _new_provider())
+
+
+def edited_provider(provider: Provider) -> EditedRecord:
+    return EditedRecord("provider", provider.id, provider.updated_at, known_fields(ProviderUpdate))
+
+
+def provider_form(provider: Provider) -> Form:
+    return form_from(ProviderUpdate, provider)
+
+
+LATEST_INVOICES = 10
+LATEST_EVENTS = 4
+MAX_SIMILAR = 5
+NAME_WORDS = 2  # of a name, by which similar names are found
+
+
+@pages.get("/providers/{provider_id}", role="viewer")
+async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    place = (request.db, request.plan_manager_id)
+    provider = or_404(await store.get(*place, provider_id))
+    first, last, _ = period_of(None, None, request.today)
+    sums = await invoice_queries.sums_by_month_for_provider(*place, provider_id, first, last)
+    rows = await invoice_queries.latest_for_provider(*place, provider_id, LATEST_INVOICES)
+    request.record_list("invoice", [each.id for each in rows], {"provider_id": str(provider_id)})
+    context: dict[str, Any] = {
+        "provider": provider,
+        "is_abn": abn.is_valid(provider.abn or ""),
+        "sums": spend_sums(sums),
+        "period": (first, last),
+        "chart": spend_chart(sums, first, last, {"provider": str(provider_id)}),
+        "rows": [(each, warning_titles(each)) for each in rows],
+        "names": await load_names(request, rows),
+        "events": await latest_events(request, "provider", provider_id, LATEST_EVENTS + 1),
+        "max_events": LATEST_EVENTS,
+        "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
+    }
+    context["place"] = await list_position(request, PROVIDERS, provider_id)
+    return HtmlPage("providers/provider.html", {**context, "similar": await similar_names(request, provider)})
+
+
+async def similar_names(request: PageRequest, provider: Provider) -> list[ProviderMatch]:
+    """Other providers whose names contain the first words of this one's."""
+    words = (provider.entity_name or "").split()[:NAME_WORDS]
+    if not words:
+        return []
+    results = await search(request.db, request.plan_manager_id, " ".join(words), ("provider",), MAX_SIMILAR + 1)
+    matches = [match for kind in results.kinds for match in kind.matches if isinstance(match, ProviderMatch)]
+    return [each for each in matches if each.id != provider.id][:MAX_SIMILAR]
+
+
+@pages.get("/providers/selected.csv", role="viewer")
+async def download_selection(request: PageRequest) -> Download:
+    return await download_selected(request, PROVIDERS)

@@ -1,0 +1,1 @@
+"""Pages and forms as requests: routing, session, CSRF, responses, templates."""

@@ -1,0 +1,191 @@
+"""The results of page handlers as Starlette responses, with the headers that every response of the console has."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.templating import Jinja2Templates
+
+from plankeeper.access.tokens import csrf_token
+from plankeeper.console.shell.cookies import (
+    DEVICE_COOKIE_MAX_AGE,
+    FLASH_MAX_AGE,
+    PREFERENCE_COOKIE_MAX_AGE,
+    SINGLE_SIGN_ON_MAX_AGE,
+    CurrentAccount,
+    join_flash,
+    mask_token,
+    sign,
+)
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import (
+    PREFIX,
+    Download,
+    HtmlPage,
+    PageRequest,
+    ProviderRedirect,
+    Redirect,
+)
+from plankeeper.http.browsers import (
+    HSTS,
+    MIN_BYTES,
+    VARY,
+    accepts_gzip,
+    gzip,
+)
+
+_HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
+
+
+class Origin:
+    """The origin of a request's pages: `url` begins links, and `form_origins` are the origins that forms come from."""
+
+    def __init__(self, request: Request, public_url: str | None) -> None:
+        scheme, host = request.scope["scheme"], request.headers.get("host", "")
+        self.is_secure = public_url is not None or scheme == "https"
+        # The host is validated because it is shown in a command that people copy into a shell.
+        self.url = public_url or (f"{scheme}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server")
+        if public_url:
+            self.form_origins = [public_url]
+        else:  # a proxy that terminates TLS does not always pass on the scheme
+            schemes = ["https"] if self.is_secure else ["http", "https"]
+            self.form_origins = [f"{each}://{host}" for each in schemes]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every response."""
+        return {"strict-transport-security": HSTS} if self.is_secure else {}
+
+
+SECURITY_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+}
+# The pages that contain a secret other than the masked form token. They aren't compressed, because the size of a
+# compressed page can reveal something about a secret beside text that another person chose.
+SECRET_TEMPLATES = frozenset(
+    {
+        "account/account_recovery_codes.html",
+        "account/account_two_factor.html",
+        "developers/api_key_created.html",
+        "account/invitation.html",
+        "people/member_invited.html",
+        "account/reset_password.html",
+        "developers/webhook_created.html",
+    }
+)
+_LOCAL_PATH = re.compile(rf"{PREFIX}([/?](?!.*\\)[\x21-\x7e]*)?")
+
+
+def is_local_path(path: str) -> bool:
+    """Whether an untrusted path, such as `next` of the sign-in form, is a path of the console."""
+    return _LOCAL_PATH.fullmatch(path) is not None
+
+
+def add_common_headers(response: Response, request_id: bytes, origin: Origin) -> None:
+    """Adds the request id and the security headers; caching is off unless the response allows it."""
+    response.headers.update(SECURITY_HEADERS | origin.headers | {"x-request-id": request_id.decode("latin-1")})
+    response.headers.setdefault("cache-control", "no-store")
+
+
+def render_page(
+    templates: Jinja2Templates,
+    request: Request,
+    page: HtmlPage,
+    account: CurrentAccount,
+    page_request: PageRequest | None = None,
+) -> Response:
+    """The rendered page. `page_request` is null for an error before the handler was called."""
+    if page.session_token:
+        account.csrf_token = csrf_token(page.session_token)
+    context: dict[str, Any] = {
+        "session": account.session,
+        "has_role": account.has_role,
+        "csrf": mask_token(account.csrf_token),
+        "flash": account.flash,
+        "flash_undo": account.flash_undo,
+        "errors": page_request.errors if page_request else {},
+        "field_warnings": page_request.warnings if page_request else {},
+        "form": page_request.form if page_request else Form(),
+        **page.context,
+    }
+    response = templates.TemplateResponse(request, page.template, context, page.status)
+    if page.template not in SECRET_TEMPLATES:
+        _compress(response, request.headers.get("accept-encoding", ""))
+    account.set_page_cookies(response)
+    if page.session_token:
+        account.cookies.set(response, "plankeeper", page.session_token)
+    if page.home_scope:
+        account.cookies.set(response, "plankeeper-home", page.home_scope, PREFERENCE_COOKIE_MAX_AGE)
+    return response
+
+
+def _compress(response: Response, accept_encoding: str) -> None:
+    response.headers["vary"] = VARY
+    if len(response.body) >= MIN_BYTES and accepts_gzip(accept_encoding.encode("latin-1")):
+        response.body = gzip(bytes(response.body))
+        response.headers["content-encoding"] = "gzip"
+        response.headers["content-length"] = str(len(response.body))
+
+
+def redirect_response(redirect: Redirect, account: CurrentAccount) -> Response:
+    """Redirects with GET to a page of the console, and sets the cookies of a new session and of the flash message."""
+    if not is_local_path(redirect.path):
+        raise ValueError("the redirect leaves the console")
+    response = RedirectResponse(redirect.path, status_code=303)
+    cookies, session_token = account.cookies, account.cookies.get("plankeeper")
+    if redirect.session_token is not None:
+        session_token = redirect.session_token
+        if session_token:
+            cookies.set(response, "plankeeper", session_token)
+        else:
+            cookies.delete(response, "plankeeper")
+            # Not "cookies": it would also delete those of other hosts of the domain.
+            response.headers["clear-site-data"] = '"cache", "storage"'
+        cookies.delete(response, "plankeeper-form")
+    if redirect.device_token:
+        cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)
+    if redirect.single_sign_on_token:
+        cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
+    elif redirect.single_sign_on_token is not None:
+        cookies.delete(response, "plankeeper-sso")
+    if redirect.flash and session_token:
+        cookies.set(
+            response, "plankeeper-flash", sign(session_token, join_flash(redirect.flash, redirect.undo)), FLASH_MAX_AGE
+        )
+    return response
+
+
+def provider_redirect_response(redirect: ProviderRedirect, account: CurrentAccount) -> Response:
+    """Redirects to a single sign-on provider, whose address comes from its discovery document."""
+    response = RedirectResponse(redirect.url, status_code=303)
+    account.cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
+    return response
+
+
+def download_response(download: Download, *, is_head: bool) -> StreamingResponse:
+    """A file that is streamed while the browser reads it."""
+    headers = {"content-disposition": f'attachment; filename="{download.filename}"'}
+    chunks = _no_chunks() if is_head else _cancellable(download.chunks)
+    return StreamingResponse(chunks, headers=headers, media_type=download.content_type)
+
+
+async def _no_chunks() -> AsyncIterator[bytes]:
+    for chunk in ():
+        yield chunk
+
+
+async def _cancellable(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        yield chunk
+        # Sending to a closed connection returns immediately: let the disconnect be noticed, which ends the response.
+        await asyncio.sleep(0)

@@ -1,0 +1,50 @@
+"""Static files of the console: style sheet, scripts and icon."""
+
+import hashlib
+import mimetypes
+from functools import cache
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from plankeeper.console.shell.responses import Origin, add_common_headers
+from plankeeper.console.shell.routing import PREFIX
+from plankeeper.http.requests import read_headers, resolve_request_id
+
+STATIC_DIR = Path(__file__).parents[1] / "static"
+STATIC_PREFIX = f"{PREFIX}/assets"
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+# Some systems map `.js` to another type, and browsers run no such script because of `nosniff`.
+mimetypes.add_type("text/javascript", ".js")
+
+
+@cache
+def static_url(name: str) -> str:
+    """The URL of a file, with a digest of its content so that browsers can cache it indefinitely."""
+    return f"{STATIC_PREFIX}/{name}?v={hashlib.sha256((STATIC_DIR / name).read_bytes()).hexdigest()[:12]}"
+
+
+class ConsoleStaticFiles(StaticFiles):
+    """The files of STATIC_DIR, at `STATIC_PREFIX/{name}`, with the headers of every response of the console."""
+
+    def __init__(self, public_url: str | None) -> None:
+        super().__init__(directory=STATIC_DIR)
+        self._public_url = public_url
+
+    def get_path(self, scope: Scope) -> str:
+        return scope["path_params"]["name"]
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        try:
+            response = await super().get_response(path, scope)
+            response.headers["cache-control"] = IMMUTABLE
+        except HTTPException as error:
+            response = Response(status_code=error.status_code, headers=error.headers)
+        origin = Origin(Request(scope), self._public_url)
+        add_common_headers(response, resolve_request_id(read_headers(scope)), origin)
+        return response

@@ -1,0 +1,180 @@
+"""Jinja2 templates, and the menus that they show."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2.ext import Extension
+from markupsafe import escape
+from starlette.templating import Jinja2Templates
+
+from plankeeper.access.policy import is_role_at_least
+from plankeeper.console.shell.static_files import static_url
+from plankeeper.core.dates import date_input
+from plankeeper.core.formatting import formatting_filters
+from plankeeper.core.version import full_version
+
+T = TypeVar("T")
+
+
+def has_id(content: str, name: str) -> bool:
+    """Whether an element of the page has this id, so that a link can lead to it."""
+    return _position(content, name) >= 0
+
+
+def sort_by_position(messages: Mapping[str, T], content: str) -> Iterable[tuple[str, T]]:
+    """The messages in the order of their fields on the page; those without a field come first."""
+    return sorted(messages.items(), key=lambda each: _position(content, each[0]))
+
+
+def _position(content: str, name: str) -> int:
+    return content.find(f' id="{escape(name)}"')
+
+
+_INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
+
+# The pages of the main menu, by section.
+MENU = {
+    "home": ("/console", "Home"),
+    "participants": ("/console/participants", "Participants"),
+    "invoices": ("/console/invoices", "Invoices"),
+    "providers": ("/console/providers", "Providers"),
+    "activity": ("/console/activity", "Activity"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """A page of the settings; without a role, it is for everyone who is signed in."""
+
+    path: str
+    label: str
+    description: str
+    role: str | None = None
+
+    def is_visible_to(self, role: str | None) -> bool:
+        return self.role is None or is_role_at_least(role, self.role)
+
+
+# The pages of the settings, by group and section.
+SUBMENU = {
+    "Office": {
+        "members": SettingsPage(
+            "/console/settings/people", "People", "Members, roles, invitations and sign-in rules", "viewer"
+        ),
+        "account_managers": SettingsPage(
+            "/console/account-managers", "Account managers", "Staff who look after participants", "viewer"
+        ),
+        "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
+    },
+    "Data": {
+        "import": SettingsPage("/console/imports", "Imports", "Add and update records from files", "manager"),
+        "trash": SettingsPage(
+            "/console/trash", "Trash", "Deleted participants and providers, which you can restore", "viewer"
+        ),
+        "access": SettingsPage(
+            "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
+        ),
+        "legal_holds": SettingsPage(
+            "/console/settings/legal-holds", "Legal holds", "People whose data can’t be erased", "owner"
+        ),
+    },
+    "Developers": {
+        "keys": SettingsPage("/console/settings/keys", "API keys", "For integrations", "manager"),
+        "webhooks": SettingsPage("/console/settings/webhooks", "Webhooks", "Notify other systems", "viewer"),
+        "requests": SettingsPage("/console/requests", "Requests", "Recent requests to the API", "viewer"),
+    },
+    "You": {
+        "account": SettingsPage(
+            "/console/account", "Your account", "Name, password, two-factor authentication and sessions"
+        ),
+    },
+}
+# The parts of the console's guide that the help links of the pages lead to, by section.
+HELP_ANCHORS = {
+    "": "sign-in",
+    "home": "home",
+    "participants": "participants",
+    "invoices": "invoices",
+    "providers": "providers",
+    "activity": "activity",
+    "search": "search",
+    "views": "lists",
+    "settings": "settings",
+    "members": "people-and-roles",
+    "account_managers": "account-managers-and-note-types",
+    "note_types": "account-managers-and-note-types",
+    "import": "import",
+    "trash": "undo",
+    "access": "access-and-legal-holds",
+    "legal_holds": "access-and-legal-holds",
+    "keys": "api-keys-and-requests",
+    "requests": "api-keys-and-requests",
+    "webhooks": "webhooks",
+    "account": "your-account",
+}
+# The shortcuts of keyboard.js.
+SHORTCUTS = {
+    "/": "Search",
+    "Ctrl+K": "Search, or go to a page",
+    "j": "Next record",
+    "k": "Previous record",
+    "Enter": "Open the record",
+    "n": "Next in list",
+    "p": "Previous in list",
+    "x": "Select the record",
+    "e": "Edit",
+    "Ctrl+Enter": "Save the form",
+    "g h": "Go to Home",
+    "g p": "Go to Participants",
+    "g i": "Go to Invoices",
+    "g r": "Go to Providers",
+    "g a": "Go to Activity",
+    "g s": "Go to Settings",
+    "?": "Show this list",
+}
+
+
+class WithoutIndentation(Extension):
+    """Removes the indentation of templates: the rows of a long list would repeat it hundreds of times."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002 - Jinja2's
+        return _INDENTATION.sub("", source)
+
+
+def create_templates(
+    zone: ZoneInfo, areas: Iterable[str], filters: Mapping[str, Any], names: Mapping[str, Any]
+) -> Jinja2Templates:
+    """Templates that escape every value and raise an error for an undefined name.
+
+    `areas` are the packages with a folder of templates, which are named `<area>/<name>.html`. `filters` and `names` are
+    those of the components.
+    """
+    env = Environment(
+        loader=PrefixLoader({each: PackageLoader(f"plankeeper.console.{each}") for each in areas}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[WithoutIndentation],
+    )
+
+    all_filters: dict[str, Any] = {**formatting_filters(zone), "date_input": date_input, **filters}
+    env.filters.update(all_filters)
+    shown: dict[str, Any] = {
+        "has_id": has_id,
+        "sort_by_position": sort_by_position,
+        "static_url": static_url,
+        "menu": MENU,
+        "submenu": SUBMENU,
+        "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
+        "help_anchors": HELP_ANCHORS,
+        "shortcuts": SHORTCUTS,
+        "product_version": full_version(),
+        **names,
+    }
+    env.globals.update(shown)
+    return Jinja2Templates(env=env)

@@ -1,0 +1,1 @@
+"""Saved views and settings of all lists."""
