@@ -15,7 +15,7 @@ import pytest
 
 from plankeeper.console.activity import source
 from plankeeper.console.components.downloads import UTF8_BOM, csv_row
-from plankeeper.console.lists import download
+from plankeeper.console.lists import selection
 from plankeeper.console.shell.concurrency import ConcurrencyLimit, SharedLimit, SharedLimitError
 from plankeeper.core.errors import DomainError
 from support.client import Client
@@ -174,7 +174,7 @@ def test_a_disconnected_browser_ends_the_export(
             parts.append(1)
             yield b"x" * 100_000
 
-    monkeypatch.setattr(download, "csv_chunks", endless)
+    monkeypatch.setattr(selection, "csv_chunks", endless)
     with owner.http.stream("GET", f"{ACTIVITY}.csv") as response:
         assert next(response.iter_raw())
     monkeypatch.undo()
@@ -242,7 +242,7 @@ def test_one_manager_does_not_keep_the_exports_of_others_busy(
             yield b"x" * 100_000
 
     with monkeypatch.context() as patch:
-        patch.setattr(download, "csv_chunks", endless)
+        patch.setattr(selection, "csv_chunks", endless)
         with ExitStack() as stack:
 
             def begin(browser: Browser) -> Any:

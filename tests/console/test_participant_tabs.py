@@ -218,12 +218,14 @@ def test_each_page_needs_few_statements(
     for name in ("rows", "one_or_none"):
         method = getattr(Executor, name)
 
-        async def counted(self: Executor, kind: Any, statement: str, *values: object, method: Any = method) -> Any:
+        async def counted(
+            self: Executor, kind: Any, statement: str, *values: object, method: Any = method, **options: bool
+        ) -> Any:
             # The sequencer may be at work on the import in transactions, and the fan-out may look for endpoints.
             is_of_page = type(self) is Database and "webhook_endpoints" not in statement
             if is_of_page and values[:1] == (plan_manager_id,):
                 run.append(f"{' '.join(statement.split())} {values}")
-            return await method(self, kind, statement, *values)
+            return await method(self, kind, statement, *values, **options)
 
         monkeypatch.setattr(Executor, name, counted)
     for path, limit in (

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from plankeeper.console.lists import pages
+from plankeeper.console.lists import reading
 from plankeeper.http import search_slots
 from support.client import Client
 from support.console import Account, Browser
@@ -368,7 +368,7 @@ def test_a_search_with_many_matches_shows_that_there_are_more(
 ) -> None:
     for number in range(3):
         client.create("/participants", {"first_name": "Broad", "last_name": f"Person {number}"})
-    monkeypatch.setattr(pages, "MAX_COUNTED", 2)
+    monkeypatch.setattr(reading, "MAX_COUNTED", 2)
     listed = owner.get(f"/console/participants?q=broad{path}").text
     assert "More than 10,000 participants" in listed
     assert [f"Person {number}" in listed for number in range(3)] == [True] * 3
