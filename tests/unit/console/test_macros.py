@@ -323,6 +323,8 @@ NO_TEXTS = {
     "components/records.html yes_no": "a flag",
     "components/records.html date_range": "dates",
     "components/records.html checkbox": "a form",
+    "components/forms.html form_rows": "a form, whose values the macro of each control shows",
+    "components/forms.html form_field": "likewise",
     "components/events.html changes_table": "changes, which the pages of events show",
     "components/events.html event_line": "an event, which the page that undoes it shows",
     "lists/selection_macros.html more_rows": "a number",

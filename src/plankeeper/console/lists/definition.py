@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.components.labels import humanize
+from plankeeper.console.components.fields import FieldKind, FormField
+from plankeeper.console.components.labels import field_label, humanize
 from plankeeper.console.lists.filters import ListFilter
 from plankeeper.console.shell.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.core.context import AccessedKind, ListDisclosed
@@ -90,6 +91,27 @@ class Column(NamedTuple):
             return "received"
         wrapping = dict.fromkeys(("text", "email"), "w")  # and those with links and tags
         return {"money": "amount", "code": "path", "request_id": "one-line", **wrapping}.get(self.format, "")
+
+
+_FORMATS: Mapping[FieldKind, Format] = {
+    "email": "email",
+    "phone": "phone",
+    "ndis_number": "ndis_number",
+    "abn": "abn",
+    "date": "date",
+    "checkbox": "yes_no",
+}
+
+
+def field_column(
+    field: FormField,
+    read: Callable[[Any, Names], Any] | None = None,
+    *,
+    sort: str | None = None,
+    is_default: bool = True,
+) -> Column:
+    """The column of a field of the records' form."""
+    return Column(field.name, field_label(field.name), _FORMATS.get(field.kind, "text"), read, sort, is_default)
 
 
 def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:

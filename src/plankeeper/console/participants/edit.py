@@ -23,6 +23,7 @@ from plankeeper.console.participants.form import (
     find_missing_identity,
     form_choices,
     participant_form,
+    sections_of_new,
 )
 from plankeeper.console.participants.header import describe_open_invoices
 from plankeeper.console.participants.pages import PARTICIPANTS_URL, get_or_404
@@ -51,7 +52,7 @@ async def new(request: PageRequest) -> HtmlPage:
         first_name=request.query.text("first_name"), last_name=request.query.text("last_name")
     )
     exit_fields = SECTIONS["exit"].fields[1:]
-    context = {"form": form, "parts": list(SECTIONS), "has_exit": any(form.text(name) for name in exit_fields)}
+    context = {"form": form, "sections": sections_of_new(), "has_exit": any(form.text(name) for name in exit_fields)}
     return HtmlPage("participants/new.html", context | dict(await form_choices(request, None)))
 
 
@@ -91,7 +92,7 @@ def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]
             "name": display_name(participant),
             "page_url": page_url,
             "part": name,
-            "parts": [name],
+            "sections": {name: SECTIONS[name]},
             "title": SECTIONS[name].title,
             "tabs": [(f"{page_url}/edit/{each}", section.title, None) for each, section in SECTIONS.items()],
             **await edit_context(request, ParticipantUpdate, current, edited_section(participant, name)),

@@ -1,14 +1,22 @@
 """The form of a participant, which is edited section by section."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET
 
 from plankeeper.console.components.edit_forms import form_from, new_implausible
-from plankeeper.console.components.labels import display_name, field_label
+from plankeeper.console.components.fields import (
+    NOT_SET,
+    STATE_OPTIONS,
+    FormField,
+    FormSection,
+    ShownSection,
+    show_section,
+)
+from plankeeper.console.components.labels import display_name
 from plankeeper.console.components.record_picker import (
     MAX_CHOICES,
     MAX_OPTIONS,
@@ -18,7 +26,6 @@ from plankeeper.console.components.record_picker import (
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, PageRequest
 from plankeeper.core.errors import FieldError
-from plankeeper.core.fields import STATE_CODES
 from plankeeper.core.soft_validation import ValueWarning
 from plankeeper.resources.exit_reasons import store as exit_reasons
 from plankeeper.resources.exit_reasons.schemas import ExitReason
@@ -37,31 +44,131 @@ from plankeeper.resources.participants.schemas import (
 )
 
 STATUSES = ("Active", "Inactive", "Lead")
-REGIONS = {"": "Not set", "remote": "Remote", "very_remote": "Very remote"}
+
+
+def _address(participant: Participant) -> list[str]:
+    town = (participant.city, participant.state, participant.postcode)
+    lines = (participant.address_line_1, participant.address_line_2, " ".join(each for each in town if each))
+    return [each for each in lines if each]
+
+
+def _exit_reason(participant: Participant) -> str | None:
+    return None if participant.exit_reason_category is UNSET else participant.exit_reason_category.name
+
+
+def _specific_exit_reason(participant: Participant) -> str | None:
+    return None if participant.exit_reason_subcategory is UNSET else participant.exit_reason_subcategory.name
+
+
+# The fields of the form and of the overview, by section. A new field needs one line here.
+SECTIONS = {
+    "person": FormSection(
+        ParticipantUpdate,
+        "Person",
+        (
+            (FormField("first_name"), FormField("middle_name"), FormField("last_name"), FormField("preferred_name")),
+            FormField("participant_number", "ndis_number", hint="9 digits, for example 430 205 409", size="medium"),
+            FormField("external_id", in_form=False),
+            FormField("date_of_birth", "date"),
+            (FormField("gender"), FormField("pronouns")),
+        ),
+    ),
+    "contact": FormSection(
+        ParticipantUpdate,
+        "Contact",
+        (
+            FormField("email", "email", hint="For example, name@example.com"),
+            FormField("phone_number", "phone", hint="With the area code, for example 0491 570 156", size="medium"),
+            FormField("postal_statement", "checkbox"),
+            FormField("participant_receives_statements", "checkbox"),
+        ),
+        first_shown=("phone_number", "email", "participant_receives_statements"),
+    ),
+    "address": FormSection(
+        ParticipantUpdate,
+        "Address",
+        (
+            FormField("address", "lines", read=_address, in_form=False),
+            FormField("address_line_1", in_overview=False),
+            FormField("address_line_2", in_overview=False),
+            FormField("city", in_overview=False),
+            FormField("state", "select", size="short", options=STATE_OPTIONS, in_overview=False),
+            FormField("postcode", "digits", hint="4 digits", size="short", in_overview=False),
+            FormField(
+                "service_region_id",
+                "select",
+                size="medium",
+                options=NOT_SET | {"remote": "Remote", "very_remote": "Very remote"},
+            ),
+        ),
+    ),
+    "plan": FormSection(
+        ParticipantUpdate,
+        "Plan",
+        (
+            FormField("plan_start_date", "date"),
+            FormField("plan_end_date", "date"),
+            FormField("onboard_date", "date"),
+            FormField("is_pace_plan", "checkbox"),
+            FormField("approval_required", "checkbox"),
+        ),
+        first_shown=("plan_start_date", "plan_end_date", "is_pace_plan", "approval_required"),
+    ),
+    "manager": FormSection(
+        ParticipantUpdate,
+        "Account manager",
+        (FormField("account_manager_id", "select", size="medium", read=lambda each: each.account_manager.name),),
+    ),
+    "exit": FormSection(
+        ParticipantUpdate,
+        "Status and leaving",
+        (
+            FormField("status", "select", size="short", options={each: each for each in STATUSES}),
+            FormField("date_ceased", "date"),
+            FormField("exit_reason_category_id", "select", size="medium", read=_exit_reason),
+            FormField(
+                "exit_reason_subcategory_id", "select", size="medium", options=NOT_SET, read=_specific_exit_reason
+            ),
+            FormField("reason_for_leaving", "textarea"),
+        ),
+    ),
+}
+FIELDS = {field.name: field for section in SECTIONS.values() for field in section.all_fields}
+
+
+def sections_of_new() -> dict[str, FormSection]:
+    """The sections of the form of a new participant, which has the status with the plan."""
+    plan, leaving = SECTIONS["plan"], SECTIONS["exit"]
+    status, *others = leaving.rows
+    return SECTIONS | {"plan": replace(plan, rows=(status, *plan.rows)), "exit": replace(leaving, rows=others)}
+
+
+STATEMENT_FIELDS = ("participant_receives_statements", "postal_statement")
+STOP_STATEMENTS = "stop_statements"  # the box of the exit's form that clears them
 
 
 async def form_choices(request: PageRequest, participant: Participant | None) -> Mapping[str, object]:
-    """The options of the form's selects. The participant's current values are included even if they are not active."""
+    """The options that aren't in the table. The participant's current values are included even if not active."""
     choices = await manager_choices(request)
     picker = await account_manager_picker(request, participant) if len(choices) > MAX_OPTIONS else None
     manager = participant.account_manager if participant else None
     if manager and manager.id:
         choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (no longer available)")
+    categories, groups = await _exit_reason_choices(request, participant)
     return {
         "manager_picker": picker,
-        "managers": {"": "Not set", **choices},
-        "states": {"": "Not set", **{each: each for each in STATE_CODES}},
-        "statuses": {each: each for each in STATUSES},
-        "regions": REGIONS,
-        **await exit_reason_choices(request, participant),
+        "choices": {"account_manager_id": NOT_SET | choices, "exit_reason_category_id": categories},
+        "groups": {"exit_reason_subcategory_id": groups},
     }
 
 
-async def exit_reason_choices(request: PageRequest, participant: Participant | None) -> dict[str, Any]:
+async def _exit_reason_choices(
+    request: PageRequest, participant: Participant | None
+) -> tuple[dict[str, str], list[tuple[str, dict[str, str]]]]:
     """The categories of exit reasons, and the subcategories of each."""
     reasons = await exit_reasons.list_all(request.db, request.plan_manager_id, MAX_CHOICES)
     names = {str(each.id): each.name for each in reasons}
-    categories = {"": "Not set", **{str(each.id): each.name for each in reasons if each.parent_id is None}}
+    categories = NOT_SET | {str(each.id): each.name for each in reasons if each.parent_id is None}
     groups = dict[str, dict[str, str]]()
     for each in reasons:
         if each.parent_id:
@@ -72,49 +179,7 @@ async def exit_reason_choices(request: PageRequest, participant: Participant | N
         categories.setdefault(str(category.id), category.name)
     if subcategory is not UNSET and not any(str(subcategory.id) in subcategories for subcategories in groups.values()):
         groups[""] = {str(subcategory.id): subcategory.name}
-    return {
-        "categories": categories,
-        "groups": [(names.get(id_, "Other"), subcategories) for id_, subcategories in groups.items()],
-    }
-
-
-class FormSection(NamedTuple):
-    """A part of the form: its title, and the fields that it has."""
-
-    title: str
-    fields: tuple[str, ...]
-
-
-SECTIONS = {
-    "person": FormSection(
-        "Person",
-        (
-            "first_name",
-            "middle_name",
-            "last_name",
-            "preferred_name",
-            "participant_number",
-            "date_of_birth",
-            "gender",
-            "pronouns",
-        ),
-    ),
-    "contact": FormSection("Contact", ("phone_number", "email", "participant_receives_statements", "postal_statement")),
-    "address": FormSection(
-        "Address", ("address_line_1", "address_line_2", "city", "state", "postcode", "service_region_id")
-    ),
-    "plan": FormSection(
-        "Plan", ("plan_start_date", "plan_end_date", "is_pace_plan", "approval_required", "onboard_date")
-    ),
-    "manager": FormSection("Account manager", ("account_manager_id",)),
-    "exit": FormSection(
-        "Status and leaving",
-        ("status", "date_ceased", "exit_reason_category_id", "exit_reason_subcategory_id", "reason_for_leaving"),
-    ),
-}
-
-STATEMENT_FIELDS = ("participant_receives_statements", "postal_statement")
-STOP_STATEMENTS = "stop_statements"  # the box of the exit's form that clears them
+    return categories, [(names.get(id_, "Other"), subcategories) for id_, subcategories in groups.items()]
 
 
 def empty_row() -> ParticipantRow:
@@ -189,107 +254,10 @@ async def _load_exit_reasons(request: FormRequest, participant: ParticipantRow) 
     return {each.id: each for each in reasons}
 
 
-REGION_NAMES = {"remote": "Remote", "very_remote": "Very remote"}
-
-
-class SectionValue(NamedTuple):
-    """A value with its label. `kind` decides how the page shows it; a list is shown line by line."""
-
-    label: str
-    kind: str
-    value: object
-
-
-class Section(NamedTuple):
-    """A section: `name` is the part of the path of the form that changes it."""
-
-    name: str
-    title: str
-    values: list[SectionValue]
-    missing: list[str]  # the labels of values that aren't set, such as `preferred name`
-
-
-def participant_sections(participant: Participant) -> list[Section]:
+def participant_sections(participant: Participant) -> list[ShownSection]:
     """The sections in the order of the page. Missing values of the exit are listed only after the exit."""
-    sections = [
-        _section("person", "Person", _person(participant)),
-        _section("contact", "Contact", _contact(participant)),
-        _section("address", "Address", _address(participant)),
-        _section("plan", "Plan", _plan(participant)),
-        _section("manager", "Account manager", [("account_manager_id", "text", participant.account_manager.name)]),
-    ]
-    status = _section("exit", SECTIONS["exit"].title, _exit(participant))
+    sections = [show_section(name, section, participant) for name, section in SECTIONS.items()]
+    status = sections[-1]
     if participant.status != "Inactive" and len(status.values) == 1:
         status.missing.clear()
-    return [*sections, status]
-
-
-Field = tuple[str, str, object]
-
-
-def _section(name: str, title: str, fields: list[Field]) -> Section:
-    values = [SectionValue(field_label(field), kind, value) for field, kind, value in fields if _is_set(value)]
-    missing = [_in_sentence(field_label(field)) for field, _, value in fields if not _is_set(value)]
-    return Section(name, title, values, missing)
-
-
-def _is_set(value: object) -> bool:
-    return value is not None and value not in ("", [])
-
-
-def _in_sentence(label: str) -> str:
-    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
-
-
-def _person(participant: Participant) -> list[Field]:
-    return [
-        ("first_name", "text", participant.first_name),
-        ("middle_name", "text", participant.middle_name),
-        ("last_name", "text", participant.last_name),
-        ("preferred_name", "text", participant.preferred_name),
-        ("participant_number", "number", participant.participant_number),
-        *([("external_id", "text", participant.external_id)] if participant.external_id else []),
-        ("date_of_birth", "date", participant.date_of_birth),
-        ("gender", "text", participant.gender),
-        ("pronouns", "text", participant.pronouns),
-    ]
-
-
-def _contact(participant: Participant) -> list[Field]:
-    return [
-        ("phone_number", "phone", participant.phone_number),
-        ("email", "email", participant.email),
-        ("participant_receives_statements", "flag", participant.participant_receives_statements),
-        ("postal_statement", "flag", participant.postal_statement),
-    ]
-
-
-def _address(participant: Participant) -> list[Field]:
-    town = (participant.city, participant.state, participant.postcode)
-    lines = (participant.address_line_1, participant.address_line_2, " ".join(each for each in town if each))
-    region = participant.service_region_id
-    return [
-        ("address", "lines", [each for each in lines if each]),
-        ("service_region_id", "text", REGION_NAMES.get(region, region) if region else None),
-    ]
-
-
-def _plan(participant: Participant) -> list[Field]:
-    return [
-        ("plan_start_date", "date", participant.plan_start_date),
-        ("plan_end_date", "date", participant.plan_end_date),
-        ("is_pace_plan", "flag", participant.is_pace_plan),
-        ("approval_required", "flag", participant.approval_required),
-        ("onboard_date", "date", participant.onboard_date),
-    ]
-
-
-def _exit(participant: Participant) -> list[Field]:
-    category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
-    return [
-        ("status", "text", participant.status),
-        ("date_ceased", "date", participant.date_ceased),
-        ("exit_reason_category_id", "text", None if category is UNSET else category.name),
-        ("exit_reason_subcategory_id", "text", None if subcategory is UNSET else subcategory.name),
-        ("reason_for_leaving", "lines", (participant.reason_for_leaving or "").splitlines()),
-    ]
+    return sections

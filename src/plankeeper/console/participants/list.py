@@ -13,9 +13,10 @@ from plankeeper.console.lists.definition import (
     ListButton,
     ListDefinition,
     Names,
+    field_column,
 )
 from plankeeper.console.lists.filters import TextFilter, choice_filter, date_range_filter, record_filter
-from plankeeper.console.participants.form import STATUSES
+from plankeeper.console.participants.form import FIELDS, STATUSES
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.database.client import Executor
@@ -53,26 +54,26 @@ async def exact_count(db: Executor, plan_manager_id: UUID, values: Mapping[str, 
 
 COLUMNS = (
     Column("name", "Name", "record", _name, sort="name"),
-    Column("participant_number", "NDIS number", "ndis_number", _number, sort="participant_number"),
+    field_column(FIELDS["participant_number"], _number, sort="participant_number"),
     Column("status", "Status", "participant_status", sort="status"),
     Column("plan_end_date", "Plan ends", "plan_end", sort="plan_end_date"),
     Column("account_manager", "Account manager", "text", _account_manager, sort="account_manager", is_grouped=True),
-    Column("phone_number", "Phone", "phone"),
-    Column("email", "Email", "email"),
-    Column("preferred_name", "Preferred name", "text", is_default=False),
-    Column("date_of_birth", "Date of birth", "date", is_default=False),
+    field_column(FIELDS["phone_number"]),
+    field_column(FIELDS["email"]),
+    field_column(FIELDS["preferred_name"], is_default=False),
+    field_column(FIELDS["date_of_birth"], is_default=False),
     Column("plan_start_date", "Plan starts", "date", is_default=False),
-    Column("city", "Suburb", "text", is_default=False),
-    Column("state", "State", "text", sort="state", is_default=False),
-    Column("postcode", "Postcode", "text", is_default=False),
-    Column("approval_required", "Invoices require approval", "yes_no", is_default=False),
+    field_column(FIELDS["city"], is_default=False),
+    field_column(FIELDS["state"], sort="state", is_default=False),
+    field_column(FIELDS["postcode"], is_default=False),
+    field_column(FIELDS["approval_required"], is_default=False),
     Column("updated_at", "Updated", "datetime", sort="updated_at", is_default=False),
 )
 # A file has the values by which a list can be imported again, and by which spreadsheets group its rows.
 FILE_COLUMNS = (
     Column("id", "ID", "text"),
-    Column("first_name", "First name", "text"),
-    Column("last_name", "Last name", "text"),
+    field_column(FIELDS["first_name"]),
+    field_column(FIELDS["last_name"]),
     *(each for each in COLUMNS if each.name in ("participant_number", "status", "state", "account_manager")),
 )
 FILTERS = (

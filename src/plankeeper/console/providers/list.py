@@ -12,8 +12,10 @@ from plankeeper.console.lists.definition import (
     ListButton,
     ListDefinition,
     Names,
+    field_column,
 )
 from plankeeper.console.lists.filters import TextFilter, choice_filter
+from plankeeper.console.providers.form import FIELDS
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.resources.providers import queries, store
@@ -32,15 +34,15 @@ async def _search_values(request: PageRequest, text: str) -> Mapping[str, object
 
 COLUMNS = (
     Column("entity_name", "Name", "record", sort="name"),
-    Column("abn", "ABN", "abn", _abn, sort="abn"),
-    Column("city", "Suburb", "text"),
-    Column("state", "State", "text", sort="state"),
-    Column("primary_phone_number", "Phone", "phone"),
-    Column("email", "Email", "email"),
-    Column("ndis_provider_number", "NDIS provider number", "text", is_default=False),
-    Column("address", "Address", "text", is_default=False),
-    Column("postcode", "Postcode", "text", is_default=False),
-    Column("active", "Active", "yes_no", is_default=False),
+    field_column(FIELDS["abn"], _abn, sort="abn"),
+    field_column(FIELDS["city"]),
+    field_column(FIELDS["state"], sort="state"),
+    field_column(FIELDS["primary_phone_number"]),
+    field_column(FIELDS["email"]),
+    field_column(FIELDS["ndis_provider_number"], is_default=False),
+    field_column(FIELDS["address"], is_default=False),
+    field_column(FIELDS["postcode"], is_default=False),
+    field_column(FIELDS["active"], is_default=False),
     Column("created_at", "Added", "datetime", is_default=False),
     Column("updated_at", "Updated", "datetime", sort="updated_at", is_default=False),
 )

@@ -1,32 +1,29 @@
 """Providers: list and search, details, create, edit, delete."""
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from stdnum.au import abn
 
 from plankeeper.console.activity.timeline import latest_events
-from plankeeper.console.components.edit_forms import (
-    EditedRecord,
-    describe_changes,
-    edit_context,
-    find_changes,
-    form_from,
-    new_implausible,
-    require_confirmed,
-    require_unchanged,
-)
+from plankeeper.console.components.edit_forms import describe_changes, edit_context, require_unchanged
 from plankeeper.console.components.events import retention, trash_path
 from plankeeper.console.components.money import period_of, spend_chart, spend_sums
 from plankeeper.console.invoices.list import load_names, warning_titles
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.lists.selection import download_list, download_selected
+from plankeeper.console.providers.form import (
+    FORM,
+    PROVIDERS_URL,
+    edited_provider,
+    empty_form,
+    new_provider,
+    plausible_change,
+    provider_form,
+)
 from plankeeper.console.providers.list import PROVIDERS
-from plankeeper.console.shell.forms import Form, without_spaces
 from plankeeper.console.shell.routing import (
-    PREFIX,
     Download,
     FormRequest,
     HtmlPage,
@@ -35,21 +32,14 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.context import or_404
-from plankeeper.core.fields import STATE_CODES, apply_patch
-from plankeeper.core.soft_validation import ValueWarning
-from plankeeper.core.validation import known_fields
 from plankeeper.resources.invoices import queries as invoice_queries
-from plankeeper.resources.providers import queries, service, store
-from plankeeper.resources.providers.rules import find_value_warnings
-from plankeeper.resources.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
+from plankeeper.resources.providers import service, store
+from plankeeper.resources.providers.schemas import Provider, ProviderUpdate
 from plankeeper.resources.search.schemas import ProviderMatch
 from plankeeper.resources.search.service import search
 from plankeeper.resources.trash import service as trash_service
 
 pages = Pages()
-
-PROVIDERS_URL = f"{PREFIX}/providers"
-CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
 
 
 @pages.get("/providers", role="viewer")
@@ -64,12 +54,12 @@ async def download(request: PageRequest) -> Download:
 
 @pages.get("/providers/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
-    return HtmlPage("providers/new.html", {"form": request.form or empty_form(), **CHOICES})
+    return HtmlPage("providers/new.html", {"form": request.form or empty_form(), "fields": FORM})
 
 
 @pages.post("/providers", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    change = await plausible_change(request, _new_provider(), is_new=True)
+    change = await plausible_change(request, new_provider(), is_new=True)
     created = await service.create(request.write_context, change)
     return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
 
@@ -78,7 +68,7 @@ async def create(request: FormRequest) -> Redirect:
 async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
     provider = await get_or_404(request, provider_id)
     context = await edit_context(request, ProviderUpdate, provider_form(provider), edited_provider(provider))
-    return HtmlPage("providers/edit.html", {"provider": provider, **context, **CHOICES})
+    return HtmlPage("providers/edit.html", {"provider": provider, "fields": FORM, **context})
 
 
 @pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
@@ -106,47 +96,6 @@ async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
     return or_404(await store.get(request.db, request.plan_manager_id, provider_id))
-
-
-async def plausible_change(request: FormRequest, before: Provider, *, is_new: bool = False) -> ProviderUpdate:
-    """The change of a form; raises FormError for errors, and for warnings that the person hasn't confirmed."""
-    current = provider_form(before)
-    form = without_spaces(request.form, "abn", current, abn.is_valid)
-    change, errors = find_changes(ProviderUpdate, form, current)
-    after = apply_patch(change, before)
-    implausible = new_implausible([] if is_new else find_value_warnings(before), find_value_warnings(after))
-    if after.abn and after.abn != before.abn:
-        implausible += await find_abn_holders(request, after.abn, before.id)
-    require_confirmed(request.form, implausible, errors, PROVIDERS_URL)
-    return change
-
-
-async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
-    """A warning about another provider with the same ABN, stored with or without spaces."""
-    query = ProviderListQuery(limit=2, abn=number)
-    for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
-        if other.id != own_id:
-            return [ValueWarning("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)]
-    return []
-
-
-def _new_provider() -> Provider:
-    """A provider with the default values."""
-    now = datetime.now(UTC)
-    return Provider(id=UUID(int=0), created_at=now, updated_at=now)
-
-
-def empty_form() -> Form:
-    """The form of a new provider with the default values."""
-    return form_from(ProviderUpdate, _new_provider())
-
-
-def edited_provider(provider: Provider) -> EditedRecord:
-    return EditedRecord("provider", provider.id, provider.updated_at, known_fields(ProviderUpdate))
-
-
-def provider_form(provider: Provider) -> Form:
-    return form_from(ProviderUpdate, provider)
 
 
 LATEST_INVOICES = 10
