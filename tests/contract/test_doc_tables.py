@@ -1,6 +1,7 @@
 """Tables in the documentation say what the code says: operations, fields, filters, codes, columns, commands."""
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import click
@@ -44,6 +45,15 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
+def require_rows(page: str, listed: Iterable[Sequence[object]], expected: Iterable[Sequence[object]]) -> None:
+    """The rows of a table of the page are the expected ones, in any order. The error names those that differ."""
+    rows, expected_rows = ([" | ".join(map(str, each)) for each in table] for table in (listed, expected))
+    problems = [f"{page} lacks the row | {each} |" for each in expected_rows if each not in rows]
+    problems += [f"{page} has a surplus row | {each} |" for each in rows if each not in expected_rows]
+    assert not problems, "\n".join(problems)
+    assert sorted(rows) == sorted(expected_rows), f"{page} has a row twice"
+
+
 @sweep("place", SCHEMAS, ids=" ".join)
 def test_a_page_describes_every_field_as_the_openapi_document_does(place: tuple[str, str]) -> None:
     page, heading = place
@@ -53,7 +63,8 @@ def test_a_page_describes_every_field_as_the_openapi_document_does(place: tuple[
         for name, field in DOCUMENTED[schema]["properties"].items()
     ]
     listed = [[name, _without_links(text)] for name, text in table_rows(section(f"docs/api/{page}.md", heading))]
-    assert listed == expected, "\n".join(f"| {name} | {text} |" for name, text in expected)
+    require_rows(f"docs/api/{page}.md", listed, expected)
+    assert listed == expected, f"docs/api/{page}.md has the fields of {heading} in another order than the document"
 
 
 def _without_links(text: str) -> str:
@@ -69,14 +80,13 @@ def test_the_api_index_has_every_operation() -> None:
         (each.method, each.path.removeprefix(PREFIX), ", ".join(each.required_scopes) or "any", each.extension)
         for each in operations()
     ]
-    assert sorted(listed) == sorted(known)
+    require_rows("docs/api/README.md", listed, known)
 
 
 def test_the_extensions_page_names_every_extension_operation() -> None:
-    listed = {
-        tuple(cell.strip("`").split(" ")) for cell, _ in table_rows(section("docs/api/extensions.md", "Endpoints"))
-    }
-    assert listed == {(each.method, each.path.removeprefix(PREFIX)) for each in operations() if each.extension}
+    listed = [cell.strip("`").split(" ") for cell, _ in table_rows(section("docs/api/extensions.md", "Endpoints"))]
+    known = [(each.method, each.path.removeprefix(PREFIX)) for each in operations() if each.extension]
+    require_rows("docs/api/extensions.md", listed, known)
 
 
 def test_every_list_filter_is_documented() -> None:
@@ -94,13 +104,14 @@ def test_every_list_filter_is_documented() -> None:
         if each.query and issubclass(each.query, SortableQuery)
         for name, text in shared.items()
     }
-    assert listed == {
+    known = {
         (each.path.removeprefix(PREFIX), parameter["name"]): parameter["description"]
         for each in operations()
         if each.query and issubclass(each.query, ListQuery)
         for parameter in DOCUMENT["paths"][each.path]["get"]["parameters"]
         if parameter.get("in") == "query" and parameter["name"] not in common
     }
+    require_rows("docs/api/lists.md", *([(*place, text) for place, text in each.items()] for each in (listed, known)))
 
 
 def test_the_documented_codes_match_the_catalogue() -> None:
@@ -148,8 +159,7 @@ def test_the_fields_of_invoice_lines_are_listed() -> None:
 def _assert_columns(heading: str, shape: type[Struct]) -> None:
     expected = [[f"`{name}`", *_describe(schema)] for name, schema in _properties(shape).items()]
     listed = table_rows(section("docs/import-and-export.md", heading))
-    table = "\n".join(f"| {' | '.join(row)} |" for row in expected)
-    assert sorted(listed) == sorted(expected), f"the table should be:\n{table}"
+    require_rows("docs/import-and-export.md", listed, expected)
 
 
 def _properties(shape: type[Struct]) -> dict[str, Any]:

@@ -42,12 +42,14 @@ def blocks(section: str) -> list[Block]:
     ]
 
 
-def edit(text: str, hunk: str) -> str:
-    """A file with a hunk applied. Its lines must be in the file exactly once."""
+def edit(text: str, hunk: str, name: str = "") -> str:
+    """A file with a hunk applied. Its lines must be in the file exactly once, below a line that begins with `name`."""
     lines = [each or " " for each in hunk.splitlines()]
     old, new = ("\n" + "".join(each[1:] + "\n" for each in lines if each[0] != sign) for sign in "+-")
     text = "\n" + text
     assert text.count(old) == 1, f"these lines are {text.count(old)} times in the file:{old}"
+    above = re.findall(r"^#+ .*" if name.startswith("#") else r"^\w.*", text.partition(old)[0], re.MULTILINE)
+    assert not name or above[-1].startswith(name), f"these lines aren't in {name}, but in {above[-1]}:{old}"
     return text.replace(old, new)[1:]
 
 
@@ -81,10 +83,10 @@ class Copy:
                 self.run(line.removeprefix("$ "))
         elif block.kind == "diff":
             for change in block.text.split("--- ")[1:]:
-                name, *hunks = change.split("\n@@\n")
+                name, *hunks = re.split(r"\n@@ ?(.*)\n", change)
                 file = self.folder / name
-                for hunk in hunks:
-                    file.write_text(edit(file.read_text(), hunk))
+                for place, hunk in zip(hunks[::2], hunks[1::2], strict=True):
+                    file.write_text(edit(file.read_text(), hunk, place))
         elif block.path:
             file = self.folder / block.path
             assert not file.exists()
@@ -100,6 +102,12 @@ class Copy:
 )
 def test_a_hunk_is_applied_to_whole_lines(hunk: str, expected: str) -> None:
     assert edit("a\nb\na b\n", hunk) == expected
+
+
+def test_a_hunk_is_below_the_name_that_the_page_shows() -> None:
+    assert edit("class A:\n    a\n", "+    b\n     a\n", "class A") == "class A:\n    b\n    a\n"
+    with pytest.raises(AssertionError, match="aren't in class B, but in class A"):
+        edit("class B:\n    b\nclass A:\n    a\n", "+    b\n     a\n", "class B")
 
 
 def test_every_step_of_the_first_change_works(tmp_path: Path) -> None:
