@@ -49,7 +49,7 @@ test: .venv/dev docs
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
 # migrations, the examples of the sample data, and tests of the project's own tools.
-FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/test_,page_attacks.py page_pipeline.py form_errors.py)
+FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/shell/test_,page_attacks.py page_pipeline.py form_errors.py)
 NOT_FAST := tests/contract/test_openapi_examples.py $(addprefix tests/unit/test_,ci_run.py locks.py)
 
 test-fast: .venv/dev docs

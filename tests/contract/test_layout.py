@@ -20,3 +20,13 @@ def test_the_folders_of_tests_mirror_the_packages() -> None:
     }
     assert {"resources/participants", "core"} <= folders
     assert {each for each in folders if not (ROOT / each / "__init__.py").exists()} == OTHER_FOLDERS
+
+
+def test_the_folders_of_console_tests_mirror_its_areas() -> None:
+    tests, areas = (
+        {path.parent.relative_to(root) for path in root.glob(pattern)}
+        for root, pattern in ((PROJECT / "tests/console", "*/**/test_*.py"), (ROOT / "console", "*/__init__.py"))
+    )
+    modules = {path.relative_to(ROOT / "console").with_suffix("") for path in (ROOT / "console").glob("*/*.py")}
+    assert areas <= tests <= areas | modules
+    assert not list((PROJECT / "tests/console").glob("test_*.py"))

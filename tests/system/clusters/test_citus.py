@@ -230,7 +230,7 @@ SHORT_RUN = [
     "tests/api/imports/test_import.py::test_importing_the_sample_data_twice_changes_nothing",
     "tests/api/privacy",
     "tests/api/access/access_log",
-    "tests/console/test_participant_pages.py",
+    "tests/console/participants/test_participant_pages.py",
 ]
 LONG_RUN = [
     *SHORT_RUN,

@@ -1,4 +1,4 @@
-"""ID tokens without a server: keys, times and audiences. `tests/console/single_sign_on` sends invalid tokens."""
+"""ID tokens without a server: keys, times, audiences. `tests/console/account/single_sign_on` sends invalid tokens."""
 
 import json
 from typing import Any
