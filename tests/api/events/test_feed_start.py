@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 
 
 def wait_for_feed(api: Client, count: int) -> list[dict[str, Any]]:
@@ -184,7 +184,7 @@ def test_several_types_and_wildcards(api: Client) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@sweep(
     "selected, message",
     [
         ("participants.updated", "did you mean participant.updated?"),

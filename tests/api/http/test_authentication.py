@@ -19,6 +19,7 @@ from plankeeper.core.errors import CODES
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 
 MISSING, INVALID, EXPIRED = (
     CODES[code].description for code in ("missing_api_key", "invalid_api_key", "expired_api_key")
@@ -78,7 +79,7 @@ def test_a_request_without_a_key_is_rejected_and_the_form_is_named(api: Client, 
     assert api.get("/participants").json()["pagination"]["total"] == 0
 
 
-@pytest.mark.parametrize("case", invalid_authorizations(unknown_key()))
+@sweep("case", invalid_authorizations(unknown_key()))
 def test_a_request_with_an_invalid_key_is_rejected(api: Client, case: str) -> None:
     scoped = [("X-Plan-Manager-Id", api.plan_manager_id)]
     response = post_with(api, [*(("Authorization", value) for value in invalid_authorizations(api.key)[case]), *scoped])
@@ -176,7 +177,7 @@ def invalid_plan_manager_ids(plan_manager_id: str) -> dict[str, list[Any]]:
     }
 
 
-@pytest.mark.parametrize("case", invalid_plan_manager_ids(""))
+@sweep("case", invalid_plan_manager_ids(""))
 def test_the_plan_manager_header_must_be_one_uuid(api: Client, case: str) -> None:
     values = invalid_plan_manager_ids(api.plan_manager_id)[case]
     response = post_with(

@@ -21,6 +21,7 @@ from support.factories import create_client
 from support.outage import StoppableDatabase, stoppable_database
 from support.resources import assert_changed
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 
 JSON = {"Content-Type": "application/json"}
 MIB = 1024 * 1024
@@ -89,7 +90,7 @@ NOT_JSON = {
 }
 
 
-@pytest.mark.parametrize("kind", NOT_JSON)
+@sweep("kind", NOT_JSON)
 def test_a_body_that_is_not_a_json_object_is_rejected(api: Client, unchanged: Callable[[], Any], kind: str) -> None:
     made = api.create("/participants", {"first_name": "Ann"})
     body, says = NOT_JSON[kind]
@@ -110,9 +111,7 @@ def test_json_nested_32_levels_deep_is_parsed_and_fails_validation(api: Client, 
 TYPES = ["text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", "application/jsonx"]
 
 
-@pytest.mark.parametrize(
-    "kind", [*TYPES, "application/json; charset=latin-1", "application/json, application/json", "", None]
-)
+@sweep("kind", [*TYPES, "application/json; charset=latin-1", "application/json, application/json", "", None], repr)
 def test_a_body_of_another_media_type_is_rejected(api: Client, unchanged: Callable[[], Any], kind: str | None) -> None:
     with unchanged():
         response = api.request(
@@ -327,7 +326,7 @@ EMAILS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("email", EMAILS)
+@sweep("email", EMAILS)
 def test_an_invalid_email_is_rejected(api: Client, unchanged: Callable[[], Any], email: str) -> None:
     made = api.create("/participants", {})
     with unchanged():

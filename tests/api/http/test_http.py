@@ -89,7 +89,7 @@ def test_a_public_path_accepts_only_get_and_head(api: Client, path: str) -> None
         assert response.json()["error"] == "method_not_allowed"
 
 
-@pytest.mark.parametrize(
+@sweep(
     "path",
     [
         "/nothing", PREFIX, f"{PREFIX}/", f"{PREFIX}/nothing", f"{PREFIX}/participants/", "/participants",

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from plankeeper.core.lists import SortableQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import operations
 from support.client import Client
+from support.sweeps import sweep
 
 Import = Callable[..., Any]
 MakeList = Callable[[str], str]
@@ -31,8 +34,9 @@ COUNT = 5
 
 @pytest.fixture
 def make_list(api: Client, import_rows: Import) -> MakeList:
-    """Makes five resources of a list, and returns its path."""
+    """Makes five resources of a list, and returns its path. A list of all participants comes before those of one."""
 
+    @cache
     def make(path: str) -> str:
         if "{participant_id}" in path:
             path = path.format(participant_id=api.create("/participants", {})["id"])
@@ -85,7 +89,7 @@ def test_the_lists_are_found() -> None:
     assert len(PATHS) == 9
 
 
-@pytest.mark.parametrize("path", PATHS)
+@sweep("path", PATHS)
 def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
     ids = get_ids(api, place)
@@ -99,7 +103,7 @@ def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: Make
         assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [field])
 
 
-@pytest.mark.parametrize("path", PATHS)
+@sweep("path", PATHS)
 def test_an_item_is_the_resource(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
     listed = api.get(place).json()["data"]
@@ -110,7 +114,7 @@ def test_an_item_is_the_resource(api: Client, make_list: MakeList, path: str) ->
     assert [each for page in walk_pages(api, place, limit=2) for each in page["data"]] == listed
 
 
-@pytest.mark.parametrize("path", PATHS)
+@sweep("path", PATHS)
 def test_updated_since_finds_what_has_changed_since(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
     ids = get_ids(api, place)
@@ -128,8 +132,7 @@ def test_updated_since_finds_what_has_changed_since(api: Client, make_list: Make
         assert api.get(changed).json()["updated_at"] == moved
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("sort", ["-id", "updated_at", "-updated_at"])
+@sweep("path, sort", product(PATHS, ["-id", "updated_at", "-updated_at"]))
 def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeList, path: str, sort: str) -> None:
     place = make_list(path)
     if path in CHANGES:
@@ -150,7 +153,7 @@ def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeL
     assert get_ids(api, place, sort=sort, id=",".join(map(str, filtered))) == filtered
 
 
-@pytest.mark.parametrize("path", PATHS)
+@sweep("path", PATHS)
 def test_unknown_orders_are_rejected(api: Client, make_list: MakeList, path: str) -> None:
     place = make_list(path)
     for wrong in ("name", "ID", "+id", "id,updated_at", "updated_at desc"):

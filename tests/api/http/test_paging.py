@@ -10,6 +10,7 @@ from plankeeper.core.lists import ListQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import operations
 from support.client import Client
+from support.sweeps import sweep
 
 LISTS = [each.path.removeprefix(PREFIX) for each in operations() if each.query and issubclass(each.query, ListQuery)]
 UUID_LISTS = [path for path in LISTS if path not in ("/note-types", "/error-catalogue", "/team-members")]
@@ -80,7 +81,7 @@ INVALID_LIMITS = {
 }
 
 
-@pytest.mark.parametrize("path", LISTS)
+@sweep("path", LISTS)
 def test_a_limit_is_a_number_from_1_to_1000(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
     for limit, message in INVALID_LIMITS.items():
@@ -89,7 +90,7 @@ def test_a_limit_is_a_number_from_1_to_1000(api: Client, path_of: Callable[[str]
         assert api.get(place, limit=limit).json()["pagination"]["limit"] == limit
 
 
-@pytest.mark.parametrize("path", LISTS)
+@sweep("path", LISTS)
 def test_an_offset_is_a_number_from_0_that_fits(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
     assert query_errors(api, place, "offset=-1") == [("offset", "must be at least 0")]
@@ -99,7 +100,7 @@ def test_an_offset_is_a_number_from_0_that_fits(api: Client, path_of: Callable[[
     assert query_errors(api, place, "offset=") == [("offset", "must not be empty")]
 
 
-@pytest.mark.parametrize("path", LISTS_WITH_TOTAL)
+@sweep("path", LISTS_WITH_TOTAL)
 def test_a_huge_valid_offset_returns_an_empty_page(api: Client, path_of: Callable[[str], str], path: str) -> None:
     for limit in (20, 1000):
         page = api.get(path_of(path), offset=MAX_OFFSET, limit=limit).json()
@@ -114,7 +115,7 @@ CURSOR_MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("path", UUID_LISTS)
+@sweep("path", UUID_LISTS)
 def test_a_uuid_list_accepts_only_uuid_cursors(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
     sealed = "must be 0, a UUID with hyphens or, with `sort`, a `next_cursor`"
@@ -136,7 +137,7 @@ def test_note_types_use_number_cursors_and_the_catalogue_code_cursors(api: Clien
         assert query_errors(api, "/error-catalogue", f"after={wrong}") == [("after", "must be 0 or an error code")]
 
 
-@pytest.mark.parametrize("path", LISTS)
+@sweep("path", LISTS)
 def test_a_cursor_cannot_be_combined_with_an_offset(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
     response = api.get(place, after="0", offset=1)
@@ -146,7 +147,7 @@ def test_a_cursor_cannot_be_combined_with_an_offset(api: Client, path_of: Callab
     assert (allowed.status_code, allowed.json()["pagination"]["offset"]) == (200, 0)
 
 
-@pytest.mark.parametrize("path", LISTS)
+@sweep("path", LISTS)
 def test_unknown_and_repeated_parameters_are_named(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
     [(field, message)] = query_errors(api, place, "colour=red")

@@ -1,5 +1,6 @@
 """A client can send back a response: read-only fields are ignored, except for an id that isn't the path's."""
 
+from itertools import product
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from support.client import Client
 from support.importing import import_records
 from support.resources import assert_changed
 from support.server import RunningServer
+from support.sweeps import sweep
 
 MANAGER, CATEGORY = "017a5f00-0000-7000-8000-0000000000aa", "017a5f00-0000-7000-8000-0000000000bb"
 
@@ -88,8 +90,7 @@ def test_a_read_only_field_is_ignored_whatever_its_value(
     assert_changed(got, {writable: "Changed"}, changed.json())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", ["017a5f00-0000-7000-8000-0000000000cc", 5, "", None, {}])
+@sweep("kind, value", product(KINDS, ["017a5f00-0000-7000-8000-0000000000cc", 5, "", None, {}]))
 def test_an_id_must_be_the_one_in_the_path(
     api: Client, resources: dict[str, tuple[str, str]], kind: str, value: Any
 ) -> None:
@@ -122,7 +123,7 @@ def test_permissions_are_taken_as_names_and_as_objects_of_a_response(
         assert field.startswith("permissions[1]")
 
 
-@pytest.mark.parametrize(
+@sweep(
     "kind, name, field",
     [
         ("participant", "last_name", "last_name"),

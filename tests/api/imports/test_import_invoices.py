@@ -24,6 +24,7 @@ from support.import_samples import (
     to_json_lines,
 )
 from support.resources import times_of
+from support.sweeps import sweep
 
 UNKNOWN_ID = "017a5f00-0000-7000-8000-0000000000ff"
 
@@ -212,7 +213,7 @@ def test_checks_cover_the_participant_the_dates_and_the_amounts(
 INVALID_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
 
 
-@pytest.mark.parametrize(
+@sweep(
     "content,field,reason",
     [
         (

@@ -19,6 +19,7 @@ from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.client import Client
 from support.receiver import Receiver, ResponseTuple
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 from support.webhooks import (
     NO_OFFSET,
     NewEndpoint,
@@ -259,7 +260,7 @@ def test_a_test_without_a_type_is_about_the_endpoint(
         assert (each["type"], each["data"]["resource"]["id"]) == ("webhook_endpoint.tested", endpoint["id"])
 
 
-@pytest.mark.parametrize(
+@sweep(
     "type_, message",
     [
         ("participant.create", "did you mean participant.created?"),

@@ -12,6 +12,7 @@ from support.client import Client
 from support.receiver import Receiver
 from support.resources import assert_changed, times_of
 from support.server import RunningServer
+from support.sweeps import sweep
 from support.webhooks import (
     NewEndpoint,
     emit_events,
@@ -86,9 +87,14 @@ INVALID_BODIES: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong, field", INVALID_BODIES)
-def test_an_invalid_field_is_reported(api: Client, wrong: dict[str, Any], field: str) -> None:
-    made = api.create(PATH, NEW_BODY)
+@pytest.fixture
+def made(api: Client) -> dict[str, Any]:
+    """An endpoint."""
+    return api.create(PATH, NEW_BODY)
+
+
+@sweep("wrong, field", INVALID_BODIES)
+def test_an_invalid_field_is_reported(api: Client, made: dict[str, Any], wrong: dict[str, Any], field: str) -> None:
     for response in (api.post(PATH, NEW_BODY | wrong), api.put(f"{PATH}/{made['id']}", wrong)):
         assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
         assert [each["field"] for each in response.json()["errors"]] == [field]

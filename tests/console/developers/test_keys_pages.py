@@ -15,6 +15,7 @@ from plankeeper.access.api_keys.schemas import ApiKey
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 
 PAGE = "/console/settings/keys"
 NEW_KEY = {"name": "Nightly report", "scope": ["read"], "lasts": "90"}
@@ -55,9 +56,10 @@ def test_a_key_is_shown_once_with_a_command_and_works(
     assert (secret in listed, "Nightly report" in listed, f"…{secret[-4:]}" in listed) == (False, True, True)
 
 
-@pytest.mark.parametrize(
+@sweep(
     "wrong",
     [{"name": ""}, {"name": "x" * 101}, {"scope": []}, {"scope": ["admin"]}, {"lasts": "7"}, {"plan_manager_id": "x"}],
+    str,
 )
 def test_an_invalid_key_shows_the_form_again(
     owner: Browser, plan_manager_id: UUID, list_keys: Any, wrong: dict[str, Any]

@@ -16,6 +16,7 @@ from support.client import Client
 from support.console import Account, Browser
 from support.form_helpers import require_linked_errors
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 
 PAGE = "/console/settings/webhooks"
 NEW_ENDPOINT = {
@@ -67,10 +68,11 @@ def test_an_endpoint_is_created_and_its_secret_shown_once(
         assert (secret in page, "https://example.com/hooks" in page) == (False, True)
 
 
-@pytest.mark.parametrize(
+@sweep(
     "wrong",
     [{"url": "http://example.com"}, {"url": "https://10.0.0.1/"}, {"url": ""}, {"event_types": "A!"},
      {"event_types": []}, {"payload": "x"}],
+    str,
 )  # fmt: skip
 def test_an_invalid_endpoint_shows_the_form_again(
     owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, Any]

@@ -11,6 +11,7 @@ import pytest
 from support.client import Client
 from support.console import Account, Browser
 from support.imports import confirm, counts, import_path, rows, upload
+from support.sweeps import sweep
 
 HEAD = "participant_number,first_name,last_name,date_of_birth,city\n"
 ROISIN = {
@@ -84,7 +85,7 @@ def test_ticks_are_kept_over_pages_and_can_be_taken_back(owner: Browser) -> None
     assert elsewhere.headers["location"].partition("?")[0] == path
 
 
-@pytest.mark.parametrize(
+@sweep(
     "line, is_unconfirmed",
     [
         ("Noah,Wright,4/4/1963", True),

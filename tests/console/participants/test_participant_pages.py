@@ -16,6 +16,7 @@ from support.client import PREFIX, Client
 from support.console import Account, Browser
 from support.form_helpers import event_summaries, form_fields, require_linked_errors
 from support.server import RunningServer
+from support.sweeps import sweep
 
 PAGE = "/console/participants"
 SCRIPT = "<script>alert(1)</script>"
@@ -74,7 +75,7 @@ def test_a_form_with_only_a_name_sets_nothing_else(owner: Browser, client: Clien
     assert (stored["status"], stored["last_name"], stored["postal_statement"]) == ("Active", None, False)
 
 
-@pytest.mark.parametrize(
+@sweep(
     "wrong, message",
     [
         ({"email": "x"}, "Email must be an email address"),

@@ -12,6 +12,7 @@ from support.client import Client
 from support.console import Account, Browser, main_text
 from support.form_helpers import event_summaries, form_fields, require_linked_errors, save_anyway, shown_warnings
 from support.server import RunningServer
+from support.sweeps import sweep
 
 SCRIPT = "<script>alert(1)</script>"
 FULL_MEMBER = {
@@ -95,7 +96,7 @@ def test_a_member_without_an_email_has_no_access(owner: Browser, page_path: str,
     assert (team_api()[0]["role"], permission_names(team_api()[0])) == ("Carer", ["no_access"])
 
 
-@pytest.mark.parametrize(
+@sweep(
     "form, message",
     [
         ({}, "Enter a first name, a last name or an email."),

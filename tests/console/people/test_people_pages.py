@@ -18,6 +18,7 @@ from plankeeper.access.accounts.schemas import Invitation
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser, create_account
 from support.server import RunningServer
+from support.sweeps import sweep
 
 PAGE = "/console/settings/people"
 
@@ -114,7 +115,7 @@ def test_a_new_link_replaces_the_old_one_and_a_revoked_link_is_invalid(
     assert [each.type for each in recorded_events()] == ["account.invited"] * 2 + ["account.invitation_withdrawn"]
 
 
-@pytest.mark.parametrize(
+@sweep(
     "wrong, recorded_events",
     [
         ({"email": "kim"}, "Email "),

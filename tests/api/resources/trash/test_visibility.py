@@ -11,6 +11,7 @@ from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.resources.trash import service
 from support.client import Client
 from support.server import RunningServer
+from support.sweeps import sweep
 
 PERSON = {"first_name": "Ottilie", "last_name": "Quill", "participant_number": "430999111", "email": "o@example.com"}
 COMPANY = {"entity_name": "Quill Care", "abn": "26502811788", "email": "billing@quill.example"}
@@ -61,13 +62,13 @@ def ids(server: RunningServer, client: Client, plan_manager_id: UUID) -> dict[st
     return {"participant": person, "member": member, "provider": provider}
 
 
-@pytest.mark.parametrize("path", READS)
+@sweep("path", READS)
 def test_no_list_contains_it(client: Client, ids: dict[str, str], path: str) -> None:
     body = client.get(path.format(**ids)).raise_for_status().json()
     assert (body["data"], body["pagination"]["total"] or 0) == ([], 0)
 
 
-@pytest.mark.parametrize("method, path, body", PLACES)
+@sweep("method, path, body", PLACES)
 def test_it_is_not_found(client: Client, ids: dict[str, str], method: str, path: str, body: Any) -> None:
     response = client.request(method, path.format(**ids), json=body)
     assert (response.status_code, response.json()["error"]) == (404, "not_found")

@@ -3,6 +3,7 @@
 import hmac
 import time
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID, uuid4
@@ -27,6 +28,7 @@ from support.openid_provider import (
 from support.quotas import hold_minute
 from support.server import RunningServer
 from support.single_sign_on import LINK, START, PublicBrowser, link
+from support.sweeps import sweep
 
 HOME = "/console"
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
@@ -101,17 +103,17 @@ INVALID_TOKENS: dict[str, Callable[[Claims], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("claims", INVALID_CLAIMS.values(), ids=INVALID_CLAIMS)
+@sweep("name, claims", INVALID_CLAIMS.items(), itemgetter(0))
 def test_a_token_with_other_claims_is_rejected(
-    provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, domain: str, claims: Claims
+    provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, domain: str, name: str, claims: Claims
 ) -> None:
     assert browser.sign_in_at(provider, plan_manager_id, f"robin@{domain}", **claims) == failure("invalid")
     assert browser.get(LINK).headers["location"] == failure("expired")
 
 
-@pytest.mark.parametrize("build_token", INVALID_TOKENS.values(), ids=INVALID_TOKENS)
+@sweep("name, build_token", INVALID_TOKENS.items(), itemgetter(0))
 def test_a_token_that_the_provider_did_not_sign_is_rejected(
-    provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, domain: str,
+    provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, domain: str, name: str,
     build_token: Callable[[Claims], str],
 ) -> None:  # fmt: skip
     provider.build_token = build_token
@@ -131,12 +133,12 @@ def test_tokens_with_each_algorithm_are_accepted(
     assert browser.sign_in_at(provider, plan_manager_id, f"robin@{domain}") == LINK
 
 
-@pytest.mark.parametrize("claims", [
+@sweep("claims", [
     {"email_verified": False}, {"email_verified": None}, {"email_verified": "true"}, {"email_verified": 1},
     {"email": "robin@example.com"}, {"email": 1}, {"email": "robin"}, {"email": "a@evil.example@{domain}"},
     {"email": "robin@{domain}.evil.example"}, {"email": "robin@evil.example.{domain}"}, {"email": "robín@{domain}"},
     {"email": "robin\n@{domain}"},
-])  # fmt: skip
+], str)  # fmt: skip
 def test_an_email_must_be_verified_and_in_the_domain(
     provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, domain: str, claims: Claims
 ) -> None:
