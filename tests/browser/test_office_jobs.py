@@ -28,6 +28,7 @@ from support.client import Client
 from support.console import PASSWORD, LoadCounter, fill_sign_in_form, open_account_menu, sign_out, wait_until_signed_in
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
+from support.sweeps import sweep
 from support.webhooks import poll_once
 
 Import = Callable[..., Any]
@@ -69,16 +70,20 @@ def import_invoices(client: Client, import_rows: Import) -> Callable[..., list[s
     return import_all
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def participants(client: Client) -> None:
+    client.create("/participants", ROISIN)
+    client.create("/participants", {"first_name": "Bo", "last_name": "Chen", "participant_number": "430205410"})
+
+
+@sweep(
     "text",
     [
         "avanagh", "roisin kav", "Kavanagh, Róisín", "Kavanah", "430 205 409", "205409", "roisin.kavanagh@",
         "0491571266", "0491 571 266", "Ro",
     ],
 )  # fmt: skip
-def test_a_participant_is_found_in_two_pages(visitor: Any, client: Client, text: str) -> None:
-    client.create("/participants", ROISIN)
-    client.create("/participants", {"first_name": "Bo", "last_name": "Chen", "participant_number": "430205410"})
+def test_a_participant_is_found_in_two_pages(visitor: Any, participants: None, text: str) -> None:
     visitor.goto("/console/providers")
     loads = LoadCounter(visitor)
     search_everywhere(visitor, text)

