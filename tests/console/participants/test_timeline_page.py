@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.activity import timeline
+from plankeeper.console.participants import timeline
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records
