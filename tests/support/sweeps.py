@@ -1,4 +1,4 @@
-"""Sweeps: tests of all cases that the project has, each as one test that reports every case that fails."""
+"""Sweeps: tests of many cases, such as all of the project, each as one test that reports every case that fails."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,8 @@ MAX_CHARACTERS = 400  # of the line about a case
 def sweep(names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = None) -> Callable[[Any], Any]:
     """Like `pytest.mark.parametrize`, but one test tries all cases, with the same fixtures.
 
-    It is for cases that are computed from the project, such as all operations. If some fail, the test fails with one
+    It is for cases that are computed from the project, such as all operations, and for examples that leave nothing
+    behind. If some fail, the test fails with one
     line for each: its name, the line of the test, and what is wrong.
     """
     parameters = [name.strip() for name in names.split(",")]

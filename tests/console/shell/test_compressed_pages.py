@@ -51,6 +51,7 @@ def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
 @pytest.fixture
 def signed_in(seeded: SeededPlanManager) -> Iterator[Browser]:
     browser = seeded.browser()
+    browser.http.headers["Accept-Encoding"] = "gzip"
     yield browser
     browser.http.close()
 
