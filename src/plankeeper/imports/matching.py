@@ -51,7 +51,7 @@ class MatchResult:
 
 
 class Matcher:
-    """Matches the rows of one file, batch by batch. It remembers the line of each number and of each id."""
+    """Matches the rows of one file, batch by batch. It keeps the first line of each number and of each id."""
 
     def __init__(self, options: ImportOptions) -> None:
         self._numbered = NUMBERED.get(options.resource)
@@ -83,7 +83,7 @@ class Matcher:
         return result
 
     def _add_number(self, line_number: int, text: str, result: MatchResult) -> None:
-        """Remember the number of a rejected row. A repeated number is a warning beside the row's errors."""
+        """Keep the number of a rejected row. A repeated number is a warning beside the row's errors."""
         number = plain_number(clean(text)) if text.strip() else ""
         if not number or not self._numbered:
             return

@@ -113,7 +113,7 @@ LONGEST_REQUEST = timedelta(minutes=10)  # the events of a request are searched 
 
 
 class ValueUndo(NamedTuple):
-    """A value that an undo changes: its label, and its texts now and afterwards."""
+    """The change of one value by an undo: its label, and its texts now and afterwards."""
 
     label: str
     now: str

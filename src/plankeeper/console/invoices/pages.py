@@ -79,7 +79,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not is_changed:
         return warning_gone(invoice_id, place)
     invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
-    if place and place.next_url and (not place.is_member or not active_warnings(invoice)):
+    if place and place.next_url and (not place.matches_filters or not active_warnings(invoice)):
         name = f"invoice {invoice.invoice_number}" if invoice.invoice_number else "an invoice without number"
         return Redirect(place.next_url, f"“{title}” of {name} ignored. This is the next invoice.")
     return Redirect(invoice_url(invoice_id, place), f"“{title}” ignored.")

@@ -48,7 +48,7 @@ Names = Mapping[Any, Any]  # of the records that rows refer to, by id; other val
 
 
 class Link(NamedTuple):
-    """A value that leads to another record; the path is null if the record doesn't exist."""
+    """A link to another record; the path is null if the record doesn't exist."""
 
     text: str
     path: str | None

@@ -188,7 +188,7 @@ def _parse_choice(each: ChoiceFilter | LoadedChoiceFilter, params: Params, choic
 
 @dataclass(frozen=True, slots=True)
 class LinkFilter:
-    """A value that only links of other pages set, such as a record's id. The form keeps it, without a visible field.
+    """A filter that links of other pages set, such as a record's id. The form keeps its value in a hidden field.
 
     `read` returns the value for the SQL; null for a text that can't be one. `label` is its chip.
     """

@@ -54,7 +54,7 @@ class Header(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A value that a filter can be set to, with the list that it leads to."""
+    """A choice of a filter, with the address of the list that it filters."""
 
     name: str
     detail: str

@@ -165,16 +165,16 @@ MAX_QUERY_LENGTH = 4000
 class ListPlace:
     """The position of a record in a list: `position` of `total`, with the pages of its neighbours.
 
-    `is_member` is false if the record doesn't match the filters any more. Then `position` is null; it also is, with
-    `total`, in a list of more than 10,000 records. `query` is the value of `list` for links to pages that keep the
-    position.
+    If the record doesn't match the filters any more, `matches_filters` is false and `position` is null. In a list of
+    more than 10,000 records, `position` and `total` are null. `query` is the value of `list` for links to pages that
+    keep the position.
     """
 
     title: str
     one: str
     query: str
     back_url: str
-    is_member: bool = False
+    matches_filters: bool = False
     previous_url: str | None = None
     next_url: str | None = None
     position: int | None = None
@@ -209,7 +209,7 @@ async def list_position(request: PageRequest, definition: ListDefinition, record
 async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
     query = reader.query
     start = await reader.find(record_id)
-    is_member = start is not None
+    matches_filters = start is not None
     start = start or await reader.find(record_id, is_filtered=False)
     if start is None:
         return ListPlace(query.definition.title, query.definition.one, query.text, query.url())
@@ -220,10 +220,10 @@ async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
         query.definition.one,
         query.text,
         query.url(),
-        is_member,
+        matches_filters,
         await _neighbour_url(reader, start, is_backward=True),
         await _neighbour_url(reader, start, is_backward=False),
-        1 + await reader.count_before(start) if is_member and is_counted else None,
+        1 + await reader.count_before(start) if matches_filters and is_counted else None,
         count if is_counted else None,
     )
 

@@ -81,9 +81,9 @@ class Outcome(NamedTuple):
 async def read_selection(
     request: PageRequest, definition: ListDefinition, form: Form, describe: Describe, action: AccessAction = "listed"
 ) -> Selection:
-    """The rows of a form or a query, which `action` access_log: those with its ids or, with `all`, those of its list.
+    """The rows whose ids a form or a query contains or, with `all`, all rows that match its list.
 
-    Raises ValidationError for too many.
+    The rows that the page shows are recorded in the access log, as `action`. Raises ValidationError for too many rows.
     """
     selection = await _find_rows(request, definition, form, describe)
     _record_shown(request, selection, selection.shown, action)

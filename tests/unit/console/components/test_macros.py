@@ -106,7 +106,7 @@ LIST_FIELD = {
 }  # fmt: skip
 PLACE = {
     "title": TEXT, "one": TEXT, "back_url": "/console", "previous_url": "/console", "next_url": "/console",
-    "position": 3, "total": 45, "is_member": True,
+    "position": 3, "total": 45, "matches_filters": True,
 }  # fmt: skip
 RANGE_FILTER = {"name": "a", "params": ["a", "b", "c"], "label": TEXT, "kind": "date_range", "is_search": False}
 RANGE_FIELD = LIST_FIELD | {"filter": RANGE_FILTER, "texts": [TEXT, TEXT, TEXT]}
