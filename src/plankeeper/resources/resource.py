@@ -15,6 +15,7 @@ from plankeeper.core.context import ConstraintErrorHandler, WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.schemas import Event
@@ -95,7 +96,7 @@ class Resource:
     match_fields: Mapping[str, MatchField] = field(default_factory=dict[str, MatchField])
     import_errors: Mapping[str, ConstraintErrorHandler] = field(default_factory=dict[str, ConstraintErrorHandler])
     get_many: GetMany
-    is_hidden: Callable[[Any], bool] = lambda _record: False
+    is_hidden: Callable[[Any, Settings], bool] = lambda _record, _settings: False
     lock: Lock
     update_schema: type[Struct] | None = None
     update: Callable[[WriteContext, str, Any], Awaitable[Struct]] = _no_update

@@ -19,6 +19,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import decode_custom_type
 from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.core.validation import known_fields, validate
 from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
@@ -78,13 +79,23 @@ class Undo(NamedTuple):
 
 
 async def find_undos(
-    db: Executor, plan_manager_id: UUID, events: Sequence[Event], *, import_id: UUID | None = None
+    db: Executor,
+    plan_manager_id: UUID,
+    events: Sequence[Event],
+    *,
+    settings: Settings | None = None,
+    import_id: UUID | None = None,
 ) -> list[Undo]:
-    """The effect of undoing each event now, of records of one kind. `import_id`: the import that recorded them all."""
+    """The effect of undoing each event now, of records of one kind.
+
+    With `settings`, hidden records count as deleted. `import_id`: the import that recorded all events.
+    """
     if not events:
         return []
     resource, keys = BY_KIND[events[0].resource.kind], list({event_key(each) for each in events})
     current = {record_key(each): each for each in await resource.get_many(db, plan_manager_id, keys)}
+    if settings:
+        current = {key: each for key, each in current.items() if not resource.is_hidden(each, settings)}
     if import_id is None:
         return [_find_undo(resource, each, current.get(event_key(each))) for each in events]
     ids = [each.resource.id for each in events]
@@ -118,7 +129,7 @@ def _find_undo(
 ) -> Undo:
     if event.type.endswith(".deleted"):
         return Undo(event, current, reason="exists" if current else None)
-    if current is None or (not is_import and resource.is_hidden(current)):
+    if current is None:
         return Undo(event, None, reason="deleted", later=later)
     # Also compared by value: clocks of several servers can differ.
     if is_import and ((later and later.id > event.id) or _has_other_values(resource, event, current)):

@@ -161,6 +161,19 @@ def test_a_deleted_account_manager_is_not_changed(
     assert owner.submit(path).status_code == 404
 
 
+def test_an_account_manager_of_the_operator_is_not_changed(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    owner.submit("/console/account-managers", {"first_name": "Mia"})
+    [manager] = client.get("/account-managers").json()["data"]
+    owner.submit(f"/console/account-managers/{manager['id']}/deactivate")
+    path = last_event(server, manager["id"], "account_manager.updated")
+    staff = {"id": manager["id"], "email": "mia@plankeeper.example"}
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", [staff])).errors
+    assert "The record no longer exists." in owner.get(path).text
+    assert owner.submit(path).status_code == 404
+
+
 def test_a_creation_leads_to_the_delete_page_and_a_deletion_to_the_trash(
     server: RunningServer, owner: Browser, client: Client, person: str
 ) -> None:

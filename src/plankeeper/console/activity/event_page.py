@@ -120,7 +120,7 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
 
 
 async def _find_undo(request: PageRequest, event: Event) -> Undo:
-    [undo] = await find_undos(request.executor, request.plan_manager_id, [event])
+    [undo] = await find_undos(request.executor, request.plan_manager_id, [event], settings=request.settings)
     return undo
 
 

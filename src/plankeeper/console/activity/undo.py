@@ -153,7 +153,7 @@ async def list_batch(request: PageRequest, event: Event) -> list[HistoryEvent]:
 
 async def find_event_undos(request: PageRequest, events: Sequence[Event]) -> list[EventUndo]:
     """The effect of undoing each event now."""
-    undos = await find_undos(request.executor, request.plan_manager_id, events)
+    undos = await find_undos(request.executor, request.plan_manager_id, events, settings=request.settings)
     return [_show(request, each) for each in undos]
 
 
@@ -180,7 +180,7 @@ async def _undo_event(request: FormRequest, event: Event) -> Outcome:
     try:
         async with translate_constraints(request, BY_KIND[event.resource.kind].constraint_errors):
             await lock(ctx, event)
-            [undo] = await find_undos(request.tx, request.plan_manager_id, [event])
+            [undo] = await find_undos(request.tx, request.plan_manager_id, [event], settings=request.settings)
             shown = _show(request, undo)
             if not undo.reason:
                 await undo_update(ctx, event, undo.values)

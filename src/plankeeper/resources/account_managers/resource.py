@@ -15,7 +15,7 @@ RESOURCE = Resource(
     tables=("account_managers", "users"),
     import_errors={"users_email_key": invalid(email="is already used by another user of this plan manager")},
     get_many=by_uuid(store.get_rows),
-    is_hidden=lambda record: record.deleted or record.is_internal,
+    is_hidden=service.is_hidden,
     lock=by_uuid(store.select_for_update),
     computed=frozenset({"updated_at"}),
     update_schema=AccountManagerUpdate,

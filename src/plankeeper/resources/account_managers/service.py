@@ -9,6 +9,7 @@ from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.fields import apply_patch, unset_to_none
 from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.database.errors import constraint_violation
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources.account_managers import store
@@ -59,6 +60,12 @@ async def select_for_update(ctx: WriteContext, account_manager_id: UUID) -> Acco
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [account_manager_id])
     visible = await store.get_visible(ctx.tx, ctx.plan_manager_id, account_manager_id, ctx.settings.operator_name)
     return rows[0] if rows and visible else None
+
+
+def is_hidden(row: AccountManagerRow, settings: Settings) -> bool:
+    """Whether the API hides an account manager: the same rule as that of the store's statements."""
+    operator, domain = settings.operator_name.lower(), (row.email or "").rpartition("@")[2].lower()
+    return row.deleted or row.is_internal or (operator != "" and operator in domain)
 
 
 async def _require_visible(ctx: WriteContext, account_manager_id: UUID) -> None:
