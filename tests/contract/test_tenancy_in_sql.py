@@ -205,11 +205,36 @@ def _carries_tenant(key: Key) -> bool:
         "update users u set email = $2 where u.id = $1",
         "insert into users (id, plan_manager_id) values ($1, $2)",
         "insert into users (plan_manager_id, id) select id, $1 from users where plan_manager_id = $1",
+        "select id from users where plan_manager_id = $1 and id = $2 or email is null",
+        "select id from users where email is null or plan_manager_id = $1",
+        "select id from users where (plan_manager_id = $1 or email is null) and id = $2",
+        "select id from users u where u.plan_manager_id = $1 and u.id = any (array($2)) OR true limit 1",
+        "delete from users where id = $2 and (email is null) or plan_manager_id = $1 returning id",
+        "select id from users where (plan_manager_id = $1 and id = $2) or email is null",
+        "select id from users where plan_manager_id = $1 and id = case when $2 then $3 end or email is null",
+        "update users set email = $2 where users.plan_manager_id = $1 or email is null",
     ],
 )
 def test_a_statement_without_the_plan_manager_is_detected(sql: str) -> None:
     unbound = Statement("resources.users.store", "unbound", 1, "execute", None, sql, 1, "plan_manager_id")
     assert not _is_bound(unbound, {"users", "account_managers"})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id from users where plan_manager_id = $1 and (id = $2 or email is null)",
+        "select id from users where plan_manager_id = $1 and id = case when $2 or $3 then $4 else $5 end",
+        "select id from users where plan_manager_id = $1 and email = 'this or that' -- or another one",
+        "select id from users where plan_manager_id = $1 and id in (select $2 or $3)",
+        "select id from users where plan_manager_id = $1 and (exists (select where plan_manager_id = $1) or id = $2)",
+        "with a as (select id from users where plan_manager_id = $1) select id from a where $2 or $3",
+        "select plan_manager_id = $1 from users where plan_manager_id = $1 order by id is null or email is null",
+    ],
+)
+def test_an_or_beside_other_conditions_is_bound(sql: str) -> None:
+    bound = Statement("resources.users.store", "bound", 1, "execute", None, sql, 1, "plan_manager_id")
+    assert _is_bound(bound, {"users", "account_managers"})
 
 
 def test_every_statement_on_a_tenant_table_is_bound_to_one_plan_manager(tables: dict[str, bool]) -> None:
@@ -256,4 +281,31 @@ def _is_bound(statement: Statement, tenant_tables: set[str]) -> bool:
     aliases = {each.alias for each in selected if not re.search(rf"\b{each.alias}\.plan_manager_id = \$1(?!\d)", sql)}
     unnamed = [each for each in selected if each.alias in aliases]
     first_is_tenant = all(re.search(r"(select|values \()\s*\$1,", sql) for _ in inserts)
-    return len(filled) == len(inserts) and first_is_tenant and len(unnamed) <= plain
+    return len(filled) == len(inserts) and first_is_tenant and len(unnamed) <= plain and not _has_alternative(sql)
+
+
+_TOKEN = re.compile(r"[()]|(?:\w+\.)?plan_manager_id = \$1(?!\d)|\w+")
+# The keywords at which a condition ends and another one can begin.
+_CLAUSE = re.compile("select|from|where|on|join|set|having|group|order|limit|offset|returning|union|for|when|then|else")
+
+
+def _has_alternative(sql: str) -> bool:
+    """Whether a condition on the plan manager has an `or` beside it: rows of others can then meet the condition.
+
+    A condition ends with its parenthesis or `case`, or where the next clause begins.
+    """
+    conditions: list[set[str]] = [set()]  # the parts of each open parenthesis, since the last keyword of a clause
+    for token in _TOKEN.findall(re.sub(r"--[^\n]*|'[^']*'", " ", sql).lower()):
+        if token in ("(", "case"):
+            conditions.append(set())
+        elif token in (")", "end"):
+            inner = conditions.pop()
+            if "clause" not in inner:  # a subquery's condition is its own
+                conditions[-1] |= inner & {"plan manager"}
+        elif _CLAUSE.fullmatch(token):
+            conditions[-1] = {"clause"}
+        elif token == "or" or "= $1" in token:
+            conditions[-1].add("or" if token == "or" else "plan manager")
+        if {"or", "plan manager"} <= conditions[-1]:
+            return True
+    return False
