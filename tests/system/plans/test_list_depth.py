@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from contract.sources import orders
+from plankeeper.console.lists.reading import BATCH_SIZE
 from plankeeper.core.lists import PageRows, SortableQuery
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Start
+from plankeeper.database.lists.statements import SortOrder, Start
 from plankeeper.http.parsing import parse_query
 from plankeeper.resources.invoices import queries as invoices
 from plankeeper.resources.invoices.schemas import InvoiceListQuery
@@ -98,6 +99,36 @@ def test_a_page_of_a_part_of_the_rows_may_collect_these(large_database: str, que
     rows, nodes = asyncio.run(read_page(large_database, "participants", query))
     assert (len(rows), rows.has_more) == (LIMIT, True)
     assert max(node["Actual Rows"] for node in nodes) <= 15_000, nodes
+
+
+# The filters of a file, its numbers of matching rows, and the most rows that a batch of it may read.
+FILES: list[tuple[dict[str, Any], int, int]] = [
+    ({}, 100_000, BATCH_SIZE + 1),
+    ({"status": "Active"}, 80_000, 2 * BATCH_SIZE),
+    ({"state": "NSW"}, 14_000, 15_000),
+]
+
+
+@pytest.mark.parametrize("values, count, most", FILES)
+def test_each_batch_of_a_file_reads_few_rows(
+    large_database: str, values: dict[str, Any], count: int, most: int
+) -> None:
+    """Where few rows match, a batch may collect these."""
+
+    async def run() -> None:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            for name, position in product(("name", "updated_at", "plan_end_date"), (0, count // 2, count - BATCH_SIZE)):
+                order, start = SortOrder(name, descending=False), None
+                if position:
+                    [before, *_] = await participants.LIST.page(tx, OWNER, values, 1, position, order)
+                    start = Start(before.value, before.id)
+                executor.plans.clear()
+                assert await participants.LIST.page(executor, OWNER, values, BATCH_SIZE, 0, order, start)
+                nodes = [node for plan in executor.plans for node in plan_nodes(plan) if node["Actual Loops"]]
+                assert max(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in nodes) <= most, nodes
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("order", ["", "&sort=-id", "&sort=updated_at", "&sort=-updated_at"])
