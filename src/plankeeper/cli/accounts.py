@@ -12,13 +12,14 @@ from plankeeper.access.accounts import (
     password_reset,
     store,
 )
-from plankeeper.access.accounts.schemas import AccountWithRoles, Member
+from plankeeper.access.accounts.schemas import Member
 from plankeeper.access.policy import ROLES
-from plankeeper.cli.context import system_context, with_database
-from plankeeper.cli.parameter_types import NAME, UUID_TYPE
+from plankeeper.cli.context import in_transaction, system_context, with_database, write
+from plankeeper.cli.parameter_types import NAME, plan_manager_option
+from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database, Transaction
+from plankeeper.database.client import Transaction
 
 
 @click.group()
@@ -29,13 +30,7 @@ def accounts() -> None:
 @accounts.command()
 @click.option("--email", required=True, help="The email to sign in with.")
 @click.option("--name", type=NAME, required=True, help="The person's name.")
-@click.option(
-    "--plan-manager",
-    "plan_manager_id",
-    type=UUID_TYPE,
-    required=True,
-    help="The plan manager that the person works for.",
-)
+@plan_manager_option("The plan manager that the person works for.")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What the person can do there.")
 @click.option(
     "--password-stdin",
@@ -46,18 +41,16 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
     """Create an account and print its id. Without a password, create an invitation, and send or print its link."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, settings: Settings) -> str:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "accounts create")
-            if password is None:
-                token = await invitations.invite(ctx, email, role, name)
-                if token is None:
-                    return f"A server will send the invitation to {email}."
-                return (settings.public_url or "") + invitations.invitation_path(token)
+    async def work(ctx: WriteContext) -> str:
+        if password is not None:
             return str(await members.create(ctx, email, name, role, password))
+        token = await invitations.invite(ctx, email, role, name)
+        if token is None:
+            return f"A server will send the invitation to {email}."
+        return (ctx.settings.public_url or "") + invitations.invitation_path(token)
 
     try:
-        click.echo(with_database(work))
+        click.echo(write(plan_manager_id, "accounts create", work))
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
 
@@ -65,11 +58,7 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
 @accounts.command(name="list")
 def list_() -> None:
     """Print one line per account: id, email, whether it uses two-factor authentication, roles, name."""
-
-    async def work(db: Database, _settings: Settings) -> list[AccountWithRoles]:
-        return await member_store.list_accounts(db)
-
-    for each in with_database(work):
+    for each in with_database(lambda db, _: member_store.list_accounts(db)):
         roles = ",".join(f"{membership.role}:{membership.plan_manager_id}" for membership in each.memberships)
         two_factor = "two-factor" if each.totp else "password only"
         click.echo("  ".join((str(each.id), each.email, two_factor, roles or "no role", each.name)))
@@ -86,18 +75,17 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
     """
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, settings: Settings) -> tuple[str, bool] | None:
-        async with db.transaction() as tx:
-            account = await store.get_by_email(tx, email)
-            if account is None:
-                return None
-            password = password_reset.generate_password() if chosen_password is None else chosen_password
-            command = "accounts reset"
-            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=disable_two_factor)
-            return password, account.totp_secret is not None and not disable_two_factor
+    async def work(tx: Transaction, settings: Settings) -> tuple[str, bool] | None:
+        account = await store.get_by_email(tx, email)
+        if account is None:
+            return None
+        password = password_reset.generate_password() if chosen_password is None else chosen_password
+        command = "accounts reset"
+        await password_reset.reset(tx, settings, account, password, command, disable_two_factor=disable_two_factor)
+        return password, account.totp_secret is not None and not disable_two_factor
 
     try:
-        result = with_database(work)
+        result = in_transaction(work)
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
     if result is None:
@@ -110,12 +98,7 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
 
 @accounts.command()
 @click.argument("email")
-@click.option(
-    "--plan-manager",
-    "plan_manager_id",
-    type=UUID_TYPE,
-    help="The plan manager to remove the person from; all by default.",
-)
+@plan_manager_option("The plan manager to remove the person from; all by default.", is_required=False)
 @click.option("--keep-keys", is_flag=True, help="Keep the access of the API keys that the person created.")
 def remove(email: str, plan_manager_id: UUID | None, keep_keys: bool) -> None:
     """Remove a person's roles, and end their sessions. An account without roles is deleted.
@@ -123,29 +106,20 @@ def remove(email: str, plan_manager_id: UUID | None, keep_keys: bool) -> None:
     Open invitations by the person are withdrawn, and API keys that they created lose access to the plan manager.
     """
 
-    async def work(db: Database, settings: Settings) -> list[Member]:
-        async with db.transaction() as tx:
-            return await _remove_member(tx, settings, email, plan_manager_id, keep_keys=keep_keys)
+    async def work(tx: Transaction, settings: Settings) -> list[Member]:
+        account = await store.get_by_email(tx, email)
+        held = await member_store.list_memberships(tx, account.id) if account else []
+        chosen = [each.plan_manager_id for each in held if plan_manager_id in (None, each.plan_manager_id)]
+        contexts = [await system_context(tx, settings, each, "accounts remove") for each in chosen]
+        removed = [await members.remove(ctx, account.id, keep_keys=keep_keys) for ctx in contexts if account]
+        return [each for each in removed if each]
 
-    removed = with_database(work)
+    removed = in_transaction(work)
     if not removed:
         raise click.ClickException(
             f"There is no account with the email {email} and such a role. See `plankeeper accounts list`."
         )
     click.echo(f"Removed: {removed[0].name}")
-
-
-async def _remove_member(
-    tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None, *, keep_keys: bool
-) -> list[Member]:
-    account = await store.get_by_email(tx, email)
-    if account is None:
-        return []
-    held_ids = [each.plan_manager_id for each in await member_store.list_memberships(tx, account.id)]
-    plan_manager_ids = [each for each in held_ids if plan_manager_id in (None, each)]
-    contexts = [await system_context(tx, settings, each, "accounts remove") for each in plan_manager_ids]
-    removed = [await members.remove(ctx, account.id, keep_keys=keep_keys) for ctx in contexts]
-    return [each for each in removed if each]
 
 
 def _error_sentence(error: ValidationError) -> str:

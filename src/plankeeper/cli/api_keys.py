@@ -6,12 +6,11 @@ from uuid import UUID
 import click
 
 from plankeeper.access.api_keys import service, store
-from plankeeper.access.api_keys.schemas import ApiKey
-from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.context import in_transaction, system_context, with_database
 from plankeeper.cli.parameter_types import DURATION, LIMIT, NAME, UUID_TYPE
 from plankeeper.core.context import Actor, WriteContext
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database
+from plankeeper.database.client import Transaction
 
 _ROTATE = Actor("system", None, "plankeeper keys rotate")
 _REVOKE = Actor("system", None, "plankeeper keys revoke")
@@ -53,47 +52,27 @@ def create(
 ) -> None:
     """Create a key and print it. The key is shown only once and isn't stored."""
 
-    async def work(db: Database, settings: Settings) -> str:
-        async with db.transaction() as tx:
-            contexts = [await system_context(tx, settings, each, "keys create") for each in plan_manager_ids]
-            return await service.create(contexts[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
+    async def work(tx: Transaction, settings: Settings) -> str:
+        contexts = [await system_context(tx, settings, each, "keys create") for each in plan_manager_ids]
+        return await service.create(contexts[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
 
-    click.echo(with_database(work))
+    click.echo(in_transaction(work))
 
 
 @keys.command(name="list")
 def list_() -> None:
     """Print one line per key: id, state, last four characters, scopes, expiry, last use, plan managers, name."""
-
-    async def work(db: Database, _settings: Settings) -> list[ApiKey]:
-        return await store.list_all(db)
-
-    for key in with_database(work):
+    for key in with_database(lambda db, _: store.list_all(db)):
         expiry = f"until {key.expires_at:%Y-%m-%dT%H:%M:%SZ}" if key.expires_at else "no expiry"
         last_used = f"used {key.last_used_at:%Y-%m-%dT%H:%MZ}" if key.last_used_at else "never used"
         plan_managers = ",".join(str(each) for each in key.plan_managers)
-        columns = (
-            key.id,
-            f"{service.key_state(key):7}",
-            f"…{key.last_four}",
-            "+".join(key.scopes),
-            expiry,
-            last_used,
-            plan_managers,
-            key.name,
-        )
-        click.echo("  ".join(str(each) for each in columns))
+        state = f"{key.id}  {service.key_state(key):7}  …{key.last_four}  {'+'.join(key.scopes)}"
+        click.echo(f"{state}  {expiry}  {last_used}  {plan_managers}  {key.name}")
 
 
 @keys.command()
 @click.argument("key_id", type=UUID_TYPE)
-@click.option(
-    "--overlap",
-    type=DURATION,
-    default="24h",
-    show_default=True,
-    help="How long the old key remains valid.",
-)
+@click.option("--overlap", type=DURATION, default="24h", show_default=True, help="How long the old key remains valid.")
 @click.option(
     "--expires-in",
     type=DURATION,
@@ -102,15 +81,14 @@ def list_() -> None:
 def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> None:
     """Create a key with the same rights as an existing key, and print it. The old key expires after the overlap."""
 
-    async def work(db: Database, settings: Settings) -> str | None:
-        async with db.transaction() as tx:
-            old_key = await store.select_for_update(tx, key_id)
-            if old_key is None or service.key_state(old_key) != "active":
-                return None
-            expiry = datetime.now(UTC) + expires_in if expires_in else old_key.expires_at
-            return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expiry)
+    async def work(tx: Transaction, settings: Settings) -> str | None:
+        old_key = await store.select_for_update(tx, key_id)
+        if old_key is None or service.key_state(old_key) != "active":
+            return None
+        expiry = datetime.now(UTC) + expires_in if expires_in else old_key.expires_at
+        return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expiry)
 
-    secret = with_database(work)
+    secret = in_transaction(work)
     if secret is None:
         raise click.ClickException(f"There is no active key {key_id}. See `plankeeper keys list`.")
     click.echo(secret)
@@ -120,12 +98,9 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
 @click.argument("key_id", type=UUID_TYPE)
 def revoke(key_id: UUID) -> None:
     """Revoke a key permanently, by its id. Every server rejects it within a second."""
-
-    async def work(db: Database, settings: Settings) -> ApiKey | None:
-        async with db.transaction() as tx:
-            return await service.revoke(WriteContext(tx, key_id, settings, _REVOKE), key_id)
-
-    revoked_key = with_database(work)
+    revoked_key = in_transaction(
+        lambda tx, settings: service.revoke(WriteContext(tx, key_id, settings, _REVOKE), key_id)
+    )
     if revoked_key is None:
         raise click.ClickException(f"There is no key {key_id}. See `plankeeper keys list`.")
     click.echo(f"Revoked: {revoked_key.name}")

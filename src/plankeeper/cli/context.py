@@ -117,6 +117,25 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
         return run(_with_schema(work, settings, cluster))
 
 
+def in_transaction(work: Callable[[Transaction, Settings], Awaitable[T]]) -> T:
+    """Run a command's work in one transaction."""
+
+    async def run_work(db: Database, settings: Settings) -> T:
+        async with db.transaction() as tx:
+            return await work(tx, settings)
+
+    return with_database(run_work)
+
+
+def write(plan_manager_id: UUID, command: str, work: Callable[[WriteContext], Awaitable[T]]) -> T:
+    """Run a write of the system actor in one transaction. Raises ClickException for an unknown plan manager."""
+
+    async def run_work(tx: Transaction, settings: Settings) -> T:
+        return await work(await system_context(tx, settings, plan_manager_id, command))
+
+    return in_transaction(run_work)
+
+
 async def _with_schema(
     work: Callable[[Database, Settings], Awaitable[T]], settings: Settings, cluster: Cluster | None
 ) -> T:

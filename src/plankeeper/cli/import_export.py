@@ -11,9 +11,10 @@ import click
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.access_log.service import record_export
-from plankeeper.cli.context import system_context, with_database
-from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.cli.context import system_context, with_database, write
+from plankeeper.cli.parameter_types import plan_manager_option
 from plankeeper.cli.progress import progress
+from plankeeper.core.context import WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
@@ -23,13 +24,7 @@ from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 
 _resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))
-_plan_manager_option = click.option(
-    "--plan-manager",
-    "plan_manager_id",
-    type=UUID_TYPE,
-    required=True,
-    help="The plan manager that the records belong to.",
-)
+_plan_manager_option = plan_manager_option("The plan manager that the records belong to.")
 
 
 class _RolledBackError(Exception):
@@ -54,20 +49,18 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool, 
         raise click.BadParameter(f"{resource} can't be matched by {match}: {known}.", param_hint="--match")
     report = ImportReport()
 
-    async def work(db: Database, settings: Settings) -> None:
+    async def work(ctx: WriteContext) -> None:
         nonlocal report
+        ctx = replace(ctx, notify=notify, import_id=uuid7())
         with _line_progress(file) as on_progress:
-            async with db.transaction() as tx:
-                ctx = await system_context(tx, settings, plan_manager_id, "import")
-                ctx = replace(ctx, notify=notify, import_id=uuid7())
-                report = await import_file(
-                    ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress, match=match
-                )
-                if report.rejected_lines:
-                    raise _RolledBackError
+            report = await import_file(
+                ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress, match=match
+            )
+        if report.rejected_lines:
+            raise _RolledBackError
 
     try:
-        with_database(work)
+        write(plan_manager_id, "import", work)
     except _RolledBackError:
         _print_errors(report)
         sys.exit(1)

@@ -14,7 +14,7 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
-from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.cli.parameter_types import plan_manager_option
 from plankeeper.cli.privileges import find_serving_role, grant_privileges
 from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.core.settings import Settings
@@ -49,9 +49,7 @@ def migrate() -> None:
 
 
 @click.command()
-@click.option(
-    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The plan manager whose invoices to check."
-)
+@plan_manager_option("The plan manager whose invoices to check.")
 def recheck(plan_manager_id: UUID) -> None:
     """Check every invoice again: its participant, its provider or the current date might have changed."""
     from plankeeper.resources.invoices.service import recheck as recheck_batch

@@ -2,14 +2,17 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import click
 
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.setting_parsers import parse_rate_limit
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class UuidType(click.ParamType[UUID]):
@@ -65,3 +68,8 @@ UUID_TYPE = UuidType()
 LIMIT = LimitType()
 NAME = NameType()
 DURATION = DurationType()
+
+
+def plan_manager_option(help_text: str, *, is_required: bool = True) -> Callable[[F], F]:
+    """The option `--plan-manager`, whose value is the parameter `plan_manager_id`."""
+    return click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=is_required, help=help_text)

@@ -1,13 +1,13 @@
 """`plankeeper participants`: export and erasure of one person's data, and legal holds."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Generator
+from contextlib import contextmanager
 from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import require_plan_manager, system_context, with_database
-from plankeeper.cli.parameter_types import NAME, UUID_TYPE
+from plankeeper.cli.context import require_plan_manager, system_context, with_database, write
+from plankeeper.cli.parameter_types import NAME, UUID_TYPE, plan_manager_option
 from plankeeper.core.errors import NotFound
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
@@ -16,14 +16,10 @@ from plankeeper.privacy.person_export import PersonExport
 from plankeeper.privacy.schemas import COUNT_LABELS, ErasureReport
 from plankeeper.privacy.service import LegalHoldError
 
-T = TypeVar("T")
-
 MAX_TEXT = 200  # characters of a mention
 
 PARTICIPANT = click.argument("participant_id", metavar="ID", type=UUID_TYPE)
-PLAN_MANAGER = click.option(
-    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The participant's plan manager."
-)
+PLAN_MANAGER = plan_manager_option("The participant's plan manager.")
 
 
 @click.group()
@@ -51,7 +47,8 @@ def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> 
             await person_export.record_export(ctx, export)
         return export
 
-    export = _run(work, participant_id)
+    with _errors(participant_id):
+        export = with_database(work)
     click.echo(person_export.to_page(export) if format_ == "html" else person_export.to_document(export), nl=False)
 
 
@@ -64,15 +61,13 @@ def erase(participant_id: UUID, plan_manager_id: UUID, yes: bool) -> None:
 
     ID can be a participant that was deleted earlier.
     """
-
-    async def work(db: Database, settings: Settings) -> ErasureReport:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "participants erase")
-            if yes:
-                return await service.erase(ctx, participant_id, search_events=True)
-            return await service.preview_erasure(ctx, participant_id, search_events=True)
-
-    report = _run(work, participant_id)
+    erase_or_preview = service.erase if yes else service.preview_erasure
+    with _errors(participant_id):
+        report = write(
+            plan_manager_id,
+            "participants erase",
+            lambda ctx: erase_or_preview(ctx, participant_id, search_events=True),
+        )
     if report.is_empty:
         click.echo("Nothing is left to erase.")
     for kind, count in report.counts.items():
@@ -100,13 +95,8 @@ def _print_mentions(report: ErasureReport) -> None:
 @click.option("--reason", type=NAME, required=True, help="Why the data must be kept, such as the number of a case.")
 def hold(participant_id: UUID, plan_manager_id: UUID, reason: str) -> None:
     """Place a legal hold: the participant's data can't be erased until it is released."""
-
-    async def work(db: Database, settings: Settings) -> None:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "participants hold")
-            await service.hold(ctx, participant_id, reason)
-
-    _run(work, participant_id)
+    with _errors(participant_id):
+        write(plan_manager_id, "participants hold", lambda ctx: service.hold(ctx, participant_id, reason))
     click.echo(f"Held: {participant_id}")
 
 
@@ -115,22 +105,17 @@ def hold(participant_id: UUID, plan_manager_id: UUID, reason: str) -> None:
 @PLAN_MANAGER
 def release_hold(participant_id: UUID, plan_manager_id: UUID) -> None:
     """Release a legal hold."""
-
-    async def work(db: Database, settings: Settings) -> None:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "participants release-hold")
-            try:
-                await service.release_hold(ctx, participant_id)
-            except NotFound:
-                raise click.ClickException(f"There is no legal hold on participant {participant_id}.") from None
-
-    _run(work, participant_id)
+    try:
+        write(plan_manager_id, "participants release-hold", lambda ctx: service.release_hold(ctx, participant_id))
+    except NotFound:
+        raise click.ClickException(f"There is no legal hold on participant {participant_id}.") from None
     click.echo(f"Released: {participant_id}")
 
 
-def _run(work: Callable[[Database, Settings], Awaitable[T]], participant_id: UUID) -> T:
+@contextmanager
+def _errors(participant_id: UUID) -> Generator[None]:
     try:
-        return with_database(work)
+        yield
     except NotFound:
         raise click.ClickException(
             f"There is no participant {participant_id} with this plan manager, and no event of one."

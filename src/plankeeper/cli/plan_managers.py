@@ -7,10 +7,10 @@ import click
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.plan_managers import store
-from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.context import in_transaction, system_context, with_database
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database
+from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
 
 
@@ -25,24 +25,19 @@ def plan_managers() -> None:
 def create(name: str, plan_manager_id: UUID | None) -> None:
     """Create a plan manager and print its id."""
 
-    async def work(db: Database, settings: Settings) -> UUID:
-        async with db.transaction() as tx:
-            created = await store.insert(tx, plan_manager_id or uuid7(), name)
-            if created is None:
-                raise click.ClickException(f"The plan manager {plan_manager_id} already exists. Choose another --id.")
-            ctx = replace(await system_context(tx, settings, created.id, "plan-managers create"), notify=False)
-            await record_event(ctx, "plan_manager.created", None, created)
+    async def work(tx: Transaction, settings: Settings) -> UUID:
+        created = await store.insert(tx, plan_manager_id or uuid7(), name)
+        if created is None:
+            raise click.ClickException(f"The plan manager {plan_manager_id} already exists. Choose another --id.")
+        ctx = replace(await system_context(tx, settings, created.id, "plan-managers create"), notify=False)
+        await record_event(ctx, "plan_manager.created", None, created)
         return created.id
 
-    click.echo(with_database(work))
+    click.echo(in_transaction(work))
 
 
 @plan_managers.command(name="list")
 def list_() -> None:
     """Print one line per plan manager: id, creation date, name."""
-
-    async def work(db: Database, _settings: Settings) -> list[store.PlanManager]:
-        return await store.list_all(db)
-
-    for each in with_database(work):
+    for each in with_database(lambda db, _: store.list_all(db)):
         click.echo(f"{each.id}  {each.created_at:%Y-%m-%d}  {each.name}")

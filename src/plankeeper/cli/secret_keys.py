@@ -48,14 +48,10 @@ def list_() -> None:
     """Print one line per key: its id, whether it encrypts, only decrypts or is missing, and its number of secrets."""
     settings = load_settings()
     keys = [] if settings.secret_key_path is None else _read_keys(settings.secret_key_path)
-    usage = {each.key_id: each.secrets for each in with_database(_count_by_key)}
+    usage = {each.key_id: each.secrets for each in with_database(lambda db, _: rotation.count_by_key(db))}
     states = {key.id: "decrypts" if number else "encrypts" for number, key in enumerate(keys)}
     for key_id in [*states, *(each for each in usage if each not in states)]:
         click.echo(f"{key_id}  {states.get(key_id, 'missing'):8}  {count_secrets(usage.get(key_id, 0))}")
-
-
-async def _count_by_key(db: Database, _settings: Settings) -> list[KeyUsage]:
-    return await rotation.count_by_key(db)
 
 
 @secret_key.command()
@@ -122,7 +118,7 @@ def _encrypt_all(path: Path) -> None:
 def _drop_old_keys(path: Path) -> None:
     first, *old_keys = _read_keys(path)
     old_ids = {key.id for key in old_keys}
-    in_use = [each for each in with_database(_count_by_key) if each.key_id in old_ids]
+    in_use = [each for each in with_database(lambda db, _: rotation.count_by_key(db)) if each.key_id in old_ids]
     if in_use:
         raise click.ClickException(
             f"Old keys are in use: {describe_usage(in_use)}. Run `plankeeper secret-key rotate` once all servers have"

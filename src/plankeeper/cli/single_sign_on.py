@@ -14,15 +14,14 @@ from plankeeper.access.single_sign_on import store as provider_store
 from plankeeper.access.single_sign_on.client import ProviderError
 from plankeeper.access.single_sign_on.schemas import Provider
 from plankeeper.access.single_sign_on.service import redirect_uri
-from plankeeper.cli.context import system_context, with_database
-from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.cli.context import in_transaction, system_context, with_database, write
+from plankeeper.cli.parameter_types import plan_manager_option
+from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import SecretKeyMissingError, ValidationError
 from plankeeper.core.settings import SettingError, Settings
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Transaction
 
-PLAN_MANAGER = click.option(
-    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The plan manager."
-)
+PLAN_MANAGER = plan_manager_option("The plan manager.")
 
 
 @click.group()
@@ -89,13 +88,11 @@ def remove(plan_manager_id: UUID) -> None:
     Sessions that began at the provider lose their access. People sign in with their password.
     """
 
-    async def work(db: Database, settings: Settings) -> Provider | None:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "sso remove")
-            await members.set_requires_single_sign_on(ctx, False, has_single_sign_on=False)
-            return await providers.remove(ctx)
+    async def work(ctx: WriteContext) -> Provider | None:
+        await members.set_requires_single_sign_on(ctx, False, has_single_sign_on=False)
+        return await providers.remove(ctx)
 
-    removed = with_database(work)
+    removed = write(plan_manager_id, "sso remove", work)
     if removed is None:
         raise click.ClickException(f"The plan manager {plan_manager_id} has no provider. See `plankeeper sso list`.")
     click.echo(f"Removed: {removed.issuer}")
@@ -105,13 +102,11 @@ def remove(plan_manager_id: UUID) -> None:
 @PLAN_MANAGER
 def optional(plan_manager_id: UUID) -> None:
     """Let people use a plan manager with a password again, if an owner requires single sign-on."""
-
-    async def work(db: Database, settings: Settings) -> None:
-        async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "sso optional")
-            await members.set_requires_single_sign_on(ctx, False, has_single_sign_on=False)
-
-    with_database(work)
+    write(
+        plan_manager_id,
+        "sso optional",
+        lambda ctx: members.set_requires_single_sign_on(ctx, False, has_single_sign_on=False),
+    )
     click.echo("Single sign-on is now optional.")
 
 
@@ -123,21 +118,19 @@ def unlink(email: str) -> None:
     The next single sign-on asks for the account's password again.
     """
 
-    async def work(db: Database, settings: Settings) -> int | None:
-        async with db.transaction() as tx:
-            found = await store.get_by_email(tx, email)
-            account = await store.select_for_update(tx, found.id) if found else None
-            if account is None:
-                return None
-            count = await identity_store.delete_all_of_account(tx, account.id)
-            if count:
-                await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
-                await record_account_event_by_operator(
-                    tx, settings, account, "account.single_sign_on_unlinked", "sso unlink"
-                )
-            return count
+    async def work(tx: Transaction, settings: Settings) -> int | None:
+        found = await store.get_by_email(tx, email)
+        account = await store.select_for_update(tx, found.id) if found else None
+        if account is None:
+            return None
+        count = await identity_store.delete_all_of_account(tx, account.id)
+        if count:
+            await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
+            event_type = "account.single_sign_on_unlinked"
+            await record_account_event_by_operator(tx, settings, account, event_type, "sso unlink")
+        return count
 
-    count = with_database(work)
+    count = in_transaction(work)
     if count is None:
         raise click.ClickException(f"There is no account with the email {email}. See `plankeeper accounts list`.")
     click.echo(f"Unlinked identities: {count}")
