@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import LiteralString, NamedTuple
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
@@ -123,23 +125,8 @@ INSERT = Write(
 
 async def insert(tx: Transaction, row: EventRow) -> None:
     """Insert an event and queue it for its position."""
-    await tx.queue_write(
-        INSERT,
-        row.plan_manager_id,
-        row.id,
-        row.type,
-        row.created_at,
-        row.actor_kind,
-        row.actor_id,
-        row.actor_name,
-        row.resource_kind,
-        row.resource_id,
-        row.data,
-        row.previous,
-        row.request_id,
-        row.notify,
-        row.import_id,
-    )
+    plan_manager_id, *values = astuple(row)
+    await tx.queue_write(INSERT, plan_manager_id, *values)
     tx.changed_feeds.add(row.plan_manager_id)
 
 

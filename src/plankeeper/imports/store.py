@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.imports.schemas import (
     ColumnMapping,
@@ -34,19 +36,8 @@ INSERT = """
 
 async def insert(tx: Transaction, plan_manager_id: UUID, new: Import) -> None:
     """Insert an import whose file has been uploaded."""
-    await tx.execute(
-        INSERT,
-        plan_manager_id,
-        new.id,
-        new.resource,
-        new.file_name,
-        new.digest,
-        new.columns,
-        new.mapping,
-        new.created_by,
-        new.created_by_name,
-        new.created_at,
-    )
+    values = (new.id, new.resource, new.file_name, new.digest, new.columns, new.mapping)
+    await tx.execute(INSERT, plan_manager_id, *values, new.created_by, new.created_by_name, new.created_at)
 
 
 GET = f"select {COLUMNS} from imports where plan_manager_id = $1 and id = $2"
@@ -120,9 +111,9 @@ async def list_same_files(db: Executor, plan_manager_id: UUID, digests: Sequence
 
 UPDATE_CHECKED = """
     update imports set
-        state = 'checked', resource = $3, mapping = $4, existing = $5, clears_empty = $6,
-        created_count = $7, changed_count = $8, unchanged_count = $9, skipped_count = $10, rejected_count = $11,
-        warning_count = $12, unconfirmed_count = $13, included_lines = $14
+        state = 'checked', resource = $3, mapping = $4, existing = $5, included_lines = $6, clears_empty = $7,
+        created_count = $8, changed_count = $9, unchanged_count = $10, skipped_count = $11, rejected_count = $12,
+        unconfirmed_count = $13, warning_count = $14
     where plan_manager_id = $1 and id = $2
 """
 
@@ -131,23 +122,7 @@ async def update_checked(
     tx: Transaction, plan_manager_id: UUID, import_id: UUID, options: ImportOptions, counts: OutcomeCounts
 ) -> None:
     """Save the result of a check."""
-    await tx.execute(
-        UPDATE_CHECKED,
-        plan_manager_id,
-        import_id,
-        options.resource,
-        options.mapping,
-        options.existing,
-        options.clears_empty,
-        counts.created_count,
-        counts.changed_count,
-        counts.unchanged_count,
-        counts.skipped_count,
-        counts.rejected_count,
-        counts.warning_count,
-        counts.unconfirmed_count,
-        options.included_lines,
-    )
+    await tx.execute(UPDATE_CHECKED, plan_manager_id, import_id, *astuple(options), *astuple(counts))
 
 
 UPDATE_IMPORTED = """

@@ -176,17 +176,9 @@ async def claim_due(
     endpoint. A failing endpoint has a limit of one. A claim is a lease of one minute: other workers then take over the
     deliveries of a worker that has stopped.
     """
-    return await db.rows(
-        DeliveryJob,
-        CLAIM_DUE,
-        plan_manager_ids,
-        list(in_flight),
-        list(in_flight.values()),
-        max_per_endpoint,
-        limit,
-        clock_offset,
-        shard_key(db, plan_manager_ids),
-    )
+    busy = (list(in_flight), list(in_flight.values()))
+    limits = (max_per_endpoint, limit, clock_offset)
+    return await db.rows(DeliveryJob, CLAIM_DUE, plan_manager_ids, *busy, *limits, shard_key(db, plan_manager_ids))
 
 
 SAVE_ATTEMPTS = """
@@ -270,17 +262,9 @@ async def update_endpoint_health(
 
     One statement locks all endpoints in the same order as the sequencer: otherwise the two could deadlock.
     """
-    return await tx.rows(
-        UUID,
-        UPDATE_ENDPOINT_HEALTH,
-        plan_manager_ids,
-        endpoint_ids,
-        succeeded,
-        gone,
-        disable_after,
-        clock_offset,
-        shard_key(tx, plan_manager_ids),
-    )
+    results = (plan_manager_ids, endpoint_ids, succeeded, gone)
+    times = (disable_after, clock_offset)
+    return await tx.rows(UUID, UPDATE_ENDPOINT_HEALTH, *results, *times, shard_key(tx, plan_manager_ids))
 
 
 CANCEL_PENDING = """

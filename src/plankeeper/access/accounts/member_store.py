@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.access.accounts.schemas import (
     AccountWithRoles,
     HeldRole,
@@ -98,8 +100,7 @@ INSERT = """
 
 async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
     """Insert a role. False if the account has one for the plan manager already."""
-    inserted = await tx.one_or_none(bool, INSERT, plan_manager_id, account_id, role, at)
-    return inserted is not None
+    return await tx.one_or_none(bool, INSERT, plan_manager_id, account_id, role, at) is not None
 
 
 UPDATE = "update account_roles set role = $3 where plan_manager_id = $1 and account_id = $2"
@@ -142,8 +143,7 @@ async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
 INVITATION_COLUMNS: LiteralString = "id, email, name, role, invited_by, invited_by_account_id, created_at, expires_at"
 
 UPSERT_INVITATION = f"""
-    insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by,
-        invited_by_account_id, created_at, expires_at)
+    insert into account_invitations (plan_manager_id, token_hash, {INVITATION_COLUMNS})
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
         email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
@@ -157,20 +157,7 @@ async def upsert_invitation(
     tx: Transaction, plan_manager_id: UUID, invitation: Invitation, token_hash: bytes
 ) -> Invitation:
     """Insert an invitation, or replace the open one for the same email, which keeps its id."""
-    return await tx.one(
-        Invitation,
-        UPSERT_INVITATION,
-        plan_manager_id,
-        invitation.id,
-        invitation.email,
-        invitation.name,
-        invitation.role,
-        token_hash,
-        invitation.invited_by,
-        invitation.invited_by_account_id,
-        invitation.created_at,
-        invitation.expires_at,
-    )
+    return await tx.one(Invitation, UPSERT_INVITATION, plan_manager_id, token_hash, *astuple(invitation))
 
 
 GET_OPEN_INVITATION = """
@@ -199,8 +186,7 @@ ACCEPT_INVITATION = """
 
 async def accept_invitation(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
     """Mark an open invitation as accepted. Of two concurrent calls only one returns True."""
-    accepted = await tx.one_or_none(bool, ACCEPT_INVITATION, plan_manager_id, token_hash, at)
-    return accepted is not None
+    return await tx.one_or_none(bool, ACCEPT_INVITATION, plan_manager_id, token_hash, at) is not None
 
 
 LIST_PENDING_INVITATIONS = f"""

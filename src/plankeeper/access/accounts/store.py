@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.access.accounts.schemas import (
     Account,
     LoginThrottle,
@@ -99,8 +101,7 @@ USE_RECOVERY_CODE = """
 
 async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes, at: datetime) -> bool:
     """Mark a recovery code as used. False if the account doesn't have it or has used it before."""
-    used = await tx.one_or_none(bool, USE_RECOVERY_CODE, account_id, code_hash, at)
-    return used is not None
+    return await tx.one_or_none(bool, USE_RECOVERY_CODE, account_id, code_hash, at) is not None
 
 
 COUNT_UNUSED_RECOVERY_CODES = "select count(*) from account_recovery_codes where account_id = $1 and used_at is null"
@@ -186,19 +187,7 @@ INSERT_SESSION = """
 
 
 async def insert_session(tx: Transaction, session: NewSession) -> None:
-    await tx.execute(
-        INSERT_SESSION,
-        session.token_hash,
-        session.account_id,
-        session.chosen_plan_manager_id,
-        session.created_at,
-        session.expires_at,
-        session.address,
-        session.user_agent,
-        session.two_factor_pending,
-        session.with_password,
-        session.provider_ids,
-    )
+    await tx.execute(INSERT_SESSION, *astuple(session))
 
 
 GET_SESSION = """

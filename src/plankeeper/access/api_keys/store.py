@@ -74,20 +74,9 @@ INSERT = """
 
 async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
     """Insert a key. Its plan managers are inserted by `insert_plan_managers`."""
-    await tx.execute(
-        INSERT,
-        key.id,
-        key.name,
-        key_hash,
-        key.last_four,
-        key.scopes,
-        key.created_by,
-        key.created_by_account_id,
-        key.created_at,
-        key.expires_at,
-        key.rate_limit,
-        key.original_id,
-    )
+    creation = (key.created_by, key.created_by_account_id, key.created_at)
+    rest = (*creation, key.expires_at, key.rate_limit, key.original_id)
+    await tx.execute(INSERT, key.id, key.name, key_hash, key.last_four, key.scopes, *rest)
 
 
 INSERT_PLAN_MANAGERS = "insert into api_key_plan_managers (plan_manager_id, api_key_id) select unnest($1::uuid[]), $2"

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote_plus
 from uuid import UUID
 
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.policy import is_role_at_least
@@ -61,15 +62,7 @@ async def update(ctx: WriteContext, role: str | None, view: SavedView, name: str
         raise ValidationError(
             is_shared="can only be changed by the person who saved the view. You can delete the view."
         )
-    changed = SavedView(
-        view.id,
-        view.owner_id,
-        view.list_kind,
-        name,
-        view.query,
-        is_shared and can_share(role),
-        view.created_at,
-    )
+    changed = replace(view, name=name, is_shared=is_shared and can_share(role))
     await _require_valid(ctx, changed)
     await store.update(ctx.tx, ctx.plan_manager_id, view.id, name, is_shared=changed.is_shared)
 

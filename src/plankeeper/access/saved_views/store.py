@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.access.saved_views.schemas import ListSettings, SavedList, SavedView
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
@@ -27,8 +29,7 @@ INSERT: LiteralString = f"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, view: SavedView) -> None:
-    values = (view.id, view.owner_id, view.list_kind, view.name, view.query, view.is_shared, view.created_at)
-    await tx.execute(INSERT, plan_manager_id, *values)
+    await tx.execute(INSERT, plan_manager_id, *astuple(view))
 
 
 UPDATE = "update saved_views set name = $3, is_shared = $4 where plan_manager_id = $1 and id = $2"

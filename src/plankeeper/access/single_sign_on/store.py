@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from plankeeper.access.single_sign_on.schemas import (
     Flow,
     NewFlow,
@@ -55,9 +57,8 @@ async def list_all(db: Executor) -> list[Provider]:
 
 LOCK = "lock table single_sign_on_providers in share row exclusive mode"
 
-UPSERT = """
-    insert into single_sign_on_providers (plan_manager_id, id, issuer, client_id, encrypted_client_secret,
-        allowed_domains, created_at)
+UPSERT = f"""
+    insert into single_sign_on_providers ({COLUMNS})
     select $1, $2, $3, $4, $5, $6, $7
     -- A domain leads to one provider.
     where not exists (
@@ -75,18 +76,7 @@ UPSERT = """
 async def upsert(tx: Transaction, provider: Provider) -> bool:
     """Insert or replace the provider of a plan manager. False if another plan manager uses one of the domains."""
     await tx.execute(LOCK)
-    saved = await tx.one_or_none(
-        bool,
-        UPSERT,
-        provider.plan_manager_id,
-        provider.id,
-        provider.issuer,
-        provider.client_id,
-        provider.encrypted_client_secret,
-        provider.allowed_domains,
-        provider.created_at,
-    )
-    return saved is not None
+    return await tx.one_or_none(bool, UPSERT, *astuple(provider)) is not None
 
 
 DELETE = f"delete from single_sign_on_providers where plan_manager_id = $1 returning {COLUMNS}"
@@ -104,9 +94,7 @@ INSERT_FLOW = """
 
 
 async def insert_flow(tx: Transaction, flow: NewFlow) -> None:
-    await tx.execute(
-        INSERT_FLOW, flow.token_hash, flow.provider_id, flow.next_path, flow.invitation_token_hash, flow.expires_at
-    )
+    await tx.execute(INSERT_FLOW, *astuple(flow))
 
 
 USE_FLOW = """
@@ -143,17 +131,7 @@ INSERT_PENDING_IDENTITY = f"insert into pending_identities ({PENDING_COLUMNS}) v
 
 
 async def insert_pending_identity(tx: Transaction, pending: PendingIdentity) -> None:
-    await tx.execute(
-        INSERT_PENDING_IDENTITY,
-        pending.token_hash,
-        pending.provider_id,
-        pending.issuer,
-        pending.subject,
-        pending.email,
-        pending.next_path,
-        pending.invitation_token_hash,
-        pending.expires_at,
-    )
+    await tx.execute(INSERT_PENDING_IDENTITY, *astuple(pending))
 
 
 GET_PENDING_IDENTITY = f"select {PENDING_COLUMNS} from pending_identities where token_hash = $1 and expires_at > $2"
@@ -168,8 +146,7 @@ DELETE_PENDING_IDENTITY = "delete from pending_identities where token_hash = $1 
 
 async def delete_pending_identity(tx: Transaction, token_hash: bytes) -> bool:
     """Delete a pending identity. Of two concurrent calls only one returns True."""
-    deleted = await tx.one_or_none(bool, DELETE_PENDING_IDENTITY, token_hash)
-    return deleted is not None
+    return await tx.one_or_none(bool, DELETE_PENDING_IDENTITY, token_hash) is not None
 
 
 DELETE_OLD_PENDING_IDENTITIES = """

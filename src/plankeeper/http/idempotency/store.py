@@ -31,15 +31,7 @@ CLAIM = """
 
 async def claim(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> bool | None:
     """True if the key is new, or older than a day. Waits for a concurrent transaction with the same key."""
-    return await tx.one_or_none(
-        bool,
-        CLAIM,
-        plan_manager_id,
-        idempotency_key.original_key_id,
-        idempotency_key.path,
-        idempotency_key.key,
-        idempotency_key.request_hash,
-    )
+    return await tx.one_or_none(bool, CLAIM, plan_manager_id, *idempotency_key)
 
 
 GET_RESPONSE = """
@@ -50,14 +42,7 @@ GET_RESPONSE = """
 
 
 async def get_response(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> StoredResponse:
-    return await tx.one(
-        StoredResponse,
-        GET_RESPONSE,
-        plan_manager_id,
-        idempotency_key.original_key_id,
-        idempotency_key.path,
-        idempotency_key.key,
-    )
+    return await tx.one(StoredResponse, GET_RESPONSE, plan_manager_id, *idempotency_key[:3])
 
 
 SAVE_RESPONSE = """
@@ -69,15 +54,7 @@ SAVE_RESPONSE = """
 async def save_response(
     tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey, status: int, body: bytes
 ) -> None:
-    await tx.execute(
-        SAVE_RESPONSE,
-        plan_manager_id,
-        idempotency_key.original_key_id,
-        idempotency_key.path,
-        idempotency_key.key,
-        status,
-        body,
-    )
+    await tx.execute(SAVE_RESPONSE, plan_manager_id, *idempotency_key[:3], status, body)
 
 
 PURGE = """
