@@ -150,11 +150,6 @@ def error_examples() -> dict[str, Any]:
     }
 
 
-def error_example() -> dict[str, Any]:
-    """The example of the schema: an error with most fields."""
-    return _example("invalid_request")
-
-
 def _example(code: ErrorCode) -> dict[str, Any]:
     if code == "invalid_request":
         email = FieldError("email", "must be an email address, such as name@example.com", "invalid_format")
@@ -319,7 +314,12 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": {"application/json": {"schema": _schema(operation.response_type), **_own_example(operation)}},
+        "content": {
+            "application/json": {
+                "schema": reference(component_name(operation.response_type)),
+                **_own_example(operation),
+            }
+        },
     }
     if links := build_links(operation, operations):
         success["links"] = links
@@ -348,10 +348,6 @@ def _success_description(operation: Operation) -> str:
     return inspect.getdoc(get_origin(response_type) or response_type) or ""
 
 
-def _schema(struct_type: Any) -> dict[str, Any]:
-    return reference(component_name(struct_type))
-
-
 def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     queries = [operation.query for operation in operations if operation.query]
     struct_types: list[Any] = list(queries)
@@ -367,7 +363,7 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     add_examples(
         components,
         {
-            "Error": error_example(),
+            "Error": _example("invalid_request"),  # an error with most fields
             "ErrorResource": {"kind": "participant", "id": EXAMPLES["path_ids"]["participant_id"]},
             "PermissionByName": {"name": "view_budget"},
         },
