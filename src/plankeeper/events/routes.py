@@ -90,7 +90,7 @@ async def _require_cursor(ctx: ReadContext, after: str) -> None:
 
 
 @router.get(
-    "/events/{event_id}", scope=READ, extension=True, etag=True, access_log=lambda event: list_disclosed([event])
+    "/events/{event_id}", scope=READ, extension=True, has_etag=True, access_log=lambda event: list_disclosed([event])
 )
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get an event. Events that retention has deleted aren't found."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, get_origin, get_type_hints
+from typing import Any, TypedDict, Unpack, get_origin, get_type_hints
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Send
@@ -51,9 +51,28 @@ Lock = Callable[..., Awaitable[object]]
 FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldError]]]
 
 
+class Options(TypedDict, total=False):
+    """The optional parts of the declaration of an operation.
+
+    `access_log` is the kind of record that the access log names: by the first id of the path, or for a list without one
+    by the page. For other responses, it lists their records.
+    """
+
+    status: int
+    extension: bool  # whether it is an extension of Plankeeper, and not part of the public contract
+    errors: tuple[ErrorCode, ...]  # the codes that don't follow from its other parts
+    creates: bool  # whether it creates a resource under its path and returns it
+    find_errors: FindErrors  # finds the errors of a bulk body's items that require the database
+    max_body_bytes: int
+    optional_body: bool  # whether a request without a body is one with an empty object
+    has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
+    has_etag: bool  # for single resources
+    access_log: AccessedKind | ListDisclosed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path, from the declaration of its router and the signature of its handler."""
+    """One method of one path, from the declaration of its router, see `Options`, and the signature of its handler."""
 
     method: str
     path: str
@@ -61,15 +80,15 @@ class Operation:
     tag: str
     required_scopes: Scopes  # empty: any key may send it
     status: int = 200
-    extension: bool = False  # whether it is an extension of Plankeeper, and not part of the public contract
-    errors: tuple[ErrorCode, ...] = ()  # the codes that don't follow from its other parts
-    creates: bool = False  # whether it creates a resource under its path and returns it
+    extension: bool = False
+    errors: tuple[ErrorCode, ...] = ()
+    creates: bool = False
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
-    optional_body: bool = False  # whether a request without a body is one with an empty object
-    has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
+    optional_body: bool = False
+    has_secret: bool = False
     has_etag: bool = False
-    access_log: AccessedKind | ListDisclosed | None = None  # the kind of records in the response, for the access log
+    access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
@@ -102,86 +121,28 @@ class Router:
         self.lock = lock
         self.operations: list[Operation] = []
 
-    def get(
-        self,
-        path: str,
-        *,
-        scope: Scopes,
-        extension: bool = False,
-        etag: bool = False,
-        errors: tuple[ErrorCode, ...] = (),
-        access_log: AccessedKind | ListDisclosed | None = None,
-    ) -> Callable[[Handler], Handler]:
-        """Register a read. `etag` is for single resources.
+    def get(self, path: str, *, scope: Scopes, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
+        """Register a read."""
+        return self._route("GET", path, scope, options)
 
-        `access_log` is the kind of record that the access log names: by the first id of the path, or for a list
-        without one by the page. For other responses, it lists their records.
-        """
-        return self._route(
-            "GET",
-            path,
-            required_scopes=scope,
-            extension=extension,
-            has_etag=etag,
-            errors=errors,
-            access_log=access_log,
-        )
+    def post(self, path: str, *, scope: Scopes, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
+        """Register a write, or a read with a body."""
+        return self._route("POST", path, scope, options)
 
-    def post(
-        self,
-        path: str,
-        *,
-        scope: Scopes,
-        extension: bool = False,
-        status: int = 200,
-        errors: tuple[ErrorCode, ...] = (),
-        creates: bool = False,
-        secret: bool = False,
-        max_body_bytes: int = MAX_BODY_BYTES,
-        optional_body: bool = False,
-        find_errors: FindErrors | None = None,
-        access_log: ListDisclosed | None = None,
-    ) -> Callable[[Handler], Handler]:
-        """Register a write, or a read with a body.
+    def put(self, path: str, *, scope: Scopes, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
+        return self._route("PUT", path, scope, options, self.lock)
 
-        `errors` are the codes that don't follow from its parts. `creates`: it creates a resource under its path, and
-        returns it. `secret`: the response contains a secret. `optional_body`: a request without a body is one with an
-        empty object. `find_errors` finds the errors of a bulk body's items that
-        require the database.
-        """
-        return self._route(
-            "POST",
-            path,
-            required_scopes=scope,
-            extension=extension,
-            status=status,
-            errors=errors,
-            creates=creates,
-            has_secret=secret,
-            max_body_bytes=max_body_bytes,
-            optional_body=optional_body,
-            find_errors=find_errors,
-            access_log=access_log,
-        )
-
-    def put(
-        self, path: str, *, scope: Scopes, extension: bool = False, errors: tuple[ErrorCode, ...] = ()
-    ) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, required_scopes=scope, extension=extension, errors=errors, lock=self.lock)
-
-    def delete(
-        self, path: str, *, scope: Scopes, extension: bool = False, errors: tuple[ErrorCode, ...] = ()
-    ) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, required_scopes=scope, extension=extension, errors=errors, lock=self.lock)
+    def delete(self, path: str, *, scope: Scopes, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
+        return self._route("DELETE", path, scope, options, self.lock)
 
     def _route(
-        self, method: str, path: str, *, lock: Lock | None = None, **declared: Any
+        self, method: str, path: str, scope: Scopes, options: Options, lock: Lock | None = None
     ) -> Callable[[Handler], Handler]:
         def register(handler: Handler) -> Handler:
             parts = _parse_signature(handler, path)
             body, read_only = parts["body"], frozenset[str]()
             item_type = bulk_item_type(body) if parts["is_bulk"] else None
-            if body and (method == "PUT" or declared.get("creates") or item_type):
+            if body and (method == "PUT" or options.get("creates") or item_type):
                 read_only = find_read_only_fields(body, parts["response_type"])
             operation = Operation(
                 method=method,
@@ -190,10 +151,11 @@ class Router:
                 tag=self.tag,
                 constraint_errors=self.constraint_errors,
                 lock=lock,
+                required_scopes=scope,
                 parser=BodyParser(body, read_only, item_type) if body else None,
                 read_only=read_only,
                 id_name=list(parts["path_ids"])[-1] if method == "PUT" else None,
-                **declared,
+                **options,
                 **parts,
             )
             self.operations.append(operation)

@@ -57,7 +57,7 @@ def _delivery_filter(query: DeliveryListQuery) -> DeliveryFilter:
     )
 
 
-@router.get("/webhook-deliveries/{webhook_delivery_id}", scope=READ, extension=True, etag=True)
+@router.get("/webhook-deliveries/{webhook_delivery_id}", scope=READ, extension=True, has_etag=True)
 async def get(ctx: ReadContext, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Get a webhook delivery. It contains all its attempts."""
     return or_404(await delivery_store.get(ctx.db, ctx.plan_manager_id, webhook_delivery_id))

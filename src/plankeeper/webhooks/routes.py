@@ -40,14 +40,14 @@ async def list_(ctx: ReadContext, query: WebhookEndpointListQuery) -> Page[Webho
     status=201,
     errors=("too_many_webhook_endpoints",),
     creates=True,
-    secret=True,
+    has_secret=True,
 )
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint. It receives events from now on. Only this response contains its secret."""
     return await service.create(ctx, new)
 
 
-@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True)
+@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, has_etag=True)
 async def get(ctx: ReadContext, webhook_endpoint_id: UUID) -> WebhookEndpoint:
     """Get a webhook endpoint. Its secret is omitted."""
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))
@@ -67,7 +67,7 @@ async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> EmptyResponse:
 
 
 @router.post(
-    "/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=READ_AND_WRITE, extension=True, secret=True
+    "/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=READ_AND_WRITE, extension=True, has_secret=True
 )
 async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointWithSecret:
     """Replace the secret. Messages carry signatures with both secrets for 24 hours, so that receivers can switch."""

@@ -8,7 +8,7 @@ from plankeeper.http.routing import ANY, Router
 router = Router("api_keys")
 
 
-@router.get("/me", scope=ANY, extension=True, etag=True)
+@router.get("/me", scope=ANY, extension=True, has_etag=True)
 async def get_current(ctx: KeyContext) -> CurrentApiKey:
     """Get the API key of the request, and the plan managers that it can act for. `X-Plan-Manager-Id` isn't needed."""
     key = or_404(await store.get_current(ctx.db, ctx.api_key_id))

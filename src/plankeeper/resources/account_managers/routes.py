@@ -19,7 +19,7 @@ async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[Accoun
     return build_page(query, rows, total)
 
 
-@router.get("/account-managers/{account_manager_id}", scope=READ, etag=True)
+@router.get("/account-managers/{account_manager_id}", scope=READ, has_etag=True)
 async def get(ctx: ReadContext, account_manager_id: UuidOr404) -> AccountManager:
     """Get an account manager. Deleted and internal ones aren't found."""
     operator = ctx.settings.operator_name

@@ -31,7 +31,7 @@ async def create(ctx: WriteContext, new: ExitReasonCreate) -> ExitReason:
     return await service.create(ctx, new)
 
 
-@router.get("/exit-reasons/{exit_reason_id}", scope=READ, extension=True, etag=True)
+@router.get("/exit-reasons/{exit_reason_id}", scope=READ, extension=True, has_etag=True)
 async def get(ctx: ReadContext, exit_reason_id: UUID) -> ExitReason:
     """Get an exit reason."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, exit_reason_id))

@@ -18,7 +18,7 @@ async def list_(ctx: ReadContext, query: InvoiceViewSessionListQuery) -> Page[In
     return build_page(query, rows, total)
 
 
-@router.get("/invoice-view-sessions/{session_id}", scope=READ, etag=True)
+@router.get("/invoice-view-sessions/{session_id}", scope=READ, has_etag=True)
 async def get(ctx: ReadContext, session_id: UuidOr404) -> InvoiceViewSession:
     """Get an invoice view session. Its durations grow until it ends."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, session_id))

@@ -44,7 +44,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, access_log="invoice")
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True, has_etag=True, access_log="invoice")
 async def get(ctx: ReadContext, invoice_id: UUID) -> Invoice:
     """Get an invoice. It contains its lines."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

@@ -29,7 +29,7 @@ async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     return await service.create(ctx, new)
 
 
-@router.get("/note-types/{note_type_id}", scope=READ, etag=True)
+@router.get("/note-types/{note_type_id}", scope=READ, has_etag=True)
 async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
     """Get a note type. Its id is an integer."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))

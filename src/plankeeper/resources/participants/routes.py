@@ -47,7 +47,7 @@ async def save_many(ctx: WriteContext, query: ParticipantBulkQuery, bulk: Partic
     return BulkResult(await bulk_writes.save_many(ctx, query, bulk.items))
 
 
-@router.get("/participants/{participant_id}", scope=READ, etag=True, access_log="participant")
+@router.get("/participants/{participant_id}", scope=READ, has_etag=True, access_log="participant")
 async def get(ctx: ReadContext, participant_id: UUID) -> Participant:
     """Get a participant. It includes the names of its account manager and its exit reasons."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))

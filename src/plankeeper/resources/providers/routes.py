@@ -42,7 +42,7 @@ async def save_many(ctx: WriteContext, query: ProviderBulkQuery, bulk: ProviderB
     return BulkResult(await service.save_many(ctx, query, bulk.items))
 
 
-@router.get("/providers/{provider_id}", scope=READ, etag=True)
+@router.get("/providers/{provider_id}", scope=READ, has_etag=True)
 async def get(ctx: ReadContext, provider_id: UUID) -> Provider:
     """Get a provider. Inactive providers are found, too."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id))

@@ -69,7 +69,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     "/participants/{participant_id}/team-members/{team_member_id}",
     scope=READ,
     extension=True,
-    etag=True,
+    has_etag=True,
     access_log="participant",
 )
 async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404) -> TeamMember:
