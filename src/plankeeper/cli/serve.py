@@ -2,7 +2,9 @@
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -102,7 +104,9 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
         os.environ[LOCK_FILE_VARIABLE] = str(folder.path / "passwords.lock")
-        _serve(settings, sock, cluster, folder, _Announcement(settings, changed, lines if for_people else None), build)
+        announce = partial(_announce, settings, changed, lines if for_people else None, sock, build)
+        with build or nullcontext():
+            _serve(settings, sock, cluster, folder, announce)
 
 
 def _allow_webhooks_to_loopback() -> None:
@@ -149,41 +153,32 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
     ]
 
 
-class _Announcement:
-    """Announces that the server is ready: with a log line or sentences for people. Starts `--build-docs`."""
-
-    def __init__(self, settings: Settings, changed: dict[str, str], lines: list[str] | None) -> None:
-        self._settings, self._changed, self._lines = settings, changed, lines
-
-    def __call__(self, sock: socket.socket, build: DocumentationBuild | None) -> None:
-        host, port = sock.getsockname()[:2]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        if self._lines is None:
-            more = {"workers": self._settings.workers, "address": address}
-            log_start("the server is started", self._settings, self._changed, **more)
-        else:
-            self._print(address, self._lines)
-        if build:
-            build.start()
-
-    def _print(self, address: str, lines: list[str]) -> None:
-        public_url = self._settings.public_url
-        if public_url:
+def _announce(
+    settings: Settings,
+    changed: dict[str, str],
+    lines: list[str] | None,
+    sock: socket.socket,
+    build: DocumentationBuild | None,
+) -> None:
+    """Announce that the server is ready: with lines for people, or for None with a log line. Start `--build-docs`."""
+    host, port = sock.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if lines is None:
+        log_start("the server is started", settings, changed, workers=settings.workers, address=address)
+    else:
+        if settings.public_url:
             click.echo(f"Listening on:   {address}")
-        click.echo(f"Documentation:  {public_url or address}/docs")
-        click.echo(f"Console:        {public_url or address}/console")
+        click.echo(f"Documentation:  {settings.public_url or address}/docs")
+        click.echo(f"Console:        {settings.public_url or address}/console")
         for line in lines:
             click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
         click.echo("Plankeeper is ready. Press Ctrl-C to stop.")
+    if build:
+        build.start()
 
 
 def _serve(
-    settings: Settings,
-    sock: socket.socket,
-    cluster: Cluster | None,
-    folder: ServerFolder,
-    announce: _Announcement,
-    build: DocumentationBuild | None,
+    settings: Settings, sock: socket.socket, cluster: Cluster | None, folder: ServerFolder, announce: Callable[[], None]
 ) -> None:
     from plankeeper.core import logs
     from plankeeper.server.supervisor import Supervisor, WebhookProcess
@@ -191,16 +186,8 @@ def _serve(
     logs.configure(settings.log_level, in_background=True)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    with build or nullcontext():
-        Supervisor(
-            _uvicorn_config(settings),
-            sock,
-            cluster,
-            folder,
-            WebhookProcess(enabled=settings.webhook_worker),
-            lambda: announce(sock, build),
-            drain_delay=settings.drain_delay,
-        ).run()
+    config, webhook_process = _uvicorn_config(settings), WebhookProcess(enabled=settings.webhook_worker)
+    Supervisor(config, sock, cluster, folder, webhook_process, announce, drain_delay=settings.drain_delay).run()
 
 
 def _uvicorn_config(settings: Settings) -> "uvicorn.Config":

@@ -4,8 +4,6 @@ import asyncio
 import json
 import logging
 import os
-from typing import TYPE_CHECKING
-from uuid import UUID
 
 from opentelemetry._logs import Logger, LogRecord, SeverityNumber  # pyright: ignore[reportPrivateUsage]
 from opentelemetry.context import get_current
@@ -21,15 +19,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper import __version__
 from plankeeper.core.logs import JsonFormatter
-from plankeeper.database.client import Transaction
 from plankeeper.database.connections import OnStatement
-from plankeeper.http.instrumentation import OnResponse
 from plankeeper.server.telemetry.requests import StatementSpans, TracedEndpoint, add_trace_id, complete_spans
 from plankeeper.server.telemetry.webhooks import WebhookTraces, publish_context
-
-if TYPE_CHECKING:
-    pass
-
 
 # The exporters log their own failures, which must not be exported in turn.
 _EXPORTERS = ("opentelemetry", "urllib3", "requests")
@@ -76,6 +68,9 @@ SHUTDOWN_TIMEOUT = 5.0  # seconds for the last export of a stopping process
 class Telemetry:
     """The exporters of this process: spans, and log records of warnings and errors."""
 
+    trace_responses = staticmethod(complete_spans)
+    publish_context = staticmethod(publish_context)
+
     def __init__(self) -> None:
         resource = _resource()
         self._traces, self._logs = TracerProvider(resource=resource), LoggerProvider(resource=resource)
@@ -96,13 +91,6 @@ class Telemetry:
     def trace_endpoint(self, endpoint: ASGIApp, route: str | None) -> ASGIApp:
         """The endpoint of a path, whose requests get a span."""
         return TracedEndpoint(endpoint, route, self.tracer)
-
-    def trace_responses(self, on_response: OnResponse) -> OnResponse:
-        return complete_spans(on_response)
-
-    async def publish_context(self, tx: Transaction, plan_manager_id: UUID, request_id: str) -> None:
-        """Continue the trace of a write in its webhooks."""
-        await publish_context(tx, plan_manager_id, request_id)
 
     def trace_statements(self) -> OnStatement:
         """An observer of connections."""

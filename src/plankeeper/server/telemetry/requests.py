@@ -34,14 +34,11 @@ def add_trace_id(record: logging.LogRecord) -> bool:
 
 def received_context(scope: Scope) -> Context:
     """The context of a request's `traceparent` and `tracestate`; an empty one if they are missing or invalid."""
-    carrier: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     for raw_name, value in scope["headers"]:
-        name = _HEADERS.get(raw_name)
-        if name:  # a repeated header becomes invalid
-            carrier[name] = (
-                carrier[name] + "," + value.decode("latin-1") if name in carrier else value.decode("latin-1")
-            )
-    return parse_context(carrier)
+        if name := _HEADERS.get(raw_name):
+            values.setdefault(name, []).append(value.decode("latin-1"))
+    return parse_context({name: ",".join(each) for name, each in values.items()})  # a repeated header becomes invalid
 
 
 def parse_context(carrier: dict[str, str]) -> Context:
