@@ -1,13 +1,12 @@
 """`serve --demo`: loads the sample data through the same import as any file, and creates an account and a key."""
 
-import io
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import click
@@ -152,16 +151,8 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
     ctx = WriteContext(tx, manager.id, settings, Actor("system", None, f"plankeeper {COMMAND}"))
     await record_event(replace(ctx, notify=False), "plan_manager.created", None, plan_manager)
     for resource, rows in records(manager.id, now=now):
-        report = await import_file(
-            replace(ctx, import_id=uuid7()),
-            RESOURCES[resource],
-            _json_lines_file(rows),
-            CONSTRAINT_ERRORS,
-            lambda _lines: None,
-        )
+        lines = [f"{to_json(row)}\n".encode() for row in rows]
+        import_ctx = replace(ctx, import_id=uuid7())
+        report = await import_file(import_ctx, RESOURCES[resource], lines, CONSTRAINT_ERRORS, lambda _lines: None)
         if report.errors:
             raise ValueError(f"the sample data of {resource} cannot be imported: {report.errors[:3]}")
-
-
-def _json_lines_file(rows: Iterable[dict[str, Any]]) -> io.BytesIO:
-    return io.BytesIO("".join(to_json(row) + "\n" for row in rows).encode())

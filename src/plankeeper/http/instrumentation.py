@@ -92,22 +92,9 @@ class RequestInstrumentation:
         if self._log:
             self._entries.append(_log_entry(state, method, route, status, seconds))
         if self._on_record and state.principal and state.plan_manager_id:
-            self._on_record(
-                (
-                    state.plan_manager_id,
-                    time(),
-                    state.principal.actor.id,
-                    method,
-                    route,
-                    state.path,
-                    status,
-                    seconds,
-                    state.request_id,
-                    state.error_code,
-                    _user_agent(state),
-                    state.field_errors,
-                )
-            )
+            request = (state.plan_manager_id, time(), state.principal.actor.id, method, route, state.path, status)
+            result = (seconds, state.request_id, state.error_code, _user_agent(state), state.field_errors)
+            self._on_record((*request, *result))
         elif self._on_rejection and state.rejected_key:
             now, agent = datetime.now(UTC), _user_agent(state)
             self._on_rejection(RejectedRequest(*state.rejected_key, now, method, route, agent, state.request_id))
@@ -132,20 +119,10 @@ def _user_agent(state: RequestState) -> bytes | None:
 
 
 def _log_entry(state: RequestState, method: str, route: str | None, status: int, seconds: float) -> AccessLogEntry:
-    return AccessLogEntry(
-        datetime.now(UTC),
-        "info",
-        "request",
-        state.request_id.decode(),
-        state.principal.actor.id if state.principal else None,
-        state.plan_manager_id,
-        method,
-        route,
-        status,
-        int(seconds * 1_000_000) / 1000,
-        state.trace_id,
-        state.account_id,
-    )
+    key_id, request_id = state.principal.actor.id if state.principal else None, state.request_id.decode()
+    client, duration_ms = (request_id, key_id, state.plan_manager_id), int(seconds * 1_000_000) / 1000
+    request = (method, route, status, duration_ms, state.trace_id, state.account_id)
+    return AccessLogEntry(datetime.now(UTC), "info", "request", *client, *request)
 
 
 class _Histogram:

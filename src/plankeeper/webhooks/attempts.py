@@ -36,14 +36,10 @@ async def record_attempts(
     endpoint_ids = list(plan_manager_ids)
     async with db.transaction() as tx:
         # Lock endpoints before their deliveries, as every request does: otherwise the two could deadlock.
+        succeeded, gone = ([id_ in chosen for id_ in endpoint_ids] for chosen in (succeeded_ids, gone_ids))
+        owners = [plan_manager_ids[id_] for id_ in endpoint_ids]
         failing_ids = await delivery_queue.update_endpoint_health(
-            tx,
-            [plan_manager_ids[id_] for id_ in endpoint_ids],
-            endpoint_ids,
-            [id_ in succeeded_ids for id_ in endpoint_ids],
-            [id_ in gone_ids for id_ in endpoint_ids],
-            DISABLE_AFTER,
-            clock_offset,
+            tx, owners, endpoint_ids, succeeded, gone, DISABLE_AFTER, clock_offset
         )
         reasons = dict.fromkeys(failing_ids, _FAILING_REASON) | dict.fromkeys(gone_ids, _GONE_REASON)
         endpoints = [await endpoint_store.select_for_update(tx, plan_manager_ids[id_], id_) for id_ in sorted(reasons)]

@@ -56,12 +56,9 @@ def readable_text(content: bytes) -> str:
     # A character that is cut off at the end is left out.
     text = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(content)
     return "".join(
-        each if each.isprintable() or each in "\n\t" else _escape(each) for each in text.replace("\r\n", "\n")
+        each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode()
+        for each in text.replace("\r\n", "\n")
     )
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 TEST_TYPE = "webhook_endpoint.tested"  # sent only to the tested endpoint

@@ -199,7 +199,8 @@ class Worker:
                 del self._in_flight[job.webhook_endpoint_id]
 
     async def _attempt(self, job: DeliveryJob, trace_headers: Mapping[str, str] | None = None) -> AttemptResult:
-        body = build_job_body(job)
+        # The same bytes for every attempt, unless the endpoint changes its payload format.
+        body = messages.build_body(job.event, job.plan_manager_id, job.payload, job.sent_type)
         timestamp = int(time.time() + self._clock_offset.total_seconds())
         headers = messages.build_headers(str(job.event.id), timestamp, body, decrypt_secrets(job, self._cipher))
         if trace_headers:
@@ -245,11 +246,6 @@ def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:
         with suppress(SecretKeyMissingError):
             secrets.append(cipher.decrypt(job.old_secret, associated_data))
     return secrets
-
-
-def build_job_body(job: DeliveryJob) -> bytes:
-    """The body of a delivery: the same bytes for every attempt, unless the endpoint changes its payload format."""
-    return messages.build_body(job.event, job.plan_manager_id, job.payload, job.sent_type)
 
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:

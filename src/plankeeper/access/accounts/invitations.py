@@ -55,16 +55,9 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
     """
     await members.require_owner(ctx)
     now, token = datetime.now(UTC), new_token()
-    invitation = Invitation(
-        uuid7(),
-        members.validate_email(email),
-        name,
-        members.validate_role(role),
-        ctx.actor.name or ctx.actor.kind,
-        ctx.actor.account_id,
-        now,
-        now + INVITATION_LIFETIME,
-    )
+    person = (members.validate_email(email), name, members.validate_role(role))
+    inviter = (ctx.actor.name or ctx.actor.kind, ctx.actor.account_id)
+    invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME)
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise ValidationError(email="belongs to a person who is already a member")
     sends_mail = ctx.settings.smtp_server is not None

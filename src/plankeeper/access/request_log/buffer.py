@@ -171,17 +171,9 @@ def _printable(user_agent: bytes | None) -> str | None:
 
 
 def _rejection(request: RejectedRequest) -> KeyRejection:
-    return KeyRejection(
-        request.key_id,
-        request.reason,
-        1,
-        request.at,
-        request.at,
-        request.method,
-        request.route,
-        _printable(request.user_agent),
-        request.request_id.decode("latin-1"),
-    )
+    agent, request_id = _printable(request.user_agent), request.request_id.decode("latin-1")
+    times, details = (request.at, request.at), (request.method, request.route, agent, request_id)
+    return KeyRejection(request.key_id, request.reason, 1, *times, *details)
 
 
 def _sum_of(one: KeyRejection, other: KeyRejection) -> KeyRejection:

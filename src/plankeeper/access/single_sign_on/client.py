@@ -23,6 +23,8 @@ TIMEOUT = 10.0  # seconds for one request
 MAX_CONNECTIONS = 20
 MAX_RESPONSE_BYTES = 256 * 1024
 MAX_URL_LENGTH = 2000
+_HTTP_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
+_CONNECTION_ERRORS = (OSError, TimeoutError, UnicodeError, *_HTTP_ERRORS)
 
 
 class ProviderError(Exception):
@@ -77,7 +79,9 @@ class ProviderHttpClient:
     ) -> S:
         """The JSON document that responds to a form. Raises ProviderError."""
         content_type = {"content-type": "application/x-www-form-urlencoded"}
-        return _decode(document_type, await self._send("POST", url, {**headers, **content_type}, _encode(form)))
+        return _decode(
+            document_type, await self._send("POST", url, {**headers, **content_type}, urlencode(form).encode())
+        )
 
     async def _send(self, method: str, url: str, headers: dict[str, str], body: bytes) -> bytes:
         if not is_allowed_url(url):
@@ -93,9 +97,7 @@ class ProviderHttpClient:
                     content = await _read(response)
                 finally:
                     await response.aclose()
-        except (OSError, TimeoutError, UnicodeError) as error:
-            raise ProviderError(f"the connection to the provider failed: {type(error).__name__}") from None
-        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
+        except _CONNECTION_ERRORS as error:
             raise ProviderError(f"the connection to the provider failed: {type(error).__name__}") from None
         if response.status != 200:
             raise ProviderError(
@@ -111,10 +113,6 @@ async def _read(response: httpcore.Response) -> bytes:
         if len(content) > MAX_RESPONSE_BYTES:
             raise ProviderError("a response of the provider is too long")
     return bytes(content)
-
-
-def _encode(form: Mapping[str, str]) -> bytes:
-    return urlencode(form).encode()
 
 
 def _decode(document_type: type[S], content: bytes) -> S:
@@ -189,12 +187,7 @@ class ProviderDirectory:
         metadata = await self._http.get(ProviderMetadata, issuer.rstrip("/") + DISCOVERY_PATH)
         if metadata.issuer != issuer:
             raise ProviderError("the discovery document has another issuer")
-        urls = (
-            metadata.authorization_endpoint,
-            metadata.token_endpoint,
-            metadata.jwks_uri,
-            metadata.userinfo_endpoint or metadata.jwks_uri,
-        )
-        if not all(is_allowed_endpoint(url, issuer) for url in urls):
+        urls = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri, metadata.userinfo_endpoint)
+        if not all(is_allowed_endpoint(url, issuer) for url in urls if url):
             raise ProviderError("a URL of the discovery document doesn't start with https://")
         return metadata

@@ -115,24 +115,14 @@ class SingleSignOn:
         self._calls = Counter[str]()  # in progress, by issuer
 
     async def start(
-        self,
-        db: Database,
-        settings: Settings,
-        provider: Provider,
-        next_path: str = "",
-        invitation_token: str = "",
+        self, db: Database, settings: Settings, provider: Provider, next_path: str = "", invitation_token: str = ""
     ) -> AuthorizationRequest:
         """Begin a sign-in at a provider. Raises SingleSignOnError."""
         with self._call(provider.issuer):
             metadata = await self._directory.get_metadata(provider.issuer)
         now, token = datetime.now(UTC), new_token()
-        flow = NewFlow(
-            hash_token(token),
-            provider.id,
-            next_path,
-            hash_token(invitation_token) if invitation_token else None,
-            now + FLOW_LIFETIME,
-        )
+        invitation_hash = hash_token(invitation_token) if invitation_token else None
+        flow = NewFlow(hash_token(token), provider.id, next_path, invitation_hash, now + FLOW_LIFETIME)
         async with db.transaction() as tx:
             await store.delete_old_flows(tx, now)
             await store.insert_flow(tx, flow)

@@ -86,16 +86,8 @@ def _invoice_specs(
         first, last = _service_period(participant)
         day = random_date(rng, first, last)
         received_at = random_datetime(rng, min(day + timedelta(days=rng.randint(0, 12)), LAST_DAY))
-        specs.append(
-            _InvoiceSpec(
-                warning_code,
-                variant,
-                participant,
-                rng.choice(providers_by_participant[participant["id"]]),
-                day,
-                received_at,
-            )
-        )
+        provider = rng.choice(providers_by_participant[participant["id"]])
+        specs.append(_InvoiceSpec(warning_code, variant, participant, provider, day, received_at))
     return specs
 
 

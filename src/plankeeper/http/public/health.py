@@ -1,9 +1,8 @@
 """Health checks for load balancers and process managers, and metrics. They require no API key."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Protocol
 
 from starlette.responses import Response as StarletteResponse
 from starlette.types import Receive, Scope, Send
@@ -78,14 +77,10 @@ def _is_in(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
     return any(ip in network for network in networks)
 
 
-class _HealthCheckFunction(Protocol):
-    async def __call__(self) -> Response: ...
-
-
 class HealthCheck:
     """Responds with the result of a check."""
 
-    def __init__(self, check: _HealthCheckFunction) -> None:
+    def __init__(self, check: Callable[[], Awaitable[Response]]) -> None:
         self._check = check
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
@@ -105,7 +100,7 @@ def _not_ready_error(detail: str) -> DomainError:
     return DomainError("service_unavailable", detail, retry_after=1)
 
 
-def readiness_check(db: Database) -> _HealthCheckFunction:
+def readiness_check(db: Database) -> Callable[[], Awaitable[Response]]:
     """200 if the database responds, can write and has the expected schema or a compatible one.
 
     Otherwise, and while the server is draining, 503 with the reason.
