@@ -79,14 +79,10 @@ def _format_cell(value: Any) -> str:
         return "true" if value else "false"
     if value is msgspec.UNSET:
         return ""
-    if isinstance(value, list) and (strings := _strings(cast("list[object]", value))):
+    if isinstance(value, list) and (strings := [each for each in cast("list[object]", value) if isinstance(each, str)]):
         return ";".join(strings)
     text = to_json(cast("object", value))
     return text[1:-1] if text.startswith('"') else text
-
-
-def _strings(items: list[object]) -> list[str]:
-    return [each for each in items if isinstance(each, str)]
 
 
 BOM = "\ufeff"  # with it, spreadsheets read and write the file as UTF-8

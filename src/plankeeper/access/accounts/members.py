@@ -21,7 +21,6 @@ from plankeeper.access.api_keys import service as api_keys
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.access.policy import ROLES, is_role_at_least, validate_name
-from plankeeper.access.saved_views import store as list_settings
 from plankeeper.access.saved_views import store as saved_views
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
@@ -99,7 +98,7 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
     await member_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
     await member_store.delete_link(ctx.tx, ctx.plan_manager_id, account_id)
     await saved_views.delete_own(ctx.tx, ctx.plan_manager_id, account_id)
-    await list_settings.delete_own_settings(ctx.tx, ctx.plan_manager_id, account_id)
+    await saved_views.delete_own_settings(ctx.tx, ctx.plan_manager_id, account_id)
     await record_event(ctx, "account.removed", member_event(before, before.role), None)
     await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
     if not await member_store.list_memberships(ctx.tx, account_id):
@@ -189,14 +188,8 @@ async def build_account(email: str, name: str, password: str, plan_manager_name:
 
 def validate_account(email: str, name: str, password: str, plan_manager_name: str) -> None:
     """Check the name and the password of a new account. Raises ValidationError."""
-    errors: dict[str, str] = {}
-    name_error = validate_name(name)
-    if name_error:
-        errors["name"] = name_error
-    password_error = validate_password(password, email, [name, plan_manager_name])
-    if password_error:
-        errors["password"] = password_error
-    if errors:
+    found = {"name": validate_name(name), "password": validate_password(password, email, [name, plan_manager_name])}
+    if errors := {field: error for field, error in found.items() if error}:
         raise ValidationError(**errors)
 
 
