@@ -12,7 +12,7 @@ import pytest
 from pyotp import TOTP
 
 from plankeeper.console.shell.routing import PageRoute
-from plankeeper.console.views.registry import LISTS
+from plankeeper.console.views.pages import LISTS
 from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.imports import confirm, import_path, upload

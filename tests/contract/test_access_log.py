@@ -17,9 +17,9 @@ from plankeeper.access.api_keys import service
 from plankeeper.console.lists import selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
-from plankeeper.console.views import registry
+from plankeeper.console.views import pages as registry
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.events.disclosed import list_disclosed
+from plankeeper.events.schemas import list_disclosed
 from plankeeper.events.store import get_many
 from plankeeper.http.routing import PREFIX, Operation
 from support.client import Client

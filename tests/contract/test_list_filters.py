@@ -6,10 +6,10 @@ from typing import Any
 
 from contract.sources import ROOT, filtered_lists
 from plankeeper.console.lists.filters import ListFilter
-from plankeeper.console.views.registry import LISTS
+from plankeeper.console.views.pages import LISTS
 from plankeeper.core.lists import ListQuery
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import declared_filters
+from plankeeper.database.lists.statements import declared_filters
 
 # Parameters of a list's query that aren't conditions on its rows.
 WITHOUT_CONDITION = {"limit", "offset", "after", "sort", "include", "q"}

@@ -39,8 +39,7 @@ from plankeeper.database.client import (
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.connections import STATEMENT_CACHE_SIZE
 from plankeeper.database.lists.filtered_list import ListStatement
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Parameters
+from plankeeper.database.lists.statements import Filter, Parameters
 from plankeeper.database.row_mapping import columns
 from support.cluster import SharedCluster
 from support.sweeps import sweep
@@ -48,8 +47,8 @@ from support.sweeps import sweep
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
     "access.accounts.member_store": "roles and invitations, beside the accounts",
-    "access.accounts.identity_store": "the identities of single sign-on, beside the accounts",
-    "access.accounts.session_retention": "the purge of ended sessions, beside the accounts",
+    "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
+    "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
     "events.activity_store": "the activity of the console, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
     "access.accounts.link_store": "recipients of mails and tokens of links, beside the accounts",
@@ -62,7 +61,7 @@ OTHER_STORES = {
     "resources.invoices.queries": "the lists of invoices",
     "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",
     "resources.invoices.statistics_store": "sums of invoices for the console's home page",
-    "webhooks.attempt_count_store": "counts of attempts, for the console",
+    "webhooks.attempts": "counts of attempts, for the console",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",
     "webhooks.delivery_queue": "deliveries, for the worker",

@@ -17,7 +17,7 @@ from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.access.saved_views import store as saved_views
-from plankeeper.access.saved_views.schemas import SavedView
+from plankeeper.access.saved_views.store import SavedView
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.access_log.service import record_export
+from plankeeper.access.access_log.store import record_export
 from plankeeper.cli.context import system_context, with_database, write
 from plankeeper.cli.parameter_types import plan_manager_option
 from plankeeper.cli.progress import progress

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import click
 
-from plankeeper.access.accounts import identity_store, members, store
+from plankeeper.access.accounts import members, single_sign_on, store
 from plankeeper.access.accounts.audit import record_account_event_by_operator
 from plankeeper.access.accounts.password_reset import EXCEPT_NONE
 from plankeeper.access.plan_managers import store as plan_managers
@@ -123,7 +123,7 @@ def unlink(email: str) -> None:
         account = await store.select_for_update(tx, found.id) if found else None
         if account is None:
             return None
-        count = await identity_store.delete_all_of_account(tx, account.id)
+        count = await single_sign_on.delete_all_of_account(tx, account.id)
         if count:
             await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
             event_type = "account.single_sign_on_unlinked"

@@ -24,8 +24,7 @@ from plankeeper.core.fields import (
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import BY_ID, SortOrder, Start
+from plankeeper.database.lists.statements import BY_ID, Filter, SortOrder, Start
 
 # Up to this offset, a page may read the rows before it. Beyond it, a page reads only an index before its rows.
 MAX_SHALLOW_OFFSET = 1000

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
-from plankeeper.database.connections import OnStatement, connect, connection_options, statement_name
-from plankeeper.database.cursor_batches import read_batches
+from plankeeper.database.connections import OnStatement, connect, connection_options, read_batches, statement_name
 from plankeeper.database.errors import set_statement_name
 from plankeeper.database.pool import SET_CUSTOM_PLAN, SET_GENERIC_PLAN, Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory

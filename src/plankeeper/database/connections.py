@@ -1,8 +1,9 @@
 """Connections with the settings that the statements expect, which report their statements by name."""
 
+import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -153,3 +154,18 @@ def _abbreviate(statement: str) -> str:
     """A short statement without its semicolon, such as `copy events`; of another one, the first word."""
     words = statement.rstrip(";").lower().split()
     return " ".join(words if len(words) <= 2 else words[:1])
+
+
+BATCH_SIZE = 1000
+
+
+async def read_batches(cursor: Any) -> AsyncGenerator[Sequence[Any]]:
+    """The records of asyncpg's cursor. Until the generator is closed, the connection can be busy."""
+    fetching = asyncio.create_task(cursor.fetch(BATCH_SIZE))
+    try:
+        while records := await fetching:
+            fetching = asyncio.create_task(cursor.fetch(BATCH_SIZE))
+            await asyncio.sleep(0)  # the task sends its request
+            yield records
+    finally:
+        await asyncio.gather(fetching, return_exceptions=True)

@@ -15,9 +15,8 @@ from plankeeper.core.lists import (
     cut_page,
 )
 from plankeeper.events import store
-from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types, redact, require_event_types
-from plankeeper.events.schemas import Event, EventListQuery
+from plankeeper.events.schemas import Event, EventListQuery, list_disclosed
 from plankeeper.events.store import FeedPage
 from plankeeper.http.routing import READ, Router
 

@@ -1,12 +1,12 @@
 """Schemas of events."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.core.context import Actor
+from plankeeper.core.context import AccessedKind, Actor
 from plankeeper.core.fields import (
     EXTENSION,
     UUID_PATTERN,
@@ -14,6 +14,7 @@ from plankeeper.core.fields import (
     Text255,
     component,
 )
+from plankeeper.core.ids import parse_uuid
 from plankeeper.core.lists import CreatedSince, CreatedUntil, UuidListQuery
 
 # Without a schema: the fields differ by the kind of the resource, and old events have the fields of their version.
@@ -208,3 +209,20 @@ class RequestEvents(Struct):
     type: str
     events: int
     first_id: UUID
+
+
+def list_disclosed(events: Iterable[Event]) -> Mapping[AccessedKind, list[UUID]]:
+    """The ids of the records by kind, in the order of the events."""
+    found: dict[AccessedKind, dict[UUID, None]] = {}
+    for each in events:
+        for kind, id_ in find_disclosed(each.resource).items():
+            found.setdefault(kind, {})[id_] = None
+    return {kind: list(ids) for kind, ids in found.items()}
+
+
+def find_disclosed(resource: ResourceRef) -> Mapping[AccessedKind, UUID]:
+    """The record that the data of an event is about: a team member's is that of the participant."""
+    if resource.participant_id:
+        return {"participant": resource.participant_id}
+    id_ = parse_uuid(resource.id) if resource.kind in ("participant", "invoice") else None
+    return {cast("AccessedKind", resource.kind): id_} if id_ else {}

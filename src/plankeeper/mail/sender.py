@@ -17,7 +17,7 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.mail import client, messages, store
 from plankeeper.mail.retry_policy import retry_delay
-from plankeeper.mail.schemas import MailWriters, OutgoingMail
+from plankeeper.mail.store import MailWriters, OutgoingMail
 
 log = logging.getLogger("plankeeper")
 

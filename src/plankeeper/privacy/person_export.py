@@ -11,7 +11,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw, Struct
 
-from plankeeper.access.access_log import service
+from plankeeper.access.access_log import store as service
 from plankeeper.access.request_log.schemas import LoggedRequest
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import NotFound

@@ -10,9 +10,9 @@ from typing import Any
 
 from plankeeper.access.access_log import store as access_records
 from plankeeper.access.accounts import password_reset
-from plankeeper.access.accounts.session_retention import SessionRetention
+from plankeeper.access.accounts.sessions import SessionRetention
 from plankeeper.access.api_keys import service
-from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.access.request_log.buffer import RequestLogRetention
 from plankeeper.core.settings import Settings
 from plankeeper.database import stored_counts
 from plankeeper.database.client import Database
@@ -21,13 +21,13 @@ from plankeeper.events.retention import AgeRetention, EventRetention
 from plankeeper.events.sequencer import Sequencer
 from plankeeper.http.idempotency.store import purge as purge_idempotency_records
 from plankeeper.http.rate_limits.store import purge as purge_rate_limits
+from plankeeper.imports.file_store import ImportRetention
 from plankeeper.imports.file_store import purge as purge_import_files
-from plankeeper.imports.retention import ImportRetention
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
-from plankeeper.webhooks import attempt_count_store, delivery_queue
+from plankeeper.webhooks import attempts, delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 
 log = logging.getLogger("plankeeper")
@@ -111,7 +111,7 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     purges: list[PeriodicTask] = [
         RequestLogRetention(settings.request_log_retention or 0),
         lambda db: purge_import_files(db, hours),
-        attempt_count_store.purge,
+        attempts.purge,
         ImportRetention(hours, settings.rejected_row_retention, settings.import_record_retention),
     ]
     if settings.event_retention:

@@ -2,7 +2,7 @@
 
 from plankeeper.access.accounts import mails as account_mails
 from plankeeper.access.api_keys import mails as key_mails
-from plankeeper.mail.schemas import MailWriters
+from plankeeper.mail.store import MailWriters
 from plankeeper.webhooks import mails as webhook_mails
 
 WRITERS: MailWriters = {**account_mails.WRITERS, **key_mails.WRITERS, **webhook_mails.WRITERS}

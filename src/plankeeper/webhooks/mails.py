@@ -8,8 +8,7 @@ from msgspec import Struct
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail.messages import AddressedText, Text, console_url, short_name
-from plankeeper.mail.schemas import MailWriters
-from plankeeper.mail.store import get_owner_recipient
+from plankeeper.mail.store import MailWriters, get_owner_recipient
 
 
 class WebhookDisabledMail(Struct, tag_field="kind", tag="webhook_disabled"):

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.imports import store
-from plankeeper.imports.retention import ImportRetention
+from plankeeper.imports.file_store import ImportRetention
 from plankeeper.imports.schemas import Import, ImportRowFilter, ImportRowRecord
 from plankeeper.privacy import person_export, service
 from support.client import Client

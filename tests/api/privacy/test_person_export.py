@@ -17,7 +17,7 @@ from plankeeper.core.json import to_json
 from plankeeper.privacy import person_export, service
 from plankeeper.privacy.person_export import PersonExport
 from plankeeper.resources.trash import store as trash_store
-from plankeeper.resources.trash.schemas import TrashEntry
+from plankeeper.resources.trash.store import TrashEntry
 from support.factories import SeededPlanManager
 from support.importing import import_records
 from support.server import wait_until

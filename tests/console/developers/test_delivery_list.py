@@ -14,7 +14,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.json import to_json
-from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store
+from plankeeper.webhooks import attempts as attempt_count_store
+from plankeeper.webhooks import delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import AttemptHour, WebhookEndpointListQuery
 from support.console import Account, Browser, main_text

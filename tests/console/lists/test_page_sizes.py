@@ -15,7 +15,7 @@ from plankeeper.access.request_log.schemas import (
     MinuteCount,
     RequestBatchInsert,
 )
-from plankeeper.console.views.registry import LISTS
+from plankeeper.console.views.pages import LISTS
 from plankeeper.core.json import to_json
 from support.client import Client
 from support.console import Browser

@@ -3,8 +3,13 @@
 from typing import LiteralString
 from uuid import UUID
 
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
 from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.core.context import WriteContext
 from plankeeper.database.client import Executor
+from plankeeper.events.recorder import record_event
 
 COLUMNS: LiteralString = """
         id, accessed_at, actor_kind, actor_id, actor_name, action, resource_kind, resource_id, query, resource_ids,
@@ -94,3 +99,19 @@ PURGE = """
 async def purge(db: Executor, plan_manager_id: UUID, before_id: UUID, limit: int) -> None:
     """Delete the oldest records with ids lower than `before_id`, up to a limit."""
     await db.execute(PURGE, plan_manager_id, before_id, limit)
+
+
+class Export(Struct):
+    """An export: the kind of the records, the query that selected them, and their number."""
+
+    id: UUID
+    what: str
+    filter: str | None
+    rows: int
+
+
+async def record_export(ctx: WriteContext, what: str, filter_: str | None, rows: int) -> None:
+    """Record the event `export.created`."""
+    # The history of a person shows the exports of the person.
+    resource_id = filter_ if what == "person" else None
+    await record_event(ctx, "export.created", None, Export(uuid7(), what, filter_ or None, rows), resource_id)

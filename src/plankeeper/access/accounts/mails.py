@@ -11,7 +11,7 @@ from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail.messages import AddressedText, Text, console_url, format_time, short_name
-from plankeeper.mail.schemas import MailWriters
+from plankeeper.mail.store import MailWriters
 
 
 class PasswordResetMail(Struct, tag_field="kind", tag="password_reset"):

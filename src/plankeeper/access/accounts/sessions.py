@@ -1,5 +1,6 @@
 """Sessions: signing in with a password and two-factor authentication, and signing out."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -296,3 +297,31 @@ async def _create_session(
 
 def _methods_of(session: NewSession) -> SessionMethods:
     return SessionMethods(session.with_password, tuple(session.provider_ids))
+
+
+PURGE_INTERVAL = 60.0  # seconds: the statement reads all sessions
+
+# A session also ends after an hour without use.
+PURGE = """
+    delete from account_sessions
+    where token_hash in (select token_hash from account_sessions where expires_at < $1 or last_seen_at < $1 limit 5000)
+"""
+
+
+class SessionRetention:
+    """A periodic task: once a minute, deletes up to 5,000 sessions that ended long ago."""
+
+    def __init__(self, days: int) -> None:
+        self._retention = timedelta(days=days)
+        self._purged_at: float | None = None
+
+    async def __call__(self, db: Executor) -> None:
+        now = time.monotonic()
+        if self._purged_at is None or now - self._purged_at >= PURGE_INTERVAL:
+            self._purged_at = now
+            await purge(db, datetime.now(UTC) - self._retention)
+
+
+async def purge(db: Executor, ended_before: datetime) -> None:
+    """Delete sessions that ended before a time, of all accounts."""
+    await db.execute(PURGE, ended_before)

@@ -12,12 +12,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import (
-    identity_store,
-    member_store,
-    members,
-    store,
-)
+from plankeeper.access.accounts import member_store, members, store
 from plankeeper.access.accounts.audit import ClientInfo, account_actor, record_account_event
 from plankeeper.access.accounts.credentials import (
     LoginError,
@@ -54,6 +49,48 @@ from plankeeper.core.formatting import single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 
+GET_ACCOUNT_ID = "select account_id from account_identities where issuer = $1 and subject = $2"
+
+
+async def get_account_id(db: Executor, issuer: str, subject: str) -> UUID | None:
+    """The account that an identity is linked to."""
+    return await db.one_or_none(UUID, GET_ACCOUNT_ID, issuer, subject)
+
+
+INSERT = """
+    insert into account_identities (issuer, subject, account_id, created_at) values ($1, $2, $3, $4)
+    on conflict (issuer, subject) do nothing
+    returning true
+"""
+
+
+async def insert(tx: Transaction, issuer: str, subject: str, account_id: UUID, at: datetime) -> bool:
+    """Link an identity to an account. False if it is linked already."""
+    inserted = await tx.one_or_none(bool, INSERT, issuer, subject, account_id, at)
+    return inserted is not None
+
+
+DELETE_ALL_OF_ACCOUNT = """
+    with deleted as (delete from account_identities where account_id = $1 returning 1)
+    select count(*) from deleted
+"""
+
+
+async def delete_all_of_account(tx: Transaction, account_id: UUID) -> int:
+    """Unlink all identities of an account, and return their number."""
+    return await tx.one(int, DELETE_ALL_OF_ACCOUNT, account_id)
+
+
+ADD_TO_SESSION = """
+    update account_sessions set provider_ids = array_append(provider_ids, $2)
+    where token_hash = $1 and not $2 = any (provider_ids)
+"""
+
+
+async def add_to_session(tx: Transaction, token_hash: bytes, provider_id: UUID) -> None:
+    """Record that an open session was also signed in at a provider. A second call changes nothing."""
+    await tx.execute(ADD_TO_SESSION, token_hash, provider_id)
+
 
 class NotAMemberError(Exception):
     """The account has no role for the provider's plan manager, and no invitation."""
@@ -86,7 +123,7 @@ async def sign_in(
     """
     try:
         async with db.transaction() as tx:
-            account_id = await identity_store.get_account_id(tx, identity.issuer, identity.subject)
+            account_id = await get_account_id(tx, identity.issuer, identity.subject)
             invitation = await _get_invitation(tx, provider, identity, invitation_token_hash)
             if account_id:
                 account = await store.select_for_update(tx, account_id)
@@ -174,7 +211,7 @@ async def _open_session(
     await _require_role(tx, account.id, provider.plan_manager_id)
     session = client.session
     if session and session.account_id == account.id and not session.two_factor_pending:
-        await identity_store.add_to_session(tx, session.token_hash, provider.id)
+        await add_to_session(tx, session.token_hash, provider.id)
         await store.set_chosen_plan_manager(tx, session.token_hash, provider.plan_manager_id)
         return LoginResult(await renew_token(tx, settings, account, session), two_factor_pending=False)
     methods = SessionMethods(with_password=False, provider_ids=(provider.id,))
@@ -233,7 +270,7 @@ async def _accept(
 async def _insert_identity(
     tx: Transaction, settings: Settings, identity: Identity | PendingIdentity, account: Account
 ) -> None:
-    if not await identity_store.insert(tx, identity.issuer, identity.subject, account.id, datetime.now(UTC)):
+    if not await insert(tx, identity.issuer, identity.subject, account.id, datetime.now(UTC)):
         raise _TakenError
     await record_account_event(tx, settings, account, "account.single_sign_on_linked")
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail.messages import AddressedText, Text, console_url, format_time, short_name
-from plankeeper.mail.schemas import MailWriters
-from plankeeper.mail.store import get_owner_recipient
+from plankeeper.mail.store import MailWriters, get_owner_recipient
 
 
 class KeyExpiringMail(Struct, tag_field="kind", tag="key_expiring"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -25,7 +26,7 @@ from plankeeper.access.request_log.schemas import (
 from plankeeper.core.context import RejectedRequest, RequestRecord
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.json import to_json
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
 
@@ -180,3 +181,33 @@ def _sum_of(one: KeyRejection, other: KeyRejection) -> KeyRejection:
     """The requests of both, with the details of the latest one."""
     latest = max(one, other, key=lambda each: each.last_at)
     return replace(latest, requests=one.requests + other.requests, first_at=min(one.first_at, other.first_at))
+
+
+CHECK_INTERVAL = 60.0  # seconds between two searches for active plan managers
+MAX_TRIMS_PER_RUN = 10  # plan managers per second: counting requests reads all rows of a plan manager
+
+
+class RequestLogRetention:
+    """A periodic task of the sequencer. It checks active plan managers once a minute, and all of them at first."""
+
+    def __init__(self, days: int) -> None:
+        self._days = days
+        self._due: list[UUID] = []
+        self._checked_at: float | None = None
+
+    async def __call__(self, db: Executor) -> None:
+        await store.purge(db, self._days)
+        now = time.monotonic()
+        if not self._due and (self._checked_at is None or now - self._checked_at >= CHECK_INTERVAL):
+            window = 1e9 if self._checked_at is None else now - self._checked_at + CHECK_INTERVAL
+            self._due, self._checked_at = await store.list_active(db, window), now
+            await self._purge_counts(db)
+        for _ in range(min(MAX_TRIMS_PER_RUN, len(self._due))):
+            await store.trim(db, self._due.pop(), MAX_KEPT_REQUESTS)
+
+    async def _purge_counts(self, db: Executor) -> None:
+        """Delete old counts, and all of them if the log is off."""
+        now = datetime.now(UTC)
+        await store.purge_minutes(db, now - MINUTE_RETENTION if self._days else now)
+        await store.purge_key_days(db, (now - DAY_RETENTION).date() if self._days else date.max)
+        await store.purge_rejections(db, now - DAY_RETENTION if self._days else now)

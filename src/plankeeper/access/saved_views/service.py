@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.policy import is_role_at_least
 from plankeeper.access.saved_views import store
-from plankeeper.access.saved_views.schemas import SavedView
+from plankeeper.access.saved_views.store import SavedView
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.database.client import Executor

@@ -1,14 +1,43 @@
 """SQL of saved views."""
 
 from collections.abc import Sequence
-from typing import LiteralString
+from typing import Literal, LiteralString
 from uuid import UUID
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
-from plankeeper.access.saved_views.schemas import ListSettings, SavedList, SavedView
+from plankeeper.core.fields import AwareDatetime
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
+
+Density = Literal["compact", "comfortable"]
+
+
+class SavedView(Struct):
+    """The filters and the order of a list under a name, for its owner or for everyone of the plan manager."""
+
+    id: UUID
+    owner_id: UUID  # an account
+    list_kind: str  # such as `participants`
+    name: str
+    query: str  # of the list's page, without a question mark
+    is_shared: bool
+    created_at: AwareDatetime
+
+
+class ListSettings(Struct):
+    """An account's settings for a list. `columns` are the names of those that are shown; null for the default ones."""
+
+    columns: list[str] | None = None
+    density: Density = "compact"
+
+
+class SavedList(ListSettings):
+    """An account's settings for a list, and the views of it that the account can use, by name."""
+
+    views: list[SavedView] = []
+
 
 COLUMNS: LiteralString = "id, owner_id, list_kind, name, query, is_shared, created_at"
 LIST_VISIBLE: LiteralString = f"""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.cli.sample_data.dates import move_dates
-from plankeeper.cli.sample_data.invoices import generate_invoices
+from plankeeper.cli.sample_data.invoices import generate_invoices, generate_view_sessions
 from plankeeper.cli.sample_data.participants import (
     generate_account_managers,
     generate_exit_reasons,
@@ -18,7 +18,6 @@ from plankeeper.cli.sample_data.participants import (
 from plankeeper.cli.sample_data.providers import generate_providers
 from plankeeper.cli.sample_data.random_values import LAST_MOMENT, Row, resource_rng
 from plankeeper.cli.sample_data.team_members import generate_team_members
-from plankeeper.cli.sample_data.view_sessions import generate_view_sessions
 
 
 class DemoPlanManager(NamedTuple):

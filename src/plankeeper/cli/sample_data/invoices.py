@@ -7,8 +7,8 @@ from itertools import count as counter
 from random import Random
 from typing import NamedTuple
 
-from plankeeper.cli.sample_data.claim_status import set_claim_status
 from plankeeper.cli.sample_data.invoice_anomalies import ANOMALY_PERCENTAGES, inject
+from plankeeper.cli.sample_data.participants import assignable_managers
 from plankeeper.cli.sample_data.providers import DemoProvider, Item
 from plankeeper.cli.sample_data.random_values import (
     LAST_DAY,
@@ -21,6 +21,49 @@ from plankeeper.cli.sample_data.random_values import (
     random_datetime,
     uuid7,
 )
+
+_OLD_WEIGHTS = {"paid": 91, "partially_paid": 3, "rejected": 3, "cancelled": 2, "on_hold": 1}
+_RECENT_WEIGHTS = {"paid": 45, "payment_ready": 20, "pending": 25, "partially_ready": 5, "on_hold": 5}
+_NEW_WEIGHTS = {"new": 50, "pending": 40, "payment_ready": 10}
+_HELD_WEIGHTS = {"on_hold": 70, "flagged": 20, "rejected": 10}
+_PARTIAL_STATUSES = {"partially_paid": ("paid", "rejected"), "partially_ready": ("payment_ready", "pending")}
+
+
+def set_claim_status(rng: Random, invoice: Row, participant: Row, *, has_warning: bool) -> None:
+    """Set the claim and approval status of an invoice and its lines, depending on its age and on warnings."""
+    age = (LAST_DAY - parse_datetime(invoice["created_at"]).date()).days
+    is_held = has_warning and not invoice["state_management"]["ignored_errors"]
+    weights = _HELD_WEIGHTS if is_held else _OLD_WEIGHTS if age > 30 else _RECENT_WEIGHTS if age > 7 else _NEW_WEIGHTS
+    status = rng.choices(tuple(weights), tuple(weights.values()))[0]
+    active_lines = [line for line in invoice["line_items"] if not line["is_deleted"]]
+    if len(active_lines) == 1 and status in _PARTIAL_STATUSES:
+        status = _PARTIAL_STATUSES[status][0]
+    invoice["claim_status"] = status
+    invoice["approval_status"] = _approval_status(rng, status) if participant["approval_required"] else "not_required"
+    invoice["wont_claim"] = status == "cancelled" and chance(rng, 60)
+    _set_line_statuses(rng, status, invoice["line_items"], active_lines)
+
+
+def _approval_status(rng: Random, status: str) -> str:
+    if status in {"paid", "partially_paid", "payment_ready", "partially_ready"}:
+        return "approved"
+    if status in {"rejected", "cancelled"}:
+        return rng.choice(("approved", "rejected"))
+    return "pending"
+
+
+def _set_line_statuses(rng: Random, status: str, lines: Sequence[Row], active_lines: Sequence[Row]) -> None:
+    first_status, other_status = _PARTIAL_STATUSES.get(status, (status, status))
+    batch = f"BATCH-{rng.randrange(10**6):06}"
+    for line in lines:
+        # Lines deleted before the claim keep the status new.
+        line_status = "new" if line["is_deleted"] else first_status if line is active_lines[0] else other_status
+        is_submitted = line_status in {"paid", "rejected"} and status in {"paid", "partially_paid", "rejected"}
+        line["claim_status"] = line_status
+        line["claim_batch_ref"] = batch if is_submitted else None
+        line["claim_number"] = f"{rng.randrange(10**8):08}" if is_submitted else None
+        line["payment_ref"] = f"PAY{rng.randrange(10**9):09}" if line_status == "paid" else None
+
 
 _CENT = Decimal("0.01")
 _NUMBER_FORMATS = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
@@ -180,3 +223,39 @@ def _duplicate(rng: Random, original: Row, spec: _InvoiceSpec, variant: int) -> 
     row |= {"line_items": lines, "state_management": {"ignored_errors": ignored}}
     set_claim_status(rng, row, spec.participant, has_warning=True)
     return row
+
+
+def generate_view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Sequence[Row]) -> list[Row]:
+    """Generate `count` sessions in order of creation. A few, started on the last day, are still open."""
+    open_count = max(2, count // 40)
+    eligible_invoices = [row for row in invoices if parse_datetime(row["created_at"]).date() < days_ago(6)]
+    viewers = assignable_managers(managers)
+    rows = [
+        _session(rng, rng.choice(eligible_invoices), rng.choice(viewers), is_open=number < open_count)
+        for number in range(count)
+    ]
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def _session(rng: Random, invoice: Row, viewer: Row, *, is_open: bool) -> Row:
+    received = parse_datetime(invoice["created_at"]).date()
+    started = random_datetime(rng, LAST_DAY if is_open else received + timedelta(days=rng.randint(1, 5)))
+    seconds = rng.randint(15, 180) if rng.randrange(3) else rng.randint(180, 1800)
+    ended = started + timedelta(seconds=seconds)
+    # A viewer is idle after half a minute without input.
+    idle_count = rng.choices(range(4), (60, 25, 10, 5))[0] if seconds > 300 else 0
+    active = seconds - sum(rng.randint(30, 75) for _ in range(idle_count))
+    return {
+        "id": uuid7(rng, started),
+        "invoice_id": invoice["id"],
+        "user_id": viewer["id"],
+        "user_name": f"{viewer['first_name']} {viewer['last_name']}",
+        "session_started": format_datetime(started),
+        "session_ended": None if is_open else format_datetime(ended),
+        "last_heartbeat": format_datetime(ended - timedelta(seconds=rng.randrange(15))),
+        "duration_seconds": None if is_open else seconds,
+        "created_at": format_datetime(started),
+        "active_duration_seconds": None if is_open else active,
+        "engaged_duration_seconds": None if is_open else active * rng.randint(40, 95) // 100,
+        "idle_count": None if is_open else idle_count,
+    }

@@ -9,7 +9,7 @@ from plankeeper.access.accounts.audit import ClientInfo
 from plankeeper.access.accounts.credentials import LoginError
 from plankeeper.access.accounts.schemas import LoginResult, OpenInvitation
 from plankeeper.access.single_sign_on import store as single_sign_on
-from plankeeper.console.components.choices import plan_manager_choices
+from plankeeper.console.components.record_picker import plan_manager_choices
 from plankeeper.console.shell.responses import is_local_path
 from plankeeper.console.shell.routing import (
     PREFIX,

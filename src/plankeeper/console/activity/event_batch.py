@@ -24,8 +24,7 @@ from plankeeper.console.shell.routing import (
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.events import store
-from plankeeper.events.disclosed import list_disclosed
-from plankeeper.events.schemas import HistoryEvent
+from plankeeper.events.schemas import HistoryEvent, list_disclosed
 
 pages = Pages()
 

@@ -35,8 +35,7 @@ from plankeeper.console.shell.routing import (
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store
-from plankeeper.events.disclosed import find_disclosed
-from plankeeper.events.schemas import Event
+from plankeeper.events.schemas import Event, find_disclosed
 from plankeeper.imports import store as import_store
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.registry import BY_KIND

@@ -23,8 +23,7 @@ from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, Flag
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.context import AccessedKind
 from plankeeper.core.ids import parse_uuid
-from plankeeper.events.disclosed import list_disclosed
-from plankeeper.events.schemas import HistoryEvent
+from plankeeper.events.schemas import HistoryEvent, list_disclosed
 
 TYPES = {value: label for group in type_groups().values() for value, label in group.items()}
 ACTORS = {"user": "People", "api_key": "API keys", "system": "System"}

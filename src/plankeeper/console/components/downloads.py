@@ -5,7 +5,7 @@ import csv
 import io
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from plankeeper.access.access_log.service import record_export
+from plankeeper.access.access_log.store import record_export
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.imports.cells import FORMULA_PREFIXES
 

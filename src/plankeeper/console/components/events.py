@@ -19,7 +19,7 @@ from plankeeper.events.event_types import NEVER_SENT, VERBS
 from plankeeper.events.schemas import Event, HistoryEvent
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.resource import event_key
-from plankeeper.resources.trash.schemas import TrashEntry
+from plankeeper.resources.trash.store import TrashEntry
 
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 # Pages of records, by the ids of their keys.

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
 from plankeeper.access.accounts import member_store
+from plankeeper.access.accounts.schemas import Session
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PageRequest
@@ -233,3 +234,9 @@ async def read_account_manager(
         return request.form, [FieldError(FIELD, picker.message)]
     others = [(name, text) for name, text in request.form.multi_items() if name != f"{FIELD}_id"]
     return Form([*others, (f"{FIELD}_id", str(picker.id or ""))]), ()
+
+
+def plan_manager_choices(session: Session) -> list[tuple[UUID, str, str]]:
+    """The account's plan managers, each with its id, name and the account's role, sorted by name."""
+    rows = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
+    return sorted(rows, key=lambda each: (each[1].casefold(), each[0]))

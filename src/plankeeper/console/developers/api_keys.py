@@ -8,7 +8,7 @@ from plankeeper.access.accounts import members as member_service
 from plankeeper.access.api_keys import service, store
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.request_log import store as request_store
-from plankeeper.console.components.choices import plan_manager_choices
+from plankeeper.console.components.record_picker import plan_manager_choices
 from plankeeper.console.developers.requests import (
     DAYS,
     KeptRequest,

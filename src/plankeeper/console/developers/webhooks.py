@@ -39,8 +39,13 @@ from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date, parse_time
 from plankeeper.core.errors import FieldError, NotFound, ValidationError
 from plankeeper.core.formatting import format_datetime
-from plankeeper.events.disclosed import find_disclosed
-from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store, service
+from plankeeper.events.schemas import find_disclosed
+from plankeeper.webhooks import (
+    attempts,
+    delivery_store,
+    endpoint_store,
+    service,
+)
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.messages import build_body
 from plankeeper.webhooks.schemas import (
@@ -139,7 +144,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     )
     failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
     now = datetime.now(UTC)
-    hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, None, first_hour(now))
+    hours = await attempts.list_since(request.db, request.plan_manager_id, None, first_hour(now))
     context = {
         "endpoints": endpoints,
         "failing": {each.id: each for each in failing},
@@ -183,7 +188,7 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
     latest = (endpoint_id, DeliveryFilter(), LATEST_DELIVERIES)
     failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
     now, zone = datetime.now(UTC), request.settings.time_zone
-    hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, endpoint_id, first_hour(now))
+    hours = await attempts.list_since(request.db, request.plan_manager_id, endpoint_id, first_hour(now))
     context = {
         "endpoint": endpoint,
         "failing": next((each for each in failing if each.id == endpoint_id), None),

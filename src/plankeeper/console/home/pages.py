@@ -16,9 +16,8 @@ from plankeeper.console.home.charts import plan_ends_chart, received_chart, spen
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
 from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
-from plankeeper.events.disclosed import list_disclosed
 from plankeeper.events.event_types import matching_event_types
-from plankeeper.events.schemas import Event, EventFilter
+from plankeeper.events.schemas import Event, EventFilter, list_disclosed
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from plankeeper.access.saved_views import service, store
-from plankeeper.access.saved_views.schemas import ListSettings, SavedView
+from plankeeper.access.saved_views.store import ListSettings, SavedView
 from plankeeper.console.lists.definition import Column, ListDefinition, select_columns
 from plankeeper.console.lists.query import ListPageQuery, parse_list_query
 from plankeeper.console.shell.forms import parse_form

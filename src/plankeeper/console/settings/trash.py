@@ -26,7 +26,7 @@ from plankeeper.resources.providers.schemas import Provider
 from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.team_members.schemas import TeamMemberRow
 from plankeeper.resources.trash import service, store
-from plankeeper.resources.trash.schemas import TrashKind
+from plankeeper.resources.trash.store import TrashKind
 
 pages = Pages()
 

@@ -23,7 +23,6 @@ from plankeeper.console.shell.cookies import (
     require_navigation,
     verify_origin,
 )
-from plankeeper.console.shell.error_pages import RoleRequiredError, error_headers, error_page
 from plankeeper.console.shell.forms import (
     MAX_FORM_BYTES,
     Form,
@@ -33,11 +32,14 @@ from plankeeper.console.shell.forms import (
     read_form,
     read_upload,
 )
-from plankeeper.console.shell.outdated_forms import OUTDATED, sign_in_redirect, without_secrets
+from plankeeper.console.shell.outdated_forms import OUTDATED, SIGN_IN, guard_redirect, sign_in_redirect, without_secrets
 from plankeeper.console.shell.responses import (
     Origin,
+    RoleRequiredError,
     add_common_headers,
     download_response,
+    error_headers,
+    error_page,
     provider_redirect_response,
     redirect_response,
     render_page,
@@ -53,7 +55,6 @@ from plankeeper.console.shell.routing import (
     ProviderRedirect,
     Redirect,
 )
-from plankeeper.console.shell.sign_in_guard import SIGN_IN, guard_redirect
 from plankeeper.core.context import OnAccess, or_404, report_disclosed, translate_violation
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.ids import parse_uuid

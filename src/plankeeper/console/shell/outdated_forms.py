@@ -9,11 +9,33 @@ from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 
+from plankeeper.access.accounts.schemas import Session
 from plankeeper.console.shell.cookies import CsrfError
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.responses import is_local_path
-from plankeeper.console.shell.routing import PageRequest, PageRoute, Redirect
-from plankeeper.console.shell.sign_in_guard import SIGN_IN, TWO_FACTOR
+from plankeeper.console.shell.routing import PREFIX, PageRequest, PageRoute, Redirect
+
+SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
+ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
+
+
+def guard_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
+    """The redirect to the page that has to come first, such as the sign-in page; null if there is none."""
+    if route.role == "anyone":
+        return None
+    if session is None:
+        query = request.scope["query_string"].decode("latin-1")
+        target = request.scope["path"] + (f"?{query}" if query else "")
+        is_default = target == PREFIX or route.method != "GET"
+        return Redirect(SIGN_IN if is_default else f"{SIGN_IN}?next={quote(target, safe='/')}")
+    if route.role == "password_verified":
+        return None
+    if session.two_factor_pending:
+        return Redirect(TWO_FACTOR)
+    if route.role != "signed_in" and session.plan_manager_id not in session.roles:
+        return Redirect(ENABLE_TWO_FACTOR if session.two_factor_required_by else CHOOSE_PLAN_MANAGER)
+    return None
+
 
 NOT_SHOWN_AGAIN = {"csrf", "password", "new_password", "code", "secret"}
 OUTDATED = "You signed in again after you opened this form. Nothing is saved yet: check the values, and save again."

@@ -1,10 +1,15 @@
 """Saved views of lists: save, rename, share and delete them; and the columns and density of a list."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from uuid import UUID
 
 from plankeeper.access.saved_views import service, store
-from plankeeper.access.saved_views.schemas import ListSettings
+from plankeeper.access.saved_views.store import ListSettings
+from plankeeper.console.activity.list import ACTIVITY
 from plankeeper.console.developers.deliveries import deliveries_of
+from plankeeper.console.developers.requests import REQUESTS
+from plankeeper.console.invoices.list import INVOICES
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.saved_views import (
     DENSITIES,
@@ -14,6 +19,9 @@ from plankeeper.console.lists.saved_views import (
     parse_query_text,
     view_url,
 )
+from plankeeper.console.participants.list import PARTICIPANTS
+from plankeeper.console.providers.list import PROVIDERS
+from plankeeper.console.settings.access_log import ACCESS_LOG
 from plankeeper.console.shell.routing import (
     FormRequest,
     HtmlPage,
@@ -21,9 +29,12 @@ from plankeeper.console.shell.routing import (
     Pages,
     Redirect,
 )
-from plankeeper.console.views.registry import LISTS
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
+
+LISTS: Mapping[str, ListDefinition] = MappingProxyType(
+    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS, ACTIVITY, REQUESTS, ACCESS_LOG)}
+)
 
 pages = Pages()
 

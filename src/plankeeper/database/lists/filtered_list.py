@@ -9,10 +9,10 @@ from msgspec import UNSET, Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.connections import name_composed
-from plankeeper.database.lists.filters import Filter, declared_filters
 from plankeeper.database.lists.statements import (
     BY_ID,
     Direction,
+    Filter,
     Parameters,
     Rows,
     Sort,
@@ -23,6 +23,7 @@ from plankeeper.database.lists.statements import (
     compose_count_before,
     compose_page,
     compose_summary,
+    declared_filters,
 )
 
 T = TypeVar("T")

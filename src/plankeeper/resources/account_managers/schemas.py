@@ -13,7 +13,7 @@ from plankeeper.core.fields import (
     UpdatedAt,
 )
 from plankeeper.core.lists import DefaultSort, ResourceListQuery
-from plankeeper.database.lists.filters import Filter
+from plankeeper.database.lists.statements import Filter
 
 
 class AccountManager(Struct):

@@ -7,8 +7,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.row_ids import in_array
 from plankeeper.resources.account_managers.schemas import (
     AccountManager,

@@ -14,7 +14,7 @@ from plankeeper.core.fields import (
     UuidText,
 )
 from plankeeper.core.lists import DefaultSort, ResourceListQuery
-from plankeeper.database.lists.filters import Filter
+from plankeeper.database.lists.statements import Filter
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 

@@ -11,8 +11,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
 from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines

@@ -20,7 +20,7 @@ from plankeeper.core.fields import (
     component,
 )
 from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ResourceListQuery
-from plankeeper.database.lists.filters import Filter, enum_filter
+from plankeeper.database.lists.statements import Filter, enum_filter
 
 ClaimStatus = Annotated[
     Literal[

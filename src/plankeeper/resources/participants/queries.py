@@ -13,8 +13,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many

@@ -5,8 +5,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
 from plankeeper.resources.providers.store import COLUMNS, get_many
 from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches, search_values

@@ -34,7 +34,7 @@ from plankeeper.core.lists import (
     ExternalIdFilter,
     ResourceListQuery,
 )
-from plankeeper.database.lists.filters import Filter, enum_filter, number_filter
+from plankeeper.database.lists.statements import Filter, enum_filter, number_filter
 
 
 class ProviderRecord(Struct, kw_only=True):

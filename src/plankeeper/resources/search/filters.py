@@ -11,7 +11,7 @@ from plankeeper.core import lists
 from plankeeper.core.lists import SortableQuery
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
+from plankeeper.database.lists.statements import Filter
 from plankeeper.resources.search import store
 from plankeeper.resources.search.schemas import Kind
 from plankeeper.resources.search.store import (

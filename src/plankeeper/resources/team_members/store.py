@@ -11,8 +11,7 @@ from plankeeper.core.lists import PageRows, cut_page, decrypt_cursor, encrypt_cu
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.filters import Filter
-from plankeeper.database.lists.statements import Sort, Start
+from plankeeper.database.lists.statements import Filter, Sort, Start
 from plankeeper.database.row_ids import records_of
 from plankeeper.resources.team_members.schemas import (
     AllTeamMembersQuery,

@@ -14,7 +14,12 @@ from plankeeper.resources.participants.store import lock_person
 from plankeeper.resources.registry import BY_KIND
 from plankeeper.resources.resource import Snapshot
 from plankeeper.resources.trash import store
-from plankeeper.resources.trash.schemas import RecordReference, RestoredEntry, TrashEntry, TrashKind
+from plankeeper.resources.trash.store import (
+    RecordReference,
+    RestoredEntry,
+    TrashEntry,
+    TrashKind,
+)
 from plankeeper.resources.undo import undo_deletion
 
 _PURGED = {"participant": "participant.purged", "provider": "provider.purged"}

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.access.accounts.session_retention import SessionRetention
+from plankeeper.access.accounts.sessions import SessionRetention
 from support.accounts import AccountDriver
 from support.server import RunningServer
 

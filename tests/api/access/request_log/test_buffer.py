@@ -14,8 +14,13 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.access.request_log import buffer, store
-from plankeeper.access.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
-from plankeeper.access.request_log.retention import MAX_TRIMS_PER_RUN, RequestLogRetention
+from plankeeper.access.request_log.buffer import (
+    MAX_PENDING,
+    MAX_TRIMS_PER_RUN,
+    RequestLogBuffer,
+    RequestLogRetention,
+    build_batches,
+)
 from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import RequestRecord

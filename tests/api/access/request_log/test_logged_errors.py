@@ -15,8 +15,7 @@ from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.access.api_keys.format import new_key as new_key_text
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.request_log import store
-from plankeeper.access.request_log.buffer import DAY_RETENTION, RequestLogBuffer
-from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.access.request_log.buffer import DAY_RETENTION, RequestLogBuffer, RequestLogRetention
 from plankeeper.access.request_log.schemas import KeyRejection, LoggedFieldError, LoggedRequest
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import RejectedRequest

@@ -9,8 +9,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.request_log import store
-from plankeeper.access.request_log.buffer import DAY_RETENTION, MINUTE_RETENTION, RequestLogBuffer
-from plankeeper.access.request_log.retention import RequestLogRetention
+from plankeeper.access.request_log.buffer import DAY_RETENTION, MINUTE_RETENTION, RequestLogBuffer, RequestLogRetention
 from plankeeper.access.request_log.schemas import KeyDayCount, MinuteCount
 from plankeeper.core.context import RequestRecord
 from plankeeper.database.client import Database
