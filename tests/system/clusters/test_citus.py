@@ -54,7 +54,7 @@ ALL_SHARDS = {
     "access.request_log.store.purge_minutes": "a periodic task",
     "access.request_log.store.list_active": "a periodic task",
     "access.request_log.store.purge": "a periodic task",
-    "webhooks.attempt_count_store.purge": "a periodic task",
+    "webhooks.attempts.purge": "a periodic task",
     "webhooks.delivery_queue.get_backlog": "a metric",
     "webhooks.delivery_queue.list_due": "node by node if one has failed",
     "webhooks.delivery_queue.purge": "a periodic task",
