@@ -14,8 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.json import to_json
-from plankeeper.webhooks import attempts as attempt_count_store
-from plankeeper.webhooks import delivery_store, endpoint_store
+from plankeeper.webhooks import attempts, delivery_store, endpoint_store
 from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import AttemptHour, WebhookEndpointListQuery
 from support.console import Account, Browser, main_text
@@ -153,7 +152,7 @@ def test_a_bar_of_the_chart_leads_to_the_deliveries_of_its_attempts(
 ) -> None:
     async def count_attempts() -> None:
         async with server.db.transaction() as tx:
-            await attempt_count_store.add(tx, [AttemptHour(plan_manager_id, endpoint_id, HOUR, 0, 3)])
+            await attempts.add(tx, [AttemptHour(plan_manager_id, endpoint_id, HOUR, 0, 3)])
 
     server.run(count_attempts())
     path = f"{PAGE}/{endpoint_id}/deliveries?time={HOUR:%Y%m%dT%HZ}"
