@@ -17,7 +17,7 @@ from plankeeper.access.api_keys import service
 from plankeeper.console.lists import selection
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
-from plankeeper.console.views import pages as registry
+from plankeeper.console.views import pages as views
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events.schemas import list_disclosed
 from plankeeper.events.store import get_many
@@ -261,11 +261,11 @@ def rows_of(page: str) -> str:
     return page.partition("<main")[2].partition("<tbody>")[2].partition("</tbody>")[0]
 
 
-@pytest.mark.parametrize("kind", [kind for kind, each in registry.LISTS.items() if each.accessed_kind])
+@pytest.mark.parametrize("kind", [kind for kind, each in views.LISTS.items() if each.accessed_kind])
 def test_a_page_and_a_file_of_a_list_of_the_console_are_recorded_with_exactly_their_records(
     server: RunningServer, seeded: SeededPlanManager, browser: Browser, kind: str
 ) -> None:
-    definition = registry.LISTS[kind]
+    definition = views.LISTS[kind]
     accessed = str(definition.accessed_kind)
     rows = [{"id": str(uuid4()), "first_name": name, "status": "Active"} for name in ("Zoe", "Ada", "Mia")]
     assert not server.run(import_records(server, seeded.plan_manager_id, "participants", rows)).errors
@@ -319,7 +319,7 @@ def test_pages_about_all_that_match_a_list_are_recorded_with_exactly_the_records
 def test_the_pages_of_the_activity_are_recorded_with_the_records_of_their_events(
     server: RunningServer, seeded: SeededPlanManager, browser: Browser
 ) -> None:
-    definition = registry.LISTS["activity"]
+    definition = views.LISTS["activity"]
     pages: dict[str, tuple[str, dict[str, set[str]]]] = {}
     for query in console_queries(definition):
         url = f"{definition.path}?{urlencode(query)}"
@@ -337,5 +337,5 @@ def test_the_pages_of_the_activity_are_recorded_with_the_records_of_their_events
 
 
 def test_every_list_of_the_console_says_what_it_discloses() -> None:
-    disclosing = {kind for kind, each in registry.LISTS.items() if each.accessed_kind or each.list_disclosed}
-    assert set(registry.LISTS) - disclosing == {"providers", "requests", "access-log"}
+    disclosing = {kind for kind, each in views.LISTS.items() if each.accessed_kind or each.list_disclosed}
+    assert set(views.LISTS) - disclosing == {"providers", "requests", "access-log"}

@@ -11,7 +11,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw, Struct
 
-from plankeeper.access.access_log import store as service
+from plankeeper.access.access_log import store as access_log
 from plankeeper.access.request_log.schemas import LoggedRequest
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import NotFound
@@ -177,7 +177,7 @@ def _request(logged: LoggedRequest) -> RequestExport:
 async def record_export(ctx: WriteContext, export: PersonExport) -> None:
     """Record the event `export.created`."""
     rows = sum(section_sizes(export).values())
-    await service.record_export(ctx, "person", str(export.participant_id), rows)
+    await access_log.record_export(ctx, "person", str(export.participant_id), rows)
 
 
 def section_sizes(export: PersonExport) -> dict[str, int]:

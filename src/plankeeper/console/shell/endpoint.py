@@ -32,7 +32,6 @@ from plankeeper.console.shell.forms import (
     read_form,
     read_upload,
 )
-from plankeeper.console.shell.outdated_forms import OUTDATED, SIGN_IN, guard_redirect, sign_in_redirect, without_secrets
 from plankeeper.console.shell.responses import (
     Origin,
     RoleRequiredError,
@@ -55,6 +54,7 @@ from plankeeper.console.shell.routing import (
     ProviderRedirect,
     Redirect,
 )
+from plankeeper.console.shell.sign_in_guard import OUTDATED, SIGN_IN, guard_redirect, sign_in_redirect, without_secrets
 from plankeeper.core.context import OnAccess, or_404, report_disclosed, translate_violation
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.ids import parse_uuid

@@ -1,5 +1,6 @@
-"""Forms of an ended or earlier session. They are not saved: the person signs in, checks the form and sends it again.
+"""The pages that come before others, such as the sign-in page, and forms of an ended or earlier session.
 
+Such a form is not saved: the person signs in, checks the form and sends it again.
 After a sign-in, the script `drafts.js` shows what was entered, which it keeps in the browser's tab.
 """
 
