@@ -50,7 +50,7 @@ UNBREAKABLE = {
         [
             "account_managers_pkey", "account_managers_id_fkey", "legal_holds_pkey", "api_key_plan_managers_pkey",
             "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "invoice_lines_pkey",
-            "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_pkey",
+            "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_external_id_key", "invoices_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NO_HTTP_WRITES,
@@ -113,7 +113,7 @@ UNBREAKABLE = {
 }  # fmt: skip
 
 # Of those, the ones that an import file can break.
-BREAKABLE_BY_IMPORT = {"invoice_lines_pkey", "invoices_pkey", "users_email_key"}
+BREAKABLE_BY_IMPORT = {"invoices_external_id_key", "invoices_pkey", "users_email_key"}
 
 
 class Constraint(Struct):

@@ -105,16 +105,20 @@ MEMBER: Row = {
     "external_id": "crm-18",
 }  # fmt: skip
 ITEM: Row = {
-    "id": LINE, "description": 'Hour, "one"', "service_item_number": "15_056_0128_1_3", "quantity": 1.5,
-    "unit_price": 100, "total_price": 150, "claim_status": "paid", "claim_batch_ref": "b", "claim_number": "n",
-    "payment_ref": "p", "is_deleted": False, "created_at": CREATED_AT,
+    "id": LINE, "description": 'Hour, "one"', "service_item_number": "15_056_0128_1_3",
+    "service_date_from": "2026-01-28", "service_date_to": "2026-01-29", "quantity": 1.5, "unit_price": 100,
+    "total_price": 150, "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDH", "component_id": MANAGER,
+    "claim_status": "paid", "claim_batch_ref": "b", "claim_number": "n", "paid_amount": 165,
+    "rejection_reason": "r", "payment_ref": "p", "is_deleted": False, "created_at": CREATED_AT,
 }  # fmt: skip
 FULL_INVOICE: Row = {
     "id": INVOICE, "invoice_number": "INV-1", "invoice_date": "2026-01-30", "total": 165, "tax": 15, "subtotal": 150,
     "participant_id": PERSON, "claim_status": "paid", "approval_status": "approved", "created_at": CREATED_AT,
     "pm_provider_id": PROVIDER, "s3_key": "k", "email_message_id": "m",
     "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
-    "wont_claim": True, "is_reimbursement": True, "line_items": [ITEM],
+    "wont_claim": True, "is_reimbursement": True, "payee": "participant", "received_at": CREATED_AT,
+    "due_date": "2026-02-28", "assigned_to": MANAGER, "held_at": CREATED_AT, "held_by": "Ama Owusu",
+    "hold_reason": "h", "cancelled_at": CREATED_AT, "external_id": "crm-19", "line_items": [ITEM],
 }  # fmt: skip
 VIEW_SESSION: Row = {
     "id": SESSION, "invoice_id": INVOICE, "user_id": "user 1", "user_name": "Ama Owusu",

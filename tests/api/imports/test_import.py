@@ -139,7 +139,7 @@ PARTIAL_ROWS: list[tuple[str, Row, Row]] = [
     ("account-managers", {"id": MANAGER, "active": True}, {"active": False}),
     ("providers", {"id": PROVIDER, "email": None}, {"email": "p@example.com"}),
     ("note-types", {"id": 7, "note_type": "Call"}, {"note_type": "Phone call"}),
-    ("invoices", {"id": INVOICE, "claim_status": "rejected"}, {"claim_status": "paid"}),
+    ("invoices", {"id": INVOICE, "approval_status": "rejected"}, {"approval_status": "approved"}),
     ("invoice-view-sessions", {"id": SESSION, "idle_count": 3}, {"idle_count": None}),
     ("team-members", {"participant_number": "430000001", "email": "LEE@example.com", "city": ""}, {"city": "Hobart"}),
     ("team-members", {"participant_id": PERSON, "id": USER, "role": None}, {"role": "Support coordinator"}),

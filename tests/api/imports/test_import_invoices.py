@@ -32,7 +32,8 @@ MINIMAL_INVOICE: Row = {
     "invoice_number": None, "invoice_date": None, "total": None, "tax": None, "subtotal": None, "participant_id": None,
     "claim_status": "new", "approval_status": "not_required", "pm_provider_id": None, "s3_key": None,
     "email_message_id": None, "errors": True, "is_deleted": False, "wont_claim": False, "is_reimbursement": False,
-    "is_duplicate": False,
+    "is_duplicate": False, "payee": "provider",
+    **dict.fromkeys(("due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at", "external_id")),
     "state_management": {
         "errors": ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates"],
         "ignored_errors": [],
@@ -68,11 +69,11 @@ def test_an_invoice_needs_almost_no_fields(
     assert invoice == listed
     codes = [*MINIMAL_INVOICE["state_management"]["errors"], "check_item_code"]
     rest = {"id": invoice["id"], "plan_manager": api.plan_manager_id, **times_of(invoice)}
+    rest["received_at"] = invoice["created_at"]
     assert invoice == MINIMAL_INVOICE | rest | {"state_management": {"errors": codes, "ignored_errors": []}}
-    empty = ("description", "service_item_number", "quantity", "unit_price", "total_price", "claim_batch_ref")
-    assert line == {
-        **dict.fromkeys((*empty, "claim_number", "payment_ref")), "id": line["id"], "invoice": invoice["id"],
-        "claim_status": "new", "is_deleted": False, "created_at": line["created_at"],
+    assert line == dict.fromkeys(line) | {
+        "id": line["id"], "invoice": invoice["id"], "claim_status": "new", "gst_code": "P2", "is_deleted": False,
+        "created_at": line["created_at"],
     }  # fmt: skip
 
 
@@ -255,3 +256,33 @@ def test_amounts_are_exact(api: Client, import_content: Import) -> None:
     stored = ['"total":' + text + "," for text in ("999999999999.99", "-0.01", "1E-10", "10.10", "0", "100")]
     listed = api.get("/invoices", after="0").text
     assert [listed.count(text) for text in stored] == [2] * len(amounts)
+
+
+def test_a_hold_and_a_cancellation_follow_the_imported_status(api: Client, import_content: Import) -> None:
+    given = {"claim_status": "on_hold", "held_at": "2026-01-02T00:00:00Z", "hold_reason": "Late"}
+    rows = [
+        {"id": new_id(), "claim_status": "on_hold"},
+        {"id": new_id()} | given,
+        {"id": new_id(), "claim_status": "cancelled"},
+    ]
+    assert_imported(import_content(api, "invoices", rows), created=3)
+    held, as_given, cancelled = (get_json(api, f"/invoices/{each['id']}") for each in rows)
+    assert held["held_at"]
+    assert {name: as_given[name] for name in given} == given
+    assert (cancelled["cancelled_at"] is not None, cancelled["held_at"]) == (True, None)
+    assert_imported(import_content(api, "invoices", rows), unchanged=3)
+    released = [{"id": each["id"], "claim_status": "new"} for each in rows]
+    assert_imported(import_content(api, "invoices", released), changed=3)
+    for each in rows:
+        shown = get_json(api, f"/invoices/{each['id']}")
+        assert [shown[name] for name in ("held_at", "held_by", "hold_reason", "cancelled_at")] == [None] * 4
+
+
+def test_a_reimbursement_is_paid_to_the_participant(api: Client, import_content: Import) -> None:
+    row = {"id": new_id(), "payee": "participant"}
+    assert_imported(import_content(api, "invoices", [row]), created=1)
+    shown = get_json(api, f"/invoices/{row['id']}")
+    assert (shown["payee"], shown["is_reimbursement"]) == ("participant", True)
+    [error] = import_content(api, "invoices", [row | {"is_reimbursement": False}]).errors
+    message = "must be participant if is_reimbursement is true, otherwise provider"
+    assert (error.field, error.message) == ("payee", message)

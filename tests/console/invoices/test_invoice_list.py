@@ -244,8 +244,8 @@ def test_every_sort_has_a_header_that_reverses_it(owner: Browser, many_invoices:
         "invoice_date": by_total,
         "total": by_total,
         "-total": by_total[::-1],
-        "created_at": by_total,
-        "-created_at": many_invoices,
+        "received_at": by_total,
+        "-received_at": many_invoices,
     }
     for sort, numbers in orders.items():
         page = owner.get(INVOICES, params={"sort": sort, "size": "100"}).text

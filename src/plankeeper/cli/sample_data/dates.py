@@ -11,8 +11,17 @@ from plankeeper.cli.sample_data.random_values import (
 )
 
 # A date of birth doesn't move.
-_DATES = ("onboard_date", "date_ceased", "plan_start_date", "plan_end_date", "invoice_date")
-_DATETIMES = ("created_at", "session_started", "session_ended", "last_heartbeat")
+_DATES = (
+    "onboard_date",
+    "date_ceased",
+    "plan_start_date",
+    "plan_end_date",
+    "invoice_date",
+    "due_date",
+    "service_date_from",
+    "service_date_to",
+)
+_DATETIMES = ("created_at", "held_at", "session_started", "session_ended", "last_heartbeat")
 
 
 def move_dates(row: Row, now: datetime) -> Row:

@@ -41,6 +41,9 @@ def set_claim_status(rng: Random, invoice: Row, participant: Row, *, has_warning
     invoice["claim_status"] = status
     invoice["approval_status"] = _approval_status(rng, status) if participant["approval_required"] else "not_required"
     invoice["wont_claim"] = status == "cancelled" and chance(rng, 60)
+    invoice["held_at"] = invoice["created_at"] if status == "on_hold" else None
+    invoice["held_by"] = "Plankeeper demo" if status == "on_hold" else None
+    invoice["hold_reason"] = "Waiting for an answer from the provider" if status == "on_hold" else None
     _set_line_statuses(rng, status, invoice["line_items"], active_lines)
 
 
@@ -63,6 +66,8 @@ def _set_line_statuses(rng: Random, status: str, lines: Sequence[Row], active_li
         line["claim_batch_ref"] = batch if is_submitted else None
         line["claim_number"] = f"{rng.randrange(10**8):08}" if is_submitted else None
         line["payment_ref"] = f"PAY{rng.randrange(10**9):09}" if line_status == "paid" else None
+        line["paid_amount"] = line["total_price"] if line_status in {"paid", "payment_ready"} else None
+        line["rejection_reason"] = "The support isn't in the participant's plan" if line_status == "rejected" else None
 
 
 _CENT = Decimal("0.01")
@@ -144,6 +149,9 @@ def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
     lines = _lines(rng, spec)
     subtotal = sum((line["total_price"] for line in lines if not line["is_deleted"]), Decimal("0.00"))
     has_gst = spec.provider.charges_gst and chance(rng, 60)
+    for position, line in enumerate(reversed(lines)):
+        day = (spec.day - timedelta(days=position)).isoformat()
+        line |= {"service_date_from": day, "service_date_to": day, "gst_code": "P1" if has_gst else "P2"}
     tax = (subtotal / 10).quantize(_CENT, ROUND_HALF_UP) if has_gst else Decimal("0.00")
     row: Row = _common_fields(rng, spec.received_at) | {
         "invoice_number": number,
@@ -159,6 +167,7 @@ def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
         },
         "is_deleted": spec.warning_code is None and chance(rng, 1.5),
         "is_reimbursement": chance(rng, 3),
+        "due_date": (spec.day + timedelta(days=14)).isoformat(),
         "line_items": lines,
     }
     if spec.warning_code:

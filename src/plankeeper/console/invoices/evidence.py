@@ -239,7 +239,7 @@ def _values(invoice: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) 
         "Total": _money(invoice.total),
         "Claim status": humanize(invoice.claim_status),
         "Approval status": humanize(invoice.approval_status),
-        "Received": format_datetime(invoice.created_at, zone),
+        "Received": format_datetime(invoice.received_at, zone),
         "Document": file_name(invoice.s3_key) or NOTHING,
     }
 

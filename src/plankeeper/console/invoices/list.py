@@ -128,7 +128,7 @@ def _warning_values(choice: str) -> Mapping[str, object]:
 
 COLUMNS = (
     Column("invoice_number", "Number", "record", sort="invoice_number"),
-    Column("created_at", "Received", "datetime", sort="created_at"),
+    Column("received_at", "Received", "datetime", sort="received_at"),
     Column("invoice_date", "Invoice date", "date", sort="invoice_date"),
     Column("provider", "Provider", "link", _provider, sort="provider", is_grouped=True),
     Column("participant", "Participant", "link", _participant, sort="participant", is_grouped=True),
@@ -190,7 +190,7 @@ INVOICES = ListDefinition(
     file_columns=FILE_COLUMNS,
     load_file_names=load_file_names,
     filters=FILTERS,
-    sort="-created_at",  # a mistaken date, such as one in 2062, would otherwise stay first
+    sort="-received_at",  # a mistaken date, such as one in 2062, would otherwise stay first
     empty="There are no invoices yet. Your IT administrator can import them with plankeeper import invoices.",
     views=(
         BuiltInView("Needs attention", {"warning": "any"}),

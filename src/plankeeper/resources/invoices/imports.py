@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.fields import unset_to_none
+from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources.invoices import check_store, store
@@ -29,7 +29,6 @@ from plankeeper.resources.upsert import (
     ImportRow,
     InvalidRowsError,
     RowError,
-    default_created_at,
     merge_record,
     normalize_id,
     upsert_each,
@@ -77,10 +76,36 @@ async def _same_number(ctx: WriteContext, ids: Iterable[UUID]) -> list[UUID]:
 
 def _build_invoice(row: InvoiceImportRow, id_: UUID, old: InvoiceRow | None) -> InvoiceRow:
     overrides: dict[str, Any] = {"id": id_}
-    state = unset_to_none(row.values.state_management)
+    values = row.values
+    state = unset_to_none(values.state_management)
     if state is not None and state.ignored_errors is not UNSET:
         overrides["ignored_error_codes"] = state.ignored_errors
-    return merge_record(InvoiceRow, row, overrides, old, default_created_at)
+    if values.payee is not UNSET:
+        overrides["is_reimbursement"] = values.payee == "participant"
+    record = merge_record(InvoiceRow, row, overrides, old, _default_times)
+    _set_hold(record, values)
+    return record
+
+
+def _default_times(values: Struct) -> dict[str, Any]:
+    created_at = values.created_at if isinstance(values, InvoiceImport) else UNSET
+    now = datetime.now(UTC)
+    return {"created_at": now, "received_at": now if created_at is UNSET else created_at.astimezone(UTC)}
+
+
+def _set_hold(record: InvoiceRow, values: InvoiceImport) -> None:
+    """A hold and a cancellation follow the imported status, so that the invoice can be released or reopened."""
+    if values.claim_status is UNSET:
+        return
+    now = datetime.now(UTC)
+    if record.claim_status == "on_hold":
+        record.held_at = record.held_at or now
+    elif values.held_at is UNSET:
+        record.held_at = record.held_by = record.hold_reason = None
+    if record.claim_status == "cancelled":
+        record.cancelled_at = record.cancelled_at or now
+    elif values.cancelled_at is UNSET:
+        record.cancelled_at = None
 
 
 async def _save(
@@ -91,17 +116,19 @@ async def _save(
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
     replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
-    lines = to_json(_build_lines(replaced, before))
+    line_rows = _build_lines(replaced, before)
+    lines = to_json(line_rows)
     updated = [record for record in records if record.id in before]
     created = [record for record in records if record.id not in before]
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
-        await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
+        invoice_ids, line_ids = [record.id for _, record in replaced], [each.id for each in line_rows]
+        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, invoice_ids, line_ids)
     if created:
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
         checked = [asdict(record) | asdict(results[record.id]) for record in created]
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
-    await store.insert_lines(ctx.tx, ctx.plan_manager_id, lines)
+    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, lines)
 
 
 def _build_lines(
@@ -125,16 +152,23 @@ def _build_line(
     line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at)
     names = [name for name in item.__struct_fields__ if name not in ("id", "invoice")]
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
+    to_row_values(InvoiceLineRow, given)
     return msgspec.structs.replace(line, **given)
 
 
 def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:
     """Errors that the schema cannot express."""
     values = row.values
+    if values.payee is not UNSET and values.is_reimbursement not in (UNSET, values.payee == "participant"):
+        yield RowError(row.line_number, "payee", "must be participant if is_reimbursement is true, otherwise provider")
     if values.plan_manager is not UNSET and normalize_id(values.plan_manager) != str(plan_manager_id):
         yield RowError(row.line_number, "plan_manager", "must be the id of the plan manager that you import into")
     yield from _validate_amounts(row.line_number, "", values)
-    for index, item in enumerate(unset_to_none(values.line_items) or []):
+    items = unset_to_none(values.line_items) or []
+    ids = [normalize_id(each.id) for each in items if each.id is not UNSET]
+    if len(set(ids)) < len(ids):
+        yield RowError(row.line_number, "line_items", "must not contain two lines with the same id")
+    for index, item in enumerate(items):
         prefix = f"line_items[{index}]."
         yield from _validate_amounts(row.line_number, prefix, item)
         if (

@@ -33,14 +33,14 @@ LIST = FilteredList(
         "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
         "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
         "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
-        "received_from": Filter("created_at >= {}", label="Received"),
-        "received_before": Filter("created_at < {}", label="Received"),
+        "received_from": Filter("received_at >= {}", label="Received"),
+        "received_before": Filter("received_at < {}", label="Received"),
         "has_warnings": Filter("errors and {}::boolean"),
         "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),
     },
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
-        "created_at": Sort("created_at", "timestamptz"),
+        "received_at": Sort("received_at", "timestamptz"),
         "invoice_date": Sort("invoice_date", "date", is_nullable=True),
         "total": Sort("total", "numeric", is_nullable=True),
         "invoice_number": Sort("invoice_number", "text", is_nullable=True),
@@ -205,9 +205,9 @@ async def top_providers(
     return await db.rows(ProviderSum, TOP_PROVIDERS, plan_manager_id, participant_id, first, last, limit)
 
 
-NEWEST_FIRST: LiteralString = "order by created_at desc, id desc limit $3"
+NEWEST_FIRST: LiteralString = "order by received_at desc, id desc limit $3"
 # The same invoices as the header counts: not the deleted ones.
-WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, created_at desc, id desc limit $3"
+WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, received_at desc, id desc limit $3"
 LATEST_FOR_PARTICIPANT = f"select {WITHOUT_LINES} {OF_PARTICIPANT} {WARNINGS_FIRST}"
 LATEST_FOR_PROVIDER = f"select {WITHOUT_LINES} {OF_PROVIDER} {NEWEST_FIRST}"
 

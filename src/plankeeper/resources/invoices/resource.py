@@ -32,12 +32,12 @@ RESOURCE = Resource(
         "invoices_pkey": invalid(
             id="is that of an invoice that another import has just created: import the file again"
         ),
-        "invoice_lines_pkey": invalid(line_items="must not contain two lines with the same id"),
     },
     get_many=by_uuid(store.get_many),
     lock=by_uuid(store.select_for_update),
     update=_restore_warnings,
     delete_many=_mark_as_deleted,
+    constraint_errors=service.CONSTRAINT_ERRORS,
     computed=frozenset({"errors", "is_duplicate", "state_management"}),
     dependents=(
         Dependents("participant", "has_invoices", by_uuid(store.list_invoiced_participants)),

@@ -42,6 +42,31 @@ ApprovalStatus = Annotated[
     component("ApprovalStatus", "Whether an invoice has been approved, if its participant requires approval."),
 ]
 
+Payee = Annotated[
+    Literal["provider", "participant"],
+    component("Payee", "Who is paid: the provider, or the participant, who is reimbursed."),
+]
+GstCode = Annotated[
+    Literal["P1", "P2", "P5"], component("GstCode", "`P1`: taxable at 10 %, `P2`: GST-free, `P5`: out of scope.")
+]
+ClaimType = Annotated[
+    Literal["CANC", "REPW", "TRAN", "NF2F", "THLT", "IRSS"],
+    component(
+        "ClaimType",
+        "What a line is claimed for, unless it is a direct service. `CANC`: a cancellation, `REPW`: a report, `TRAN`:"
+        " the provider's travel, `NF2F`: support that isn't face to face, `THLT`: telehealth, `IRSS`: irregular"
+        " supported independent living.",
+    ),
+]
+CancellationReason = Annotated[
+    Literal["NSDH", "NSDF", "NSDT", "NSDO"],
+    component(
+        "CancellationReason",
+        "Why a service was cancelled at short notice. `NSDH`: health, `NSDF`: family, `NSDT`: transport, `NSDO`:"
+        " another reason.",
+    ),
+]
+
 # An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
@@ -113,6 +138,22 @@ class InvoiceValues(Struct):
         bool, Meta(description="Whether the participant has paid the invoice and is reimbursed.")
     ]
     is_duplicate: Annotated[bool, Meta(description="Whether `possible_duplicate` is among the warnings.")]
+    payee: Annotated[
+        Payee,
+        Meta(description="`provider`, or `participant` for a reimbursement. `is_reimbursement` follows it."),
+    ]
+    received_at: Annotated[
+        AwareDatetime, Meta(description="When the plan manager received the invoice. Default: `created_at`.")
+    ]
+    due_date: Annotated[date | None, Meta(description="The day by which the provider expects payment, or null.")]
+    assigned_to: Annotated[UUID | None, Meta(description="The account that works on the invoice, or null.")]
+    held_at: Annotated[AwareDatetime | None, Meta(description="Since when the invoice is on hold, or null.")]
+    held_by: Annotated[str | None, Meta(description="The name of the account or the API key that put it on hold.")]
+    hold_reason: Annotated[str | None, Meta(description="Why the invoice is on hold, or null.")]
+    cancelled_at: Annotated[AwareDatetime | None, Meta(description="When the invoice was cancelled, or null.")]
+    external_id: Annotated[
+        str | None, Meta(description="The invoice's id in another system, unique in the plan manager, or null.")
+    ]
 
 
 class LineItem(Struct):
@@ -122,12 +163,26 @@ class LineItem(Struct):
     invoice: Annotated[UUID, Meta(description="The invoice's id.")]
     description: Annotated[str | None, Meta(description="What was delivered, or null.")]
     service_item_number: Annotated[str | None, Meta(description="The support item number, or null.")]
+    service_date_from: Annotated[date | None, Meta(description="The first day of the service, or null.")]
+    service_date_to: Annotated[date | None, Meta(description="The last day of the service, or null.")]
     quantity: Annotated[Amount, Meta(description="Hours, or any other unit of the support item, or null.")]
     unit_price: Annotated[Amount, Meta(description="In dollars, or null.")]
-    total_price: Annotated[Amount, Meta(description="In dollars, or null.")]
+    total_price: Annotated[Amount, Meta(description="In dollars, excluding tax, or null.")]
+    gst_code: Annotated[GstCode, Meta(description="`P1`, `P2` (the default) or `P5`.")]
+    claim_type: Annotated[ClaimType | None, Meta(description="What is claimed, or null for a direct service.")]
+    cancellation_reason: Annotated[
+        CancellationReason | None, Meta(description="Why the service was cancelled, with the claim type `CANC`.")
+    ]
+    component_id: Annotated[
+        UUID | None, Meta(description="The component of the participant's plan that the line names, or null.")
+    ]
     claim_status: Annotated[ClaimStatus, Meta(description="As on the invoice.")]
     claim_batch_ref: Annotated[str | None, Meta(description="The reference of the batch of claims, or null.")]
     claim_number: Annotated[str | None, Meta(description="The number of the claim, or null.")]
+    paid_amount: Annotated[
+        Amount, Meta(description="What the agency has paid for the line, in dollars, or null before a result.")
+    ]
+    rejection_reason: Annotated[str | None, Meta(description="Why the agency has rejected the claim, or null.")]
     payment_ref: Annotated[str | None, Meta(description="The reference of the payment, or null.")]
     is_deleted: Annotated[bool, Meta(description="Whether the line has been deleted. The checks ignore deleted lines.")]
     created_at: CreatedAt
@@ -263,12 +318,20 @@ class InvoiceLineRow(Struct, kw_only=True):
     position: int
     description: str | None = None
     service_item_number: str | None = None
+    service_date_from: date | None = None
+    service_date_to: date | None = None
     quantity: Decimal | None = None
     unit_price: Decimal | None = None
     total_price: Decimal | None = None
+    gst_code: GstCode = "P2"
+    claim_type: ClaimType | None = None
+    cancellation_reason: CancellationReason | None = None
+    component_id: UUID | None = None
     claim_status: ClaimStatus = "new"
     claim_batch_ref: str | None = None
     claim_number: str | None = None
+    paid_amount: Decimal | None = None
+    rejection_reason: str | None = None
     payment_ref: str | None = None
     is_deleted: bool = False
     created_at: AwareDatetime
@@ -294,6 +357,14 @@ class InvoiceRow(Struct, kw_only=True):
     is_deleted: bool = False
     wont_claim: bool = False
     is_reimbursement: bool = False
+    received_at: AwareDatetime
+    due_date: date | None = None
+    assigned_to: UUID | None = None
+    held_at: AwareDatetime | None = None
+    held_by: str | None = None
+    hold_reason: str | None = None
+    cancelled_at: AwareDatetime | None = None
+    external_id: str | None = None
 
 
 class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -310,12 +381,20 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     invoice: UuidText | UnsetType = UNSET
     description: LongText | None | UnsetType = UNSET
     service_item_number: Text255 | None | UnsetType = UNSET
+    service_date_from: date | None | UnsetType = UNSET
+    service_date_to: date | None | UnsetType = UNSET
     quantity: Decimal | None | UnsetType = UNSET
     unit_price: Decimal | None | UnsetType = UNSET
     total_price: Decimal | None | UnsetType = UNSET
+    gst_code: GstCode | UnsetType = UNSET
+    claim_type: ClaimType | None | UnsetType = UNSET
+    cancellation_reason: CancellationReason | None | UnsetType = UNSET
+    component_id: UuidText | None | UnsetType = UNSET
     claim_status: ClaimStatus | UnsetType = UNSET
     claim_batch_ref: Text255 | None | UnsetType = UNSET
     claim_number: Text255 | None | UnsetType = UNSET
+    paid_amount: Decimal | None | UnsetType = UNSET
+    rejection_reason: Text255 | None | UnsetType = UNSET
     payment_ref: Text255 | None | UnsetType = UNSET
     is_deleted: bool | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
@@ -344,4 +423,13 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     wont_claim: bool | UnsetType = UNSET
     is_reimbursement: bool | UnsetType = UNSET
     is_duplicate: bool | UnsetType = UNSET
+    payee: Payee | UnsetType = UNSET
+    received_at: AwareDatetime | UnsetType = UNSET
+    due_date: date | None | UnsetType = UNSET
+    assigned_to: UuidText | None | UnsetType = UNSET
+    held_at: AwareDatetime | None | UnsetType = UNSET
+    held_by: Text255 | None | UnsetType = UNSET
+    hold_reason: LongText | None | UnsetType = UNSET
+    cancelled_at: AwareDatetime | None | UnsetType = UNSET
+    external_id: Text255 | None | UnsetType = UNSET
     line_items: list[InvoiceLineImport] | UnsetType = UNSET

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import external_id_error
 from plankeeper.events.recorder import record_event, record_events
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.check_store import CheckResult, IgnoredWarning, InvoiceToCheck
@@ -13,6 +14,7 @@ from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import find_warnings, has_errors
 
 BATCH_SIZE = 500
+CONSTRAINT_ERRORS = {"invoices_external_id_key": external_id_error("invoice")}
 
 
 async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:

@@ -90,13 +90,13 @@ SUMMARIZE_OPEN = f"""
         select count(*), sum(total) as total,
             count(*) filter (where claim_status = 'on_hold') as on_hold_count,
             sum(total) filter (where claim_status = 'on_hold') as on_hold_total,
-            min(created_at) filter (where claim_status = 'on_hold') as on_hold_oldest,
+            min(received_at) filter (where claim_status = 'on_hold') as on_hold_oldest,
             count(*) filter (where approval_status = 'pending') as awaiting_approval_count,
             sum(total) filter (where approval_status = 'pending') as awaiting_approval_total,
-            min(created_at) filter (where approval_status = 'pending') as awaiting_approval_oldest
+            min(received_at) filter (where approval_status = 'pending') as awaiting_approval_oldest
         {FROM_INVOICES} and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
-            and created_at >= coalesce(($3)[period], '-infinity')
-            and created_at < coalesce(($3)[period + 1], 'infinity')
+            and received_at >= coalesce(($3)[period], '-infinity')
+            and received_at < coalesce(($3)[period + 1], 'infinity')
     ) sums
     where sums.count > 0
     order by period
@@ -113,9 +113,9 @@ async def summarize_open(
 # Served by the index `invoices_on_hold_with_errors` alone.
 IS_ON_HOLD_WITH_WARNINGS: LiteralString = "claim_status = 'on_hold' and errors and not is_deleted"
 SUMMARIZE_WARNINGS = f"""
-    select code, count(*), sum(total) as total, min(created_at) as oldest
+    select code, count(*), sum(total) as total, min(received_at) as oldest
     from (
-        select unnest(error_codes) as code, ignored_error_codes, total, created_at
+        select unnest(error_codes) as code, ignored_error_codes, total, received_at
         {FROM_INVOICES} and {IS_ON_HOLD_WITH_WARNINGS}
     ) warning
     where code <> all (ignored_error_codes)
@@ -132,7 +132,7 @@ async def summarize_warnings(
 
 
 SUMMARIZE_ON_HOLD_WITH_WARNINGS = (
-    f"select count(*), sum(total) as total, min(created_at) as oldest {FROM_INVOICES} and {IS_ON_HOLD_WITH_WARNINGS}"
+    f"select count(*), sum(total) as total, min(received_at) as oldest {FROM_INVOICES} and {IS_ON_HOLD_WITH_WARNINGS}"
 )
 
 
@@ -149,7 +149,7 @@ COUNT_RECEIVED = f"""
     from generate_series(1, cardinality($3::timestamptz[]) - 1) period
     cross join lateral (
         select claim_status, count(*)
-        {FROM_INVOICES} and created_at >= ($3)[period] and created_at < ($3)[period + 1] and not is_deleted
+        {FROM_INVOICES} and received_at >= ($3)[period] and received_at < ($3)[period + 1] and not is_deleted
         group by claim_status
     ) received
 """
@@ -167,7 +167,7 @@ SUM_BY_PROVIDER = f"""
     select spend.provider_id, provider.entity_name as name, spend.total
     from (
         select pm_provider_id as provider_id, sum(total) as total
-        {FROM_INVOICES} and created_at >= $3 and created_at < $4 and not is_deleted and pm_provider_id is not null
+        {FROM_INVOICES} and received_at >= $3 and received_at < $4 and not is_deleted and pm_provider_id is not null
         group by pm_provider_id
         having sum(total) > 0
         order by sum(total) desc, pm_provider_id

@@ -18,18 +18,23 @@ SOURCE_COLUMNS: LiteralString = """
     participant_id, claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id
 """
 FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
-COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}"
+WORK_COLUMNS: LiteralString = """
+    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, external_id
+"""
+COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"
 RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the results of the checks
 LINE_COLUMNS: LiteralString = """
-    invoice_id, id, position, description, service_item_number, quantity, unit_price, total_price, claim_status,
-    claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
+    invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
+    unit_price, total_price, gst_code, claim_type, cancellation_reason, component_id, claim_status, claim_batch_ref,
+    claim_number, paid_amount, rejection_reason, payment_ref, is_deleted, created_at
 """
 
 # The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
 RECORD_COLUMNS: LiteralString = f"""
     id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
     error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
-    {FLAG_COLUMNS}, is_duplicate
+    {FLAG_COLUMNS}, is_duplicate, case when is_reimbursement then 'participant' else 'provider' end as payee,
+    {WORK_COLUMNS}
 """
 FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
 WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items"
@@ -37,9 +42,13 @@ LINE_ITEMS: LiteralString = """
     coalesce((
         select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
             'description', line.description, 'service_item_number', line.service_item_number,
+            'service_date_from', line.service_date_from, 'service_date_to', line.service_date_to,
             'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
+            'gst_code', line.gst_code, 'claim_type', line.claim_type,
+            'cancellation_reason', line.cancellation_reason, 'component_id', line.component_id,
             'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
-            'claim_number', line.claim_number, 'payment_ref', line.payment_ref,
+            'claim_number', line.claim_number, 'paid_amount', line.paid_amount,
+            'rejection_reason', line.rejection_reason, 'payment_ref', line.payment_ref,
             'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
         from invoice_lines line
         where line.plan_manager_id = $1 and line.invoice_id = invoices.id
@@ -161,24 +170,32 @@ async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoi
         invoice.updated_at = time
 
 
-DELETE_LINES = "delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2)"
+DELETE_OTHER_LINES = """
+    delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+"""
 
 
-async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
-    await tx.execute(DELETE_LINES, plan_manager_id, invoice_ids)
+async def delete_other_lines(
+    tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], line_ids: Sequence[UUID]
+) -> None:
+    """Delete the lines of invoices but those with the ids."""
+    await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
 
 
-INSERT_LINES = f"""
+UPSERT_LINES = f"""
     insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
     select $1, {LINE_COLUMNS}
     from json_populate_recordset(null::invoice_lines, $2)
+    on conflict (plan_manager_id, invoice_id, id) do update set ({LINE_COLUMNS}) = (
+        select {LINE_COLUMNS} from (select excluded.*) written
+    )
     returning id -- without this, Citus would copy the rows and report an error without its code
 """
 
 
-async def insert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert lines. `records` is a JSON list of InvoiceLineRow."""
-    await tx.execute(INSERT_LINES, plan_manager_id, records)
+async def upsert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert lines, or replace those with their ids. `records` is a JSON list of InvoiceLineRow."""
+    await tx.execute(UPSERT_LINES, plan_manager_id, records)
 
 
 EXPORT = f"select {RECORD_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 order by id"

@@ -21,11 +21,13 @@ FIELDS = [
     "id", "invoice_number", "invoice_date", "total", "tax", "subtotal", "plan_manager", "participant_id",
     "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
     "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
-    "updated_at",
+    "payee", "received_at", "due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at",
+    "external_id", "updated_at",
 ]  # fmt: skip
 LINE_FIELDS = [
-    "id", "invoice", "description", "service_item_number", "quantity", "unit_price", "total_price", "claim_status",
-    "claim_batch_ref", "claim_number", "payment_ref", "is_deleted", "created_at",
+    "id", "invoice", "description", "service_item_number", "service_date_from", "service_date_to", "quantity",
+    "unit_price", "total_price", "gst_code", "claim_type", "cancellation_reason", "component_id", "claim_status",
+    "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref", "is_deleted", "created_at",
 ]  # fmt: skip
 CLAIM_STATUSES = [
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected", "on_hold",
@@ -71,11 +73,19 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
     api: Client, record_ids: dict[str, str], import_invoice: Put
 ) -> None:
     line = LINE | {
-        "id": str(uuid7()), "description": "Lawn mowing", "claim_status": "paid", "claim_batch_ref": "B1",
-        "claim_number": "C1", "payment_ref": "P1", "is_deleted": False, "created_at": "2026-01-16T01:02:03.000004Z",
+        "id": str(uuid7()), "description": "Lawn mowing", "service_date_from": "2026-01-12",
+        "service_date_to": "2026-01-13", "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDO",
+        "component_id": str(uuid7()), "claim_status": "paid", "claim_batch_ref": "B1", "claim_number": "C1",
+        "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "is_deleted": False,
+        "created_at": "2026-01-16T01:02:03.000004Z",
+    }  # fmt: skip
+    work: dict[str, Any] = {
+        "payee": "participant", "received_at": "2026-01-15T23:00:00Z", "due_date": "2026-02-15",
+        "assigned_to": str(uuid7()), "held_at": "2026-01-17T00:00:00Z", "held_by": "Ama Owusu", "hold_reason": "Late",
+        "cancelled_at": None, "external_id": "crm-1",
     }  # fmt: skip
     ident = import_invoice(
-        line_items=[line], claim_status="paid", approval_status="approved", created_at="2026-01-16T00:00:00Z",
+        **work, line_items=[line], claim_status="paid", approval_status="approved", created_at="2026-01-16T00:00:00Z",
         s3_key="a/b.pdf", email_message_id="<1@mail>", wont_claim=True, is_reimbursement=True, is_deleted=True,
     )  # fmt: skip
     expected = {
@@ -84,7 +94,7 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
         "claim_status": "paid", "approval_status": "approved", "created_at": "2026-01-16T00:00:00Z",
         "pm_provider_id": record_ids["provider"], "s3_key": "a/b.pdf", "email_message_id": "<1@mail>", "errors": False,
         "state_management": {"errors": [], "ignored_errors": []}, "is_deleted": True, "wont_claim": True,
-        "is_reimbursement": True, "is_duplicate": False,
+        "is_reimbursement": True, "is_duplicate": False, **work,
     }  # fmt: skip
     response = api.get(f"/invoices/{ident}")
     expected |= times_of(response.json())
@@ -103,11 +113,11 @@ def test_every_field_is_present_when_no_value_is_known(api: Client, import_rows:
     flags = dict.fromkeys(("is_deleted", "wont_claim", "is_reimbursement", "is_duplicate"), False)
     assert shown == dict.fromkeys(FIELDS) | flags | {
         "id": ident, "plan_manager": api.plan_manager_id, "claim_status": "new", "approval_status": "not_required",
-        **times_of(shown), "errors": True,
+        **times_of(shown), "errors": True, "payee": "provider", "received_at": shown["created_at"],
         "state_management": {"errors": warnings, "ignored_errors": []},
         "line_items": [
             dict.fromkeys(LINE_FIELDS)
-            | {"id": line["id"], "invoice": ident, "claim_status": "new", "is_deleted": False}
+            | {"id": line["id"], "invoice": ident, "claim_status": "new", "is_deleted": False, "gst_code": "P2"}
             | {"created_at": shown["line_items"][0]["created_at"]}
         ],
     }  # fmt: skip

@@ -51,7 +51,7 @@ KEYS = {
     "invoices": (
         "id invoice_number invoice_date total tax subtotal participant_id claim_status approval_status "
         "created_at pm_provider_id s3_key email_message_id state_management is_deleted wont_claim "
-        "is_reimbursement line_items"
+        "is_reimbursement due_date held_at held_by hold_reason line_items"
     ),
     "invoice-view-sessions": (
         "id invoice_id user_id user_name session_started session_ended last_heartbeat duration_seconds "
@@ -59,8 +59,8 @@ KEYS = {
     ),
 }
 LINE_KEYS = (
-    "id description service_item_number quantity unit_price total_price claim_status claim_batch_ref "
-    "claim_number payment_ref is_deleted created_at"
+    "id description service_item_number service_date_from service_date_to quantity unit_price total_price gst_code "
+    "claim_status claim_batch_ref claim_number paid_amount rejection_reason payment_ref is_deleted created_at"
 )
 CLAIM_STATUSES = {
     *("new", "flagged", "pending", "payment_ready", "partially_ready"),
@@ -202,8 +202,9 @@ def check_moved(name: str, before: Any, after: Any, days: timedelta, now: dateti
     """A date or datetime is as many days later, and a time of today is before `now`."""
     if name == "line_items":
         for one, other in zip(before, after, strict=True):
-            assert other == one | {"created_at": other["created_at"]}
-            check_moved("created_at", one["created_at"], other["created_at"], days, now)
+            assert other == one | {name: value for name, value in other.items() if is_moved(name)}
+            for each in filter(is_moved, one):
+                check_moved(each, one[each], other[each], days, now)
     elif before is None:
         assert after is None
     elif "T" in before:

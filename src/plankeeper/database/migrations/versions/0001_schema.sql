@@ -709,9 +709,20 @@ create table invoices (
     wont_claim boolean not null,
     is_reimbursement boolean not null,
     is_duplicate boolean not null default false,
+    received_at timestamptz not null,
+    due_date date,
+    assigned_to uuid, -- an account
+    -- A hold and a cancellation stand beside the state of the lines, so that a release needs no memory of it.
+    held_at timestamptz,
+    held_by text,
+    hold_reason text,
+    cancelled_at timestamptz,
+    external_id text,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id)
 );
+create unique index invoices_external_id_key on invoices (plan_manager_id, external_id)
+    where external_id is not null;
 create index invoices_by_participant on invoices (plan_manager_id, participant_id, id);
 -- The duplicates of an invoice, and an invoice by its provider and number.
 create index invoices_by_provider_and_number on invoices (plan_manager_id, pm_provider_id, invoice_number);
@@ -731,12 +742,12 @@ create index invoices_by_search on invoices using gin (
 create index invoices_by_warning on invoices using gin (plan_manager_id, error_codes) where errors;
 create index invoices_with_errors on invoices (plan_manager_id, id) where errors;
 -- Sums of the home page. The indexes have the columns that it uses, so no sum reads the table.
-create index invoices_by_creation on invoices (plan_manager_id, created_at, id)
+create index invoices_by_receipt on invoices (plan_manager_id, received_at, id)
     include (claim_status, is_deleted, pm_provider_id, total, participant_id);
-create index invoices_open on invoices (plan_manager_id, created_at, id)
+create index invoices_open on invoices (plan_manager_id, received_at, id)
     include (claim_status, approval_status, total, participant_id)
     where claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted;
-create index invoices_on_hold_with_errors on invoices (plan_manager_id, created_at, id)
+create index invoices_on_hold_with_errors on invoices (plan_manager_id, received_at, id)
     include (error_codes, ignored_error_codes, total, participant_id)
     where claim_status = 'on_hold' and errors and not is_deleted;
 
@@ -760,12 +771,20 @@ create table invoice_lines (
     position integer not null,
     description text,
     service_item_number text,
+    service_date_from date,
+    service_date_to date,
     quantity numeric,
     unit_price numeric,
     total_price numeric,
+    gst_code text not null,
+    claim_type text,
+    cancellation_reason text,
+    component_id uuid, -- of the participant's plan
     claim_status text not null,
     claim_batch_ref text,
     claim_number text,
+    paid_amount numeric, -- what the agency has paid, less reversals; null before a result
+    rejection_reason text,
     payment_ref text,
     is_deleted boolean not null,
     created_at timestamptz not null,
