@@ -256,7 +256,7 @@ def test_every_sort_has_a_header_that_reverses_it(owner: Browser, many_invoices:
         assert page.count(f'aria-sort="{direction}"') == 1
     headers = re.findall(r'<th scope="col"[^>]*><a href="([^"]+)">([\w ]+)', owner.get(INVOICES).text)
     assert [(unescape(url), label.strip()) for url, label in headers] == [
-        (f"{INVOICES}?sort=invoice_number", "Number"), (f"{INVOICES}?sort=created_at", "Received"),
+        (f"{INVOICES}?sort=invoice_number", "Number"), (f"{INVOICES}?sort=received_at", "Received"),
         (f"{INVOICES}?sort=-invoice_date", "Invoice date"), (f"{INVOICES}?sort=provider", "Provider"),
         (f"{INVOICES}?sort=participant", "Participant"), (f"{INVOICES}?sort=-total", "Total"),
         (f"{INVOICES}?sort=claim_status", "Claim"), (f"{INVOICES}?sort=approval_status", "Approval"),
