@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
+from uuid import UUID
 
 import click
 import msgspec
@@ -17,7 +18,22 @@ from plankeeper.core.settings import Settings
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.http.routing import PREFIX
 from plankeeper.resources.error_catalogue.routes import ENTRIES
-from plankeeper.resources.invoices.schemas import InvoiceLineImport
+from plankeeper.resources.invoices.schemas import ClaimStatus, InvoiceLineImport
+from plankeeper.resources.invoices.states import (
+    APPROVAL_TRANSITIONS,
+    LOCKED_FIELDS,
+    LOCKED_STATUSES,
+    TRANSITIONS,
+    UNCHANGED,
+    ApprovalAction,
+    ApprovalTransition,
+    Cause,
+    InvoiceAction,
+    InvoiceState,
+    LineState,
+    Transition,
+    roll_up,
+)
 from plankeeper.resources.registry import RESOURCES
 from plankeeper.server.app import operations
 from support.client import DOCUMENT
@@ -234,3 +250,56 @@ def test_the_errors_page_has_a_section_for_each_code() -> None:
     """`documentation_url` of an error leads to it."""
     headings = re.findall(r"^### `(\w+)`$", without_blocks("docs/api/errors.md"), flags=re.MULTILINE)
     assert headings == list(CODES)
+
+
+STATES_PAGE = "docs/invoice-states.md"
+
+
+def _documented_transitions(heading: str) -> list[tuple[str, ...]]:
+    rows = table_rows(section(STATES_PAGE, heading))
+    return [(source, target, cause) for source, target, causes in rows for cause in causes.split(", ")]
+
+
+def _coded_transitions(transitions: Iterable[Transition | ApprovalTransition]) -> list[tuple[str, ...]]:
+    return [tuple(f"`{part}`" for part in each) for each in transitions]
+
+
+def test_the_documented_transitions_of_lines_and_approvals_are_those_of_the_code() -> None:
+    require_rows(STATES_PAGE, _documented_transitions("Lines"), _coded_transitions(TRANSITIONS))
+    require_rows(STATES_PAGE, _documented_transitions("Approval"), _coded_transitions(APPROVAL_TRANSITIONS))
+    # Two tables: what the causes are, and which of them leave a state as it is.
+    rows = table_rows(section(STATES_PAGE, "Causes"))
+    count = len(get_args(Cause))
+    assert [cause for cause, _ in rows[:count]] == [f"`{each}`" for each in get_args(Cause)]
+    unchanged = [(cause, status) for cause, states in rows[count:] for status in states.split(", ")]
+    coded = [(f"`{cause}`", f"`{status}`") for cause, states in UNCHANGED.items() for status in states]
+    require_rows(STATES_PAGE, unchanged, coded)
+
+
+def test_the_documented_states_actions_and_locks_of_invoices_are_those_of_the_code() -> None:
+    def first_cells(heading: str) -> list[str]:
+        return [row[0].strip("`") for row in table_rows(section(STATES_PAGE, heading))]
+
+    actions = [*get_args(get_args(InvoiceAction)[0]), *get_args(ApprovalAction)]
+    assert first_cells("Actions") == actions
+    assert sorted(first_cells("Locks")) == sorted([*LOCKED_STATUSES, *LOCKED_FIELDS])
+    rows = first_cells("Invoices")
+    assert sorted(rows) == sorted(DOCUMENTED["ClaimStatus"]["enum"])
+    _require_order_of_roll_up(rows)
+
+
+def _require_order_of_roll_up(rows: list[str]) -> None:
+    """With a line in each of two states, an invoice has the first row that holds for one of them."""
+    # These rows need all lines to have one state. An invoice with others is in the row that `some` names.
+    some = {"cancelled": None, "paid": "partially_paid", "payment_ready": "partially_ready", "rejected": "new"}
+    statuses: list[ClaimStatus] = [each for each in DOCUMENTED["ClaimStatus"]["enum"] if each != "on_hold"]
+    for first in statuses:
+        for second in statuses:
+            lines = [
+                LineState(invoice_id=UUID(int=1), id=UUID(int=number), number=number, claim_status=status)
+                for number, status in enumerate((first, second), start=1)
+            ]
+            open_statuses = {first, second} - {"cancelled"} or {"cancelled"}
+            holding = [some.get(each, each) if len(open_statuses) > 1 else each for each in open_statuses]
+            expected = min((each for each in holding if each), key=rows.index)
+            assert roll_up(InvoiceState(id=UUID(int=1), lines=tuple(lines))) == expected, (first, second)

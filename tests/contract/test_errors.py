@@ -33,7 +33,7 @@ EXPECTED_CODES = {
     409: {
         "exit_reason_in_use",
         "contact_priority_taken", "team_member_exists", "idempotency_in_progress",
-        "too_many_webhook_endpoints", "webhook_endpoint_inactive",
+        "too_many_webhook_endpoints", "webhook_endpoint_inactive", "invalid_transition", "invoice_locked",
     },
     412: {"precondition_failed"}, 422: {"idempotency_key_reused"}, 429: {"rate_limit_exceeded"},
     500: {"internal_error"}, 503: {"secret_key_missing", "service_unavailable"},

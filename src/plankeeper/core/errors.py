@@ -38,6 +38,8 @@ ErrorCode = Literal[
     "contact_priority_taken",
     "team_member_exists",
     "exit_reason_in_use",
+    "invalid_transition",
+    "invoice_locked",
     "precondition_failed",
     "body_too_large",
     "unsupported_media_type",
@@ -152,6 +154,16 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Exit reason in use",
         "A participant has this exit reason, or it is the category of other exit reasons.",
+    ),
+    "invalid_transition": ErrorDefinition(
+        409,
+        "Invalid transition",
+        "The state of the invoice or of its line doesn't allow this action. `detail` names the state.",
+    ),
+    "invoice_locked": ErrorDefinition(
+        409,
+        "Invoice locked",
+        "A line of the invoice is claimed or paid. `detail` names the claim batch, the payment run or the state.",
     ),
     "precondition_failed": ErrorDefinition(
         412,

@@ -14,7 +14,7 @@ STATUSES = {
     "exit_reason_in_use": 409, "too_many_webhook_endpoints": 409, "webhook_endpoint_inactive": 409,
     "idempotency_in_progress": 409, "precondition_failed": 412, "idempotency_key_reused": 422,
     "rate_limit_exceeded": 429, "cursor_expired": 400, "path_not_found": 404, "internal_error": 500,
-    "secret_key_missing": 503, "service_unavailable": 503,
+    "secret_key_missing": 503, "service_unavailable": 503, "invalid_transition": 409, "invoice_locked": 409,
 }  # fmt: skip
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
