@@ -13,6 +13,8 @@ from support.server import RunningServer, wait_until
 
 # A sequencer moves rows from the first to the second, and marks the time in the third.
 SEQUENCING_TABLES = {"event_queue", "event_order", "event_marks"}
+# Objects to delete: a rejected upload leaves a row.
+CLEANUP_TABLES = {"object_cleanup"}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
                     f"select '{table} ' || (to_jsonb(t) - 'last_position')::text as row from {table} t"
                     " where plan_manager_id = $1"
                     for table in tables
-                    if table not in SEQUENCING_TABLES
+                    if table not in SEQUENCING_TABLES | CLEANUP_TABLES
                 ),
                 "select 'sequenced ' || event_id from event_order where plan_manager_id = $1",
                 "select 'sequenced ' || unnest(event_ids) from event_queue where plan_manager_id = $1",

@@ -1,9 +1,10 @@
 """Every operation of the API, and a request of each about the records of a plan manager."""
 
-from typing import Any
+from typing import Any, get_origin
 
 import httpx
 
+from plankeeper.core.lists import Page
 from plankeeper.http.routing import PREFIX, READ, Operation
 from plankeeper.server.app import operations
 from support.client import Client
@@ -20,7 +21,7 @@ ALL_OPERATIONS = {operation_name(operation): operation for operation in operatio
 OPERATIONS = {name: each for name, each in ALL_OPERATIONS.items() if not each.is_for_key}
 WRITES = {name: operation for name, operation in OPERATIONS.items() if "write" in operation.required_scopes}
 READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scopes == READ}
-LISTS = {name: each for name, each in READS.items() if each.method == "GET" and not each.path.endswith("}")}
+LISTS = {name: each for name, each in READS.items() if each.method == "GET" and get_origin(each.response_type) is Page}
 
 # The contract's endpoint table (section 4.2).
 CONTRACT = {
@@ -56,9 +57,18 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 
+FILE = b"%PDF-1.7 a document"
+
+
+def content_of(name: str) -> dict[str, Any]:
+    """The body of a request, as httpx takes it: JSON, or a file."""
+    operation = ALL_OPERATIONS[name]
+    return {"json": BODIES[name]} if operation.body else {"content": FILE} if operation.receive_file else {}
+
+
 def send(client: Client, name: str, ids: dict[str, str], headers: dict[str, str] | None = None) -> httpx.Response:
     """The request of an operation, right in all but what `ids` and `headers` say."""
     operation = OPERATIONS[name]
     path = operation.path.removeprefix(PREFIX).format(**ids)
-    more: dict[str, Any] = {"json": BODIES[name]} if operation.body else {}
+    more = content_of(name)
     return client.send(operation.method, path, headers=client.headers() if headers is None else headers, **more)

@@ -50,7 +50,9 @@ UNBREAKABLE = {
         [
             "account_managers_pkey", "account_managers_id_fkey", "legal_holds_pkey", "api_key_plan_managers_pkey",
             "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "invoice_lines_pkey",
-            "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_external_id_key", "invoices_pkey",
+            "documents_pkey", "documents_current", "documents_media_type_check", "documents_invoice_id_fkey",
+            "object_cleanup_pkey", "object_cleanup_plan_manager_id_fkey", "invoice_lines_invoice_id_fkey",
+            "invoice_view_sessions_pkey", "invoices_external_id_key", "invoices_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NO_HTTP_WRITES,

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from contract.operations import ALL_OPERATIONS, BODIES
+from contract.operations import ALL_OPERATIONS, BODIES, content_of, operation_name
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
 from plankeeper.core.errors import CODES, ErrorCode
@@ -44,8 +44,8 @@ class Requests:
     ) -> httpx.Response:
         ids = self.tenant.ids | (ids or {})
         path = self.operation.path.removeprefix(PREFIX).format(**ids)
-        if self.body is not None and "content" not in more:
-            more.setdefault("json", self.body)
+        if "content" not in more and "json" not in more:
+            more |= content_of(operation_name(self.operation)) if self.operation.method != "GET" else {}
         return (client or self.tenant.client).request(self.operation.method, path, headers=headers or {}, **more)
 
     def new_key(

@@ -304,7 +304,7 @@ def test_a_body_accepts_only_its_own_fields(tenant: Tenant, owner: Tenant, name:
 
 
 @pytest.mark.usefixtures("unchanged")
-@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "PUT"])
+@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "PUT" and each.body])
 def test_a_read_only_field_with_a_foreign_id_changes_nothing(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)

@@ -280,7 +280,7 @@ def _column_types(shape: type[Struct]) -> Iterator[set[Any]]:
     for field in fields(shape):
         kinds = set(_plain_types(field.type))
         nested = [each for each in kinds if isinstance(each, type) and issubclass(each, Struct)]
-        if nested:
+        if nested and field.encode_name not in columns(shape):
             assert kinds <= {nested[0], msgspec.UnsetType}, (shape, field.name)
             yield from _column_types(nested[0])
         else:
@@ -308,7 +308,8 @@ def _plain_types(annotation: Any) -> Iterator[Any]:
 def _is_compatible(postgresql: str, kinds: set[Any]) -> bool:
     """Whether asyncpg returns one of the types for a column. A list of structs is decoded from JSON."""
     if postgresql == "json":
-        return all(kind is Raw or _is_struct_list(kind) for kind in kinds - {msgspec.UnsetType})
+        read = kinds - {msgspec.UnsetType}
+        return all(kind is Raw or _is_struct_list(kind) or issubclass(kind, Struct) for kind in read - {type(None)})
     return PYTHON_TYPES[postgresql] in kinds
 
 

@@ -69,6 +69,7 @@ UNBOUND = {
     "webhooks.endpoint_store.count_unhealthy": "the operator's `doctor` covers all plan managers",
     "webhooks.endpoint_store.plan_managers_behind": "one periodic task looks for the plan managers that need it",
     "http.idempotency.store.purge": "one periodic task serves every plan manager",
+    "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
     "access.request_log.store.add_minutes": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.add_key_days": "a worker adds the requests of all plan managers at once",

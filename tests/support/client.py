@@ -84,6 +84,10 @@ def check_response(response: httpx.Response) -> None:
     if response.status_code == 304:
         assert (response.content, "content-type" in response.headers) == (b"", False)
         return
+    content = operation["responses"][str(response.status_code)].get("content", {})  # an error refers to a component
+    if content and "application/json" not in content:  # a file
+        assert response.headers["content-type"] in content
+        return
     assert response.headers["content-type"] == "application/json"
     template = _template(request.url.path)
     assert template

@@ -24,7 +24,7 @@ from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
 from plankeeper.resources.trash import service as trash_service
-from support.client import Client
+from support.client import PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
@@ -177,7 +177,16 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids = records | webhooks(client) | {
         "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory, "exit_reason_id": subcategory,
     }  # fmt: skip
+    upload_document(client, ids["invoice_id"])
     return Tenant(server, client, ids)
+
+
+def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
+    """Store the document of an invoice."""
+    url = f"{PREFIX}/invoices/{invoice_id}/document"
+    response = client.http.put(url, content=content, headers=client.headers())
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:

@@ -57,6 +57,7 @@ WRITES = {
 }
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
+    "Document": "the sample data has no documents",
     "EmptyResponse": "it is always the same",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",
 }

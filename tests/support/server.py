@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Coroutine
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import asyncpg
@@ -27,6 +28,7 @@ class RunningServer:
     def __init__(self, dsn: str, idle_timeout: int = IDLE_TIMEOUT, **changes: Any) -> None:
         self.dsn = dsn
         self.idle_timeout = idle_timeout
+        self._documents = TemporaryDirectory(prefix="plankeeper-documents-")
         # All tests come from one address, and some send more in a minute than a client should.
         defaults: dict[str, Any] = {
             "auth_failure_rate_limit": 0,
@@ -34,6 +36,7 @@ class RunningServer:
             "rate_limit": 100_000,
             "access_log": False,
             "secret_key_file": shared_key_file(),
+            "documents_url": f"file://{self._documents.name}",
         }
         self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(defaults | changes))
         self.db = Database(dsn, pool_size=5)
@@ -57,6 +60,7 @@ class RunningServer:
         self._server.should_exit = True
         self._thread.join(60)
         assert not self._thread.is_alive(), "the server did not stop"
+        self._documents.cleanup()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)

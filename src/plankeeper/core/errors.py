@@ -171,12 +171,13 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "The resource is not in the state that If-Match or If-None-Match requires. Fetch it again and retry.",
     ),
     "body_too_large": ErrorDefinition(
-        413, "Body too large", "The body is larger than 1 MiB, or than 5 MiB in a bulk request."
+        413, "Body too large", "The body is larger than 1 MiB, than 5 MiB in a bulk request, or than 20 MiB for a file."
     ),
     "unsupported_media_type": ErrorDefinition(
         415,
         "Unsupported media type",
-        "The Content-Type of the body must be application/json in UTF-8, and the body must not be compressed.",
+        "The Content-Type of the body must be application/json in UTF-8, and the body must not be compressed. A"
+        " document must be a PDF, PNG or JPEG file.",
     ),
     "idempotency_key_reused": ErrorDefinition(
         422,

@@ -202,6 +202,17 @@ def parse_public_url(value: str) -> str | None:
     return f"https://{match[1]}" + (f":{port}" if port != 443 else "")
 
 
+def parse_documents_url(value: str) -> str | None:
+    """`file:///srv/documents` or `s3://bucket/prefix`; raises ValueError with the valid values."""
+    if not value:
+        return None
+    url = urlsplit(value)
+    is_folder = url.scheme == "file" and not url.netloc and url.path.startswith("/")
+    if url.query or url.fragment or not (is_folder or (url.scheme == "s3" and url.netloc)):
+        raise ValueError("file:/// with a folder, or s3:// with a bucket, such as s3://bucket/prefix")
+    return value.rstrip("/")
+
+
 def parse_smtp_url(value: str) -> SmtpServer | None:
     """`smtp://user:password@mail.example.com:587`, or `smtps://...`; raises ValueError with the valid values."""
     if not value:

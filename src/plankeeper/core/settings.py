@@ -50,6 +50,14 @@ class Settings:
     data_dir: Path = setting(
         "PLANKEEPER_DATA_DIR", ".plankeeper", Path, "The data directory of the embedded PostgreSQL."
     )
+    documents_url: str | None = setting(
+        "PLANKEEPER_DOCUMENTS_URL",
+        "",
+        parsers.parse_documents_url,
+        "The [storage of documents](operations/documents.md): a folder that all servers share, such as"
+        " `file:///srv/plankeeper/documents`, or a bucket, such as `s3://bucket/prefix`. Empty: with the embedded"
+        " PostgreSQL, `documents` in the data directory; with your own, the server stores no documents.",
+    )
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN",
         "",

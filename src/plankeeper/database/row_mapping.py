@@ -35,7 +35,8 @@ def row_factory(row_type: type[T]) -> Callable[[Record], T]:
     """A function that converts a record to `row_type`: a struct, or the value of a single column.
 
     A nested struct takes one column for each field. If its first column is null and the field may be absent, the
-    field is UNSET, and so is a list of structs that is null. Lists of structs and `Raw` are read from JSON text.
+    field is UNSET, and so is a list of structs that is null. Lists of structs, a struct that can be null, and `Raw` are
+    read from JSON text.
     """
     if not issubclass(row_type, Struct):
         return lambda record: record[0]
@@ -86,6 +87,9 @@ def _field_reader(annotation: Any, position: int) -> tuple[int, FieldReader | No
         return end - position, lambda record: build(record[position:end])
     if Raw in map(_strip_annotated, (annotation, *get_args(annotation))):
         return 1, lambda record: None if record[position] is None else Raw(record[position].encode())
+    if type(None) in get_args(annotation) and _struct_in(annotation):
+        decode = msgspec.json.Decoder(_struct_in(annotation)).decode
+        return 1, lambda record: None if record[position] is None else decode(record[position])
     lists = [each for each in (annotation, *get_args(annotation)) if _item_struct(each)]
     if lists:
         decoder = msgspec.json.Decoder(lists[0])
@@ -104,8 +108,13 @@ def _item_struct(annotation: Any) -> bool:
 
 
 def _nested_struct(annotation: Any) -> type[Struct] | None:
-    """The struct type of a field, directly or in a union, but not in a list."""
+    """The struct type of a field that has a column for each field of it: unless it can be null, or is in a list."""
     annotation = _strip_annotated(annotation)
+    return None if type(None) in get_args(annotation) else _struct_in(annotation)
+
+
+def _struct_in(annotation: Any) -> type[Struct] | None:
+    """The struct type of a field, directly or in a union, but not in a list."""
     if get_origin(annotation) is list:
         return None
     for each in (annotation, *get_args(annotation)):

@@ -68,6 +68,9 @@ class Peers:
 
 MAX_HEADER_BYTES = 32 * 1024  # of the request line and the headers
 
+# A body that grows by this much has the whole timeout again: an upload ends for want of progress, and not of time.
+PROGRESS_BYTES = 256 * 1024
+
 # Seconds for which an idle connection stays open. HTTP clients keep idle connections for 5 to 15 seconds by default: if
 # the server closed them at the same moment, requests would fail.
 IDLE_TIMEOUT = 20
@@ -80,13 +83,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     The lifespan sets `max_connections`, `client_io_timeout` and `peers` in `app_state`.
 
-    The timeout (seconds) applies to receiving headers and body, and to sending the response. Each has its own
-    timer, because a client can send its next request while it still receives the last response.
+    The timeout (seconds) applies to receiving the headers and each part of the body, and to sending the response. Each
+    has its own timer, because a client can send its next request while it still receives the last response.
     """
 
     _receive_timer: asyncio.TimerHandle | None = None  # until the request is complete
     _send_timer: asyncio.TimerHandle | None = None  # until the response is sent
     _is_receiving = False  # a request has started and is incomplete
+    _body_bytes = 0  # received since the timer started
     _unparsed_bytes = 0  # received since the parser's last callback; it buffers incomplete headers
     _untrusted_peer: str | None = None  # the peer's address, unless it is a trusted proxy
     _is_half_closed = False  # the server stops, and this connection was idle
@@ -139,6 +143,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_receiving = True
+        self._body_bytes = 0
         self._receive_timer = self._cancel_timer(self._receive_timer)
 
     def on_headers_complete(self) -> None:
@@ -172,6 +177,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
         self._unparsed_bytes = 0
+        self._body_bytes += len(body)
+        if self._body_bytes >= PROGRESS_BYTES:
+            self._receive_timer, self._body_bytes = self._cancel_timer(self._receive_timer), 0
 
     def on_message_complete(self) -> None:
         super().on_message_complete()

@@ -30,6 +30,7 @@ from plankeeper.core.errors import (
     NotFound,
     ValidationError,
 )
+from plankeeper.core.files import Download
 from plankeeper.core.json import InvalidItemsError, encode
 from plankeeper.core.lists import ListQuery
 from plankeeper.core.settings import Settings
@@ -42,8 +43,8 @@ from plankeeper.http.etags import Preconditions, etag, require_preconditions, wi
 from plankeeper.http.idempotency import service as idempotency
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body
-from plankeeper.http.responses import HttpError, Response, error_response, to_api_error
+from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body, read_upload
+from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
 
@@ -101,7 +102,7 @@ class Endpoint:
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
             response = self._error_response(error, state, scope)
-        if not self._has_secret:
+        if not self._has_secret and not isinstance(response, FileResponse):
             response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)
         self._deps.on_response(state, scope["method"], self._path, response.status)
@@ -130,7 +131,11 @@ class Endpoint:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
         body = b""
-        if operation.parser and operation.body_name:
+        if operation.receive_file and operation.body_name:
+            upload = read_upload(state.headers, receive, operation.max_body_bytes)
+            ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
+            values[operation.body_name] = await operation.receive_file(ctx, **values, upload=upload)
+        elif operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
             if operation.optional_body and not has_body(state.headers):
@@ -182,7 +187,10 @@ class Endpoint:
         is_search = isinstance(query, ListQuery) and query.is_search
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
-        response = Response.from_object(operation.status, result, headers)
+        if isinstance(result, Download):
+            response: Response = await FileResponse.open(result, is_head=scope["method"] == "HEAD")
+        else:
+            response = Response.from_object(operation.status, result, headers)
         if operation.access_log and scope["method"] != "HEAD":
             self._record_access(operation, state, values, scope, result)
         if not operation.has_etag:
@@ -291,7 +299,7 @@ def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFo
 
 def _with_location(response: Response, operation: Operation, path: str) -> Response:
     """The response of a PUT, or of a POST that creates a resource, with the headers that name the resource."""
-    if not operation.creates and operation.method != "PUT":
+    if (not operation.creates and operation.method != "PUT") or operation.receive_file:
         return response
     return with_location(response, path, is_new=operation.creates, has_secret=operation.has_secret)
 

@@ -3,8 +3,9 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from starlette.types import Receive, Scope
@@ -12,6 +13,7 @@ from uuid_utils import uuid7
 
 from plankeeper.core.context import Principal, request_id_variable
 from plankeeper.core.errors import DomainError, FieldErrorSummary, RejectionReason
+from plankeeper.core.files import Upload
 from plankeeper.http.parsing import MAX_BODY_BYTES
 from plankeeper.http.responses import HttpError, RawHeaders
 
@@ -136,6 +138,43 @@ async def read_body(
             body += part
     finally:
         budget.give_back(sender, taken)
+
+
+_FILE_NAME = re.compile(
+    rb"filename\*=UTF-8''([!-:<-~]+)|filename=\"((?:[^\"\\]|\\.)*)\"|filename=([^\s;\"]+)", re.IGNORECASE
+)
+MAX_FILE_NAME_LENGTH = 255
+
+
+def read_upload(headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int) -> Upload:
+    """The file in the body of a request; raises DomainError 413 if its Content-Length is too large."""
+    if int(headers.get(b"content-length", b"0")) > max_bytes:
+        raise _too_large(max_bytes)
+    return Upload(_parse_file_name(headers.get(b"content-disposition", b"")), _read_chunks(receive, max_bytes))
+
+
+def _parse_file_name(content_disposition: bytes) -> str | None:
+    """The file name in a Content-Disposition header (RFC 6266), without a path."""
+    match = _FILE_NAME.search(content_disposition)
+    if match is None:
+        return None
+    encoded, quoted, token = match.groups()
+    text = unquote_to_bytes(encoded) if encoded else re.sub(rb"\\(.)", rb"\1", quoted) if quoted else token or b""
+    name = re.split(r"[/\\]", text.decode("utf-8", "replace"))[-1]
+    printable = "".join(each for each in name if each.isprintable()).strip()
+    return printable[-MAX_FILE_NAME_LENGTH:] or None
+
+
+async def _read_chunks(receive: Receive, max_bytes: int) -> AsyncIterator[bytes]:
+    """The parts of a body as they arrive; raises ClientDisconnectedError if it ends early."""
+    size, is_complete = 0, False
+    while not is_complete:
+        chunk, is_complete = await _receive_part(receive)
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        if chunk:
+            yield chunk
 
 
 def _too_large(max_bytes: int) -> DomainError:

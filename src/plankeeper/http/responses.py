@@ -1,12 +1,15 @@
 """Responses of the API: status, JSON body, headers, and the response for each kind of error."""
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from starlette.types import Send
 
 from plankeeper.core.errors import DomainError, ErrorCode
+from plankeeper.core.files import Download
 from plankeeper.core.json import encode
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_wrong_schema, retry_advice
@@ -51,6 +54,43 @@ class Response:
             headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+@dataclass(slots=True)
+class FileResponse(Response):
+    """A response with a file: its body is the first chunk, and the others are sent as the client receives them."""
+
+    chunks: AsyncIterator[bytes] | None = None
+
+    @classmethod
+    async def open(cls, download: Download, *, is_head: bool) -> "FileResponse":
+        """Read the first chunk, so that a missing file is an error response. HEAD reads nothing."""
+        headers = {
+            "content-type": download.media_type,
+            "content-length": str(download.size),
+            "content-disposition": content_disposition(download.file_name),
+            "content-security-policy": "sandbox; default-src 'none'",
+        }
+        if is_head:
+            return cls(200, b"", headers)
+        return cls(200, await anext(download.chunks, b""), headers, download.chunks)
+
+    async def send(self, request_id: bytes, send: Send, extra_headers: RawHeaders = ()) -> None:
+        own_headers = [(name.encode(), value.encode("latin-1")) for name, value in (self.headers or {}).items()]
+        headers = [(b"x-request-id", request_id), *_SECURITY_HEADERS, *extra_headers, *own_headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        if self.chunks:
+            await send({"type": "http.response.body", "body": self.body, "more_body": True})
+            async for chunk in self.chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def content_disposition(file_name: str) -> str:
+    """The header that has a browser store a file (RFC 6266). A name with other letters than ASCII is also in UTF-8."""
+    ascii_name = re.sub(r"[^ !#-\[\]-~]", "_", file_name)
+    extended = "" if ascii_name == file_name else f"; filename*=UTF-8''{quote(file_name, safe='')}"
+    return f'attachment; filename="{ascii_name}"{extended}'
 
 
 def log_unavailability(error: Exception, request_id: str) -> Cause | None:

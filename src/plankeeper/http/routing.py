@@ -47,6 +47,9 @@ Handler = Callable[..., Awaitable[Any]]
 Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
+# Stores the file in the body of a request before the transaction begins. Takes the path's ids and the upload. The
+# handler gets the result as its body.
+ReceiveFile = Callable[..., Awaitable[Struct]]
 # Returns the errors of a bulk body's items, each with the fields that are valid by themselves. Takes the query, too.
 FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldError]]]
 
@@ -64,6 +67,7 @@ class Options(TypedDict, total=False):
     creates: bool  # whether it creates a resource under its path and returns it
     find_errors: FindErrors  # finds the errors of a bulk body's items that require the database
     max_body_bytes: int
+    receive_file: ReceiveFile  # for a body that is a file
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
@@ -85,6 +89,7 @@ class Operation:
     creates: bool = False
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
+    receive_file: ReceiveFile | None = None
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
@@ -142,6 +147,8 @@ class Router:
             parts = _parse_signature(handler, path)
             body, read_only = parts["body"], frozenset[str]()
             item_type = bulk_item_type(body) if parts["is_bulk"] else None
+            if options.get("receive_file"):
+                parts["body"] = body = None
             if body and (method == "PUT" or options.get("creates") or item_type):
                 read_only = find_read_only_fields(body, parts["response_type"])
             operation = Operation(
@@ -150,11 +157,11 @@ class Router:
                 handler=handler,
                 tag=self.tag,
                 constraint_errors=self.constraint_errors,
-                lock=lock,
+                lock=None if options.get("receive_file") else lock,
                 required_scopes=scope,
                 parser=BodyParser(body, read_only, item_type) if body else None,
                 read_only=read_only,
-                id_name=list(parts["path_ids"])[-1] if method == "PUT" else None,
+                id_name=list(parts["path_ids"])[-1] if method == "PUT" and body else None,
                 **options,
                 **parts,
             )

@@ -24,6 +24,7 @@ from plankeeper.http.rate_limits.store import purge as purge_rate_limits
 from plankeeper.imports.file_store import ImportRetention
 from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
+from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
@@ -69,6 +70,9 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     async def expire_view_sessions(_db: object) -> None:
         await viewing.end_stale(db, settings)
 
+    async def delete_due_objects(_db: object) -> None:
+        await documents.delete_due_objects(db, settings)
+
     periodic_tasks = [
         fan_out.find_lagging,
         stored_counts.compact,
@@ -78,6 +82,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         password_reset.purge,
         warn_of_expiry,
         expire_view_sessions,
+        delete_due_objects,
         *_purge_tasks(settings),
     ]
     async with asyncio.TaskGroup() as group:

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -19,8 +19,10 @@ from plankeeper.core.errors import (
 )
 from plankeeper.core.examples import EXAMPLES
 from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.files import Download, MediaType
 from plankeeper.core.lists import Page
 from plankeeper.core.read_only_fields import bulk_item_type
+from plankeeper.core.validation import allowed_values
 from plankeeper.http.openapi.operations import (
     HEADERS,
     PARAMETERS,
@@ -118,6 +120,8 @@ def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
         yield "not_found"
     if operation.body:
         yield from ("invalid_json", "body_too_large", "unsupported_media_type")
+    if operation.receive_file:
+        yield from ("body_too_large", "unsupported_media_type")
     if operation.lock or operation.has_etag or operation.is_for_key:
         yield "precondition_failed"
     if operation.method == "POST" and operation.writes:
@@ -291,9 +295,15 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
                 }
             },
         }
+    if operation.receive_file:
+        entry["requestBody"] = {"required": True, "content": _FILE_CONTENT}
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
+
+
+# A file of one of the types of documents.
+_FILE_CONTENT: Mapping[str, Any] = {each: {} for each in allowed_values(MediaType)}
 
 
 def _describe_scopes(operation: Operation) -> str:
@@ -303,7 +313,9 @@ def _describe_scopes(operation: Operation) -> str:
 
 def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
     creates = operation.method == "POST" and operation.writes
-    returns_view = (operation.method == "PUT" or operation.creates) and not operation.has_secret
+    returns_view = (
+        (operation.method == "PUT" or operation.creates) and not operation.has_secret and not operation.receive_file
+    )
     applies = {
         "ETag": operation.has_etag or returns_view,
         "ContentLocation": returns_view,
@@ -311,15 +323,12 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
         "IdempotentReplayed": creates,
         "SyncedUntil": operation.has_updated_since,
     }
+    json_content = {"application/json": {"schema": reference(component_name(operation.response_type))}}
+    json_content["application/json"] |= _own_example(operation)
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": {
-            "application/json": {
-                "schema": reference(component_name(operation.response_type)),
-                **_own_example(operation),
-            }
-        },
+        "content": _FILE_CONTENT if operation.response_type is Download else json_content,
     }
     if links := build_links(operation, operations):
         success["links"] = links
@@ -341,6 +350,8 @@ def _own_example(operation: Operation) -> dict[str, Any]:
 
 def _success_description(operation: Operation) -> str:
     response_type = operation.response_type
+    if response_type is Download:
+        return "The file."
     if response_type is EmptyResponse:
         return "The resource has been deleted. The body is an empty object."
     if get_origin(response_type) is Page:
@@ -352,7 +363,10 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     queries = [operation.query for operation in operations if operation.query]
     struct_types: list[Any] = list(queries)
     for operation in operations:
-        struct_types += [operation.response_type, *([operation.body] if operation.body else [])]
+        if operation.response_type is not Download:
+            struct_types.append(operation.response_type)
+        if operation.body:
+            struct_types.append(operation.body)
     components = build_components(struct_types) | error_schemas()
     bodies = name_bodies(operations, components)
     written: set[Any] = {operation.body for operation in operations if operation.body}

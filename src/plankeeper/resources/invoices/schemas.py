@@ -21,6 +21,7 @@ from plankeeper.core.fields import (
 )
 from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ResourceListQuery
 from plankeeper.database.lists.statements import Filter, enum_filter
+from plankeeper.resources.documents.schemas import Document
 
 ClaimStatus = Annotated[
     Literal[
@@ -154,6 +155,7 @@ class InvoiceValues(Struct):
     external_id: Annotated[
         str | None, Meta(description="The invoice's id in another system, unique in the plan manager, or null.")
     ]
+    document: Annotated[Document | None, Meta(description="The current document, or null.")]
 
 
 class LineItem(Struct):

@@ -34,7 +34,12 @@ RECORD_COLUMNS: LiteralString = f"""
     id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
     error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
     {FLAG_COLUMNS}, is_duplicate, case when is_reimbursement then 'participant' else 'provider' end as payee,
-    {WORK_COLUMNS}
+    {WORK_COLUMNS}, (
+        select json_build_object('id', document.id, 'file_name', document.file_name,
+            'media_type', document.media_type, 'size', document.size, 'sha256', document.sha256)
+        from documents document
+        where document.plan_manager_id = $1 and document.invoice_id = invoices.id and document.replaced_at is null
+    ) as document
 """
 FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
 WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items"
@@ -168,6 +173,18 @@ async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoi
     times = await tx.rows(datetime, TOUCH, plan_manager_id, [each.id for each in invoices])
     for invoice, time in zip(invoices, times, strict=True):
         invoice.updated_at = time
+
+
+SET_DOCUMENT_KEY = """
+    update invoices set s3_key = $3, updated_at = greatest($4, updated_at + interval '1 microsecond')
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def set_document_key(
+    tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, object_key: str, now: datetime
+) -> None:
+    await tx.execute(SET_DOCUMENT_KEY, plan_manager_id, invoice_id, object_key, now)
 
 
 DELETE_OTHER_LINES = """

@@ -186,53 +186,56 @@ def test_actions_on_an_invoice() -> None:
     assert statuses(act_on_invoice(included, "reopen")) == ["new", "new"]
 
 
+IN_BATCH = line("new", 2, claim_batch="CB-7")
+IN_RUN = line("partially_ready", 2, payment_run="PR-3")
+REVERSED_LINE = line("rejected", 1, paid_amount=Decimal(1))
+REJECTED_ACTIONS: list[tuple[InvoiceState, InvoiceAction, str, str]] = [
+    (invoice("new", is_held=True), "hold", "invalid_transition", "The invoice is on hold, so it can't be held."),
+    (invoice("paid"), "hold", "invalid_transition", "The invoice is paid, so it can't be held."),
+    (invoice("cancelled"), "hold", "invalid_transition", "The invoice is cancelled, so it can't be held."),
+    (invoice("new"), "release", "invalid_transition", "The invoice is new, so it can't be released."),
+    (invoice("new"), "reopen", "invalid_transition", "The invoice is new, so it can't be reopened."),
+    (invoice("cancelled"), "cancel", "invalid_transition", "The invoice is cancelled, so it can't be cancelled."),
+    (
+        invoice("cancelled"), "wont_claim", "invalid_transition",
+        "The invoice is cancelled, so it can't be excluded from claims.",
+    ),
+    (
+        invoice("new", wont_claim=True), "wont_claim", "invalid_transition",
+        "The invoice is new, and is already excluded from claims.",
+    ),
+    (
+        invoice("paid", "new"), "cancel", "invalid_transition",
+        "The invoice is partially paid, so it can't be cancelled.",
+    ),
+    (invoice(REVERSED_LINE), "cancel", "invalid_transition", "The invoice is rejected, so it can't be cancelled."),
+    (
+        invoice("paid", "pending"), "cancel", "invoice_locked",
+        "Line 2 is pending, so the invoice can't be cancelled.",
+    ),
+    (
+        invoice("new", IN_BATCH), "cancel", "invoice_locked",
+        "Line 2 is in claim batch CB-7, so the invoice can't be cancelled.",
+    ),
+    (
+        invoice("new", IN_RUN), "wont_claim", "invoice_locked",
+        "Line 2 is in payment run PR-3, so the invoice can't be excluded from claims.",
+    ),
+    (
+        invoice("new"), "approve", "invalid_transition",
+        "The invoice's approval is not required, so the invoice can't be approved.",
+    ),
+    (
+        invoice(approval_status="approved"), "request_approval", "invalid_transition",
+        "The invoice's approval is approved, so the invoice can't be sent for approval.",
+    ),
+    (invoice(is_deleted=True), "cancel", "invalid_transition", "The invoice is deleted, so it can't be cancelled."),
+]  # fmt: skip
+
+
 def test_actions_that_the_state_of_an_invoice_does_not_allow() -> None:
-    in_batch = line("new", 2, claim_batch="CB-7")
-    in_run = line("partially_ready", 2, payment_run="PR-3")
-    reversed_line = line("rejected", 1, paid_amount=Decimal(1))
-    cases: list[tuple[InvoiceState, InvoiceAction, str, str]] = [
-        (invoice("new", is_held=True), "hold", "invalid_transition", "The invoice is on hold, so it can't be held."),
-        (invoice("paid"), "hold", "invalid_transition", "The invoice is paid, so it can't be held."),
-        (invoice("cancelled"), "hold", "invalid_transition", "The invoice is cancelled, so it can't be held."),
-        (invoice("new"), "release", "invalid_transition", "The invoice is new, so it can't be released."),
-        (invoice("new"), "reopen", "invalid_transition", "The invoice is new, so it can't be reopened."),
-        (invoice("cancelled"), "cancel", "invalid_transition", "The invoice is cancelled, so it can't be cancelled."),
-        (
-            invoice("cancelled"), "wont_claim", "invalid_transition",
-            "The invoice is cancelled, so it can't be excluded from claims.",
-        ),
-        (
-            invoice("new", wont_claim=True), "wont_claim", "invalid_transition",
-            "The invoice is new, and is already excluded from claims.",
-        ),
-        (
-            invoice("paid", "new"), "cancel", "invalid_transition",
-            "The invoice is partially paid, so it can't be cancelled.",
-        ),
-        (invoice(reversed_line), "cancel", "invalid_transition", "The invoice is rejected, so it can't be cancelled."),
-        (
-            invoice("paid", "pending"), "cancel", "invoice_locked",
-            "Line 2 is pending, so the invoice can't be cancelled.",
-        ),
-        (
-            invoice("new", in_batch), "cancel", "invoice_locked",
-            "Line 2 is in claim batch CB-7, so the invoice can't be cancelled.",
-        ),
-        (
-            invoice("new", in_run), "wont_claim", "invoice_locked",
-            "Line 2 is in payment run PR-3, so the invoice can't be excluded from claims.",
-        ),
-        (
-            invoice("new"), "approve", "invalid_transition",
-            "The invoice's approval is not required, so the invoice can't be approved.",
-        ),
-        (
-            invoice(approval_status="approved"), "request_approval", "invalid_transition",
-            "The invoice's approval is approved, so the invoice can't be sent for approval.",
-        ),
-        (invoice(is_deleted=True), "cancel", "invalid_transition", "The invoice is deleted, so it can't be cancelled."),
-    ]  # fmt: skip
-    assert [error_of(act_on_invoice, state, action) for state, action, _, _ in cases] == [each[2:] for each in cases]
+    found = [error_of(act_on_invoice, state, action) for state, action, _, _ in REJECTED_ACTIONS]
+    assert found == [each[2:] for each in REJECTED_ACTIONS]
 
 
 def test_a_change_returns_flagged_lines_and_corrected_rejected_ones_to_new() -> None:

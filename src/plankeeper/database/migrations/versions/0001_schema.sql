@@ -793,6 +793,37 @@ create table invoice_lines (
         references invoices (plan_manager_id, id) on delete cascade
 );
 
+-- The documents of invoices, of which one is the current one. Their objects are in the storage, and never change.
+create table documents (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    invoice_id uuid not null,
+    object_key text not null,
+    file_name text not null,
+    media_type text not null check (media_type in ('application/pdf', 'image/png', 'image/jpeg')),
+    size bigint not null,
+    sha256 text not null,
+    created_at timestamptz not null,
+    created_by text not null,
+    replaced_at timestamptz,
+    primary key (plan_manager_id, id),
+    constraint documents_invoice_id_fkey foreign key (plan_manager_id, invoice_id)
+        references invoices (plan_manager_id, id)
+);
+create unique index documents_current on documents (plan_manager_id, invoice_id) where replaced_at is null;
+create index documents_by_invoice on documents (plan_manager_id, invoice_id);
+create index documents_by_content on documents (plan_manager_id, sha256);
+
+-- Objects to delete from the storage. A row is committed before each upload, and deleted with the insert of the
+-- document. So an upload that fails at any moment leaves no object for long, and the storage is never listed.
+create table object_cleanup (
+    plan_manager_id uuid not null references plan_managers (id),
+    object_key text not null,
+    due_at timestamptz not null,
+    primary key (plan_manager_id, object_key)
+);
+create index object_cleanup_due on object_cleanup (due_at);
+
 create table invoice_ignored_warnings (
     plan_manager_id uuid not null,
     invoice_id uuid not null,

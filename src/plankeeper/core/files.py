@@ -1,0 +1,30 @@
+"""Files that a request sends or that a response contains, as streams."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plankeeper.core.fields import component
+
+MediaType = Annotated[
+    Literal["application/pdf", "image/png", "image/jpeg"],
+    component("DocumentMediaType", "The type of a document, which is recognised by its first bytes."),
+]
+
+
+@dataclass(slots=True)
+class Upload:
+    """A file that a client sends. `chunks` raises DomainError 413 as soon as it is too large."""
+
+    file_name: str | None
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(slots=True)
+class Download:
+    """A file that a client receives; `size` is in bytes."""
+
+    file_name: str
+    media_type: str
+    size: int
+    chunks: AsyncIterator[bytes]

@@ -1,0 +1,44 @@
+"""Schemas of documents."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from plankeeper.core.fields import AwareDatetime
+from plankeeper.core.files import MediaType
+
+
+class Document(Struct):
+    """The document of an invoice."""
+
+    id: Annotated[UUID, Meta(description="The document's UUID. Another upload has another one.")]
+    file_name: Annotated[str, Meta(description="The name of the file.")]
+    media_type: Annotated[MediaType, Meta(description="`application/pdf`, `image/png` or `image/jpeg`.")]
+    size: Annotated[int, Meta(description="In bytes.")]
+    sha256: Annotated[str, Meta(description="The SHA-256 of the content, in hexadecimal.")]
+
+
+class DocumentRow(Struct, kw_only=True):
+    """A stored document. `object_key` names its object in the storage; `replaced_at` is null for the current one."""
+
+    id: UUID
+    invoice_id: UUID
+    object_key: str
+    file_name: str
+    media_type: MediaType
+    size: int
+    sha256: str
+    created_at: AwareDatetime
+    created_by: str
+    replaced_at: AwareDatetime | None = None
+
+
+class StoredObject(Struct):
+    """An upload that is in the storage, but has no row yet."""
+
+    object_key: str
+    file_name: str
+    media_type: MediaType
+    size: int
+    sha256: str

@@ -1,0 +1,86 @@
+"""The storage of documents: a folder, or a bucket of a service with the API of S3. Objects never change."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from functools import cache
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, from_url
+
+from plankeeper.core.errors import DomainError
+from plankeeper.core.settings import Settings
+
+CHUNK_BYTES = 256 * 1024  # of a download
+PART_BYTES = 5 * 1024**2  # of an upload to a bucket, the smallest that S3 accepts
+_FOLDER = "file://"
+
+
+class StorageError(Exception):
+    """The storage failed, or is full."""
+
+
+class DocumentStorage:
+    """Stores, reads and deletes objects by their keys. Raises StorageError."""
+
+    def __init__(self, url: str) -> None:
+        """`url` is `file:///folder` or `s3://bucket/prefix`; raises ValueError for another one.
+
+        Credentials and the address of the service come from the variables `AWS_...`.
+        """
+        is_folder = url.startswith(_FOLDER)
+        self._store = LocalStore(url.removeprefix(_FOLDER), mkdir=True) if is_folder else from_url(url)
+
+    async def put(self, key: str, chunks: AsyncIterable[bytes]) -> None:
+        """Store an object. If `chunks` raises an error, nothing is stored."""
+        try:
+            await obstore.put_async(self._store, key, chunks, chunk_size=PART_BYTES, max_concurrency=1)
+        except (BaseError, OSError) as error:
+            raise StorageError from error
+
+    async def read(self, key: str) -> AsyncIterator[bytes]:
+        """The content of an object; raises FileNotFoundError at the first chunk if it doesn't exist."""
+        try:
+            result = await obstore.get_async(self._store, key)
+            async for chunk in result.stream(min_chunk_size=CHUNK_BYTES):
+                yield bytes(chunk)
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError) as error:
+            raise StorageError from error
+
+    async def exists(self, key: str) -> bool:
+        try:
+            await obstore.head_async(self._store, key)
+        except FileNotFoundError:
+            return False
+        except (BaseError, OSError) as error:
+            raise StorageError from error
+        return True
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that don't exist are ignored."""
+        for key in keys:
+            try:
+                await obstore.delete_async(self._store, key)
+            except FileNotFoundError:
+                continue
+            except (BaseError, OSError) as error:
+                raise StorageError from error
+
+
+def storage_of(settings: Settings) -> DocumentStorage:
+    """The storage of a server; raises DomainError 503 if it has none."""
+    url = settings.documents_url or (
+        None if settings.database_url else (settings.data_dir / "documents").absolute().as_uri()
+    )
+    if url is None:
+        raise DomainError(
+            "service_unavailable",
+            "The server has no storage for documents. The operator must set PLANKEEPER_DOCUMENTS_URL.",
+        )
+    return _open(url)
+
+
+@cache
+def _open(url: str) -> DocumentStorage:
+    return DocumentStorage(url)

@@ -1,0 +1,86 @@
+"""Documents in SQL, and the objects that are to be deleted from the storage."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.core.json import to_json
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.resources.documents.schemas import DocumentRow
+
+COLUMNS: LiteralString = """
+    id, invoice_id, object_key, file_name, media_type, size, sha256, created_at, created_by, replaced_at
+"""
+GET = f"select {COLUMNS} from documents where plan_manager_id = $1 and invoice_id = $2 and replaced_at is null"
+
+
+async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> DocumentRow | None:
+    """The current document of an invoice."""
+    return await db.one_or_none(DocumentRow, GET, plan_manager_id, invoice_id)
+
+
+LIST = f"select {COLUMNS} from documents where plan_manager_id = $1 and invoice_id = any ($2) order by created_at, id"
+
+
+async def list_(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[DocumentRow]:
+    """All documents of invoices, also replaced ones, in order of creation."""
+    return await db.rows(DocumentRow, LIST, plan_manager_id, invoice_ids)
+
+
+REPLACE = """
+    update documents set replaced_at = $3 where plan_manager_id = $1 and invoice_id = $2 and replaced_at is null
+"""
+INSERT = f"""
+    insert into documents (plan_manager_id, {COLUMNS})
+    select $1, {COLUMNS} from json_populate_recordset(null::documents, $2)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, row: DocumentRow) -> None:
+    """Insert the document of an invoice, in place of its current one. The caller has locked the invoice."""
+    await tx.execute(REPLACE, plan_manager_id, row.invoice_id, row.created_at)
+    await tx.execute(INSERT, plan_manager_id, to_json([row]))
+    if not await claim_object(tx, plan_manager_id, row.object_key):
+        raise LookupError("the upload took so long that its object has been deleted")
+
+
+DELETE = "delete from documents where plan_manager_id = $1 and id = any ($2)"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, rows: Sequence[DocumentRow], now: datetime) -> None:
+    """Delete documents. A periodic task deletes their objects."""
+    await tx.execute(DELETE, plan_manager_id, [each.id for each in rows])
+    await tx.execute(ADD_OBJECTS, plan_manager_id, [each.object_key for each in rows], now)
+
+
+ADD_OBJECTS = """
+    insert into object_cleanup (plan_manager_id, object_key, due_at) select $1, unnest($2::text[]), $3
+"""
+CLAIM_OBJECT = "delete from object_cleanup where plan_manager_id = $1 and object_key = $2 returning object_key"
+
+
+async def claim_object(tx: Transaction, plan_manager_id: UUID, object_key: str) -> bool:
+    """Have an object kept, or delete it in this transaction. False if another transaction has done so."""
+    return await tx.one_or_none(str, CLAIM_OBJECT, plan_manager_id, object_key) is not None
+
+
+async def add_object(db: Executor, plan_manager_id: UUID, object_key: str, due_at: datetime) -> None:
+    """Have an object deleted, unless its document is stored before this time."""
+    await db.execute(ADD_OBJECTS, plan_manager_id, [object_key], due_at)
+
+
+class DueObject(Struct):
+    """An object to delete."""
+
+    plan_manager_id: UUID
+    object_key: str
+
+
+LIST_DUE = "select plan_manager_id, object_key from object_cleanup where due_at <= $1 order by due_at limit $2"
+
+
+async def list_due(db: Executor, now: datetime, limit: int) -> list[DueObject]:
+    return await db.rows(DueObject, LIST_DUE, now, limit)

@@ -1,0 +1,137 @@
+"""The documents of invoices over HTTP: types, sizes, names, replacement, and what the storage contains."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support import factories
+from support.client import PREFIX, Client
+from support.server import RunningServer
+from support.webhooks import wait_for_events
+
+PDF = b"%PDF-1.7\n" + b"1 0 obj\n" * 100
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
+JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 100
+MIB = 1024**2
+
+
+@pytest.fixture
+def invoice_id(server: RunningServer, api: Client) -> str:
+    return factories.import_invoice(server, api, {"participant": None, "provider": None})
+
+
+def put(api: Client, invoice_id: str, content: Any, **headers: str) -> Any:
+    url = f"{PREFIX}/invoices/{invoice_id}/document"
+    return api.http.put(url, content=content, headers=api.headers() | headers)
+
+
+def get(api: Client, invoice_id: str, method: str = "GET") -> Any:
+    return api.http.request(method, f"{PREFIX}/invoices/{invoice_id}/document", headers=api.headers())
+
+
+def test_a_document_is_returned_as_it_was_sent(api: Client, invoice_id: str) -> None:
+    response = put(api, invoice_id, PDF, **{"Content-Disposition": 'attachment; filename="Rechnung 7.pdf"'})
+    assert response.status_code == 200, response.text
+    document = response.json()
+    assert document == {
+        "id": document["id"], "file_name": "Rechnung 7.pdf", "media_type": "application/pdf", "size": len(PDF),
+        "sha256": hashlib.sha256(PDF).hexdigest(),
+    }  # fmt: skip
+    assert api.get(f"/invoices/{invoice_id}").json()["document"] == document
+    assert api.get("/invoices").json()["data"][0]["document"] == document
+    download = get(api, invoice_id)
+    assert (download.status_code, download.content) == (200, PDF)
+    expected = {
+        "content-type": "application/pdf",
+        "content-length": str(len(PDF)),
+        "content-disposition": 'attachment; filename="Rechnung 7.pdf"',
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox; default-src 'none'",
+        "cache-control": "no-store",
+    }
+    assert {name: download.headers[name] for name in expected} == expected
+    head = get(api, invoice_id, "HEAD")
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(PDF)))
+
+
+def test_the_content_decides_the_type_and_not_the_name(api: Client, invoice_id: str) -> None:
+    for content, media_type in ((PNG, "image/png"), (JPEG, "image/jpeg"), (PDF, "application/pdf")):
+        header = {"Content-Disposition": 'attachment; filename="a.txt"', "Content-Type": "text/plain"}
+        assert put(api, invoice_id, content, **header).json()["media_type"] == media_type
+    for content in (b"PK\x03\x04 a Word file", b" %PDF-1.7", b"%PD", b"<html>%PDF-1.7"):
+        response = put(api, invoice_id, content, **{"Content-Disposition": 'attachment; filename="a.pdf"'})
+        assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
+        assert response.json()["detail"] == "The file must be a PDF, PNG or JPEG. Its name doesn't matter."
+    assert put(api, invoice_id, b"").status_code == 400
+    assert get(api, invoice_id).content == PDF
+
+
+FILE_NAMES = {
+    'attachment; filename="C:\\\\temp\\\\a.pdf"': "a.pdf",
+    "attachment; filename=../../etc/passwd": "passwd",
+    "attachment; filename*=UTF-8''%C3%9Cbersicht%20%E2%82%AC.pdf; filename=\"x.pdf\"": "Übersicht €.pdf",
+    'attachment; filename="a\\"b.pdf"': 'a"b.pdf',
+    "attachment": "document.pdf",
+    'attachment; filename=""': "document.pdf",
+}
+
+
+def test_a_file_name_has_no_path(api: Client, invoice_id: str) -> None:
+    responses = {each: put(api, invoice_id, PDF, **{"Content-Disposition": each}) for each in FILE_NAMES}
+    assert {header: each.json()["file_name"] for header, each in responses.items()} == FILE_NAMES
+    name = "attachment; filename*=UTF-8''%C3%9Cbersicht.pdf"
+    put(api, invoice_id, PDF, **{"Content-Disposition": name})
+    disposition = get(api, invoice_id).headers["content-disposition"]
+    assert disposition == "attachment; filename=\"_bersicht.pdf\"; filename*=UTF-8''%C3%9Cbersicht.pdf"
+
+
+def test_a_document_has_at_most_20_mib(api: Client, invoice_id: str) -> None:
+    content = b"%PDF-".ljust(20 * MIB, b"\0")
+    assert put(api, invoice_id, content).json()["size"] == 20 * MIB
+    assert get(api, invoice_id).content == content
+
+    def chunks() -> Iterator[bytes]:
+        yield content
+        yield b"\0"
+
+    for body in (content + b"\0", chunks()):
+        response = put(api, invoice_id, body)
+        assert (response.status_code, response.json()["error"]) == (413, "body_too_large")
+    assert api.get(f"/invoices/{invoice_id}").json()["document"]["size"] == 20 * MIB
+
+
+def test_a_new_document_replaces_the_former_one(
+    api: Client, invoice_id: str
+) -> None:
+    first = put(api, invoice_id, PDF).json()
+    same = put(api, invoice_id, PDF).json()
+    second = put(api, invoice_id, PNG).json()
+    assert same == first
+    assert second["id"] != first["id"]
+    assert get(api, invoice_id).content == PNG
+    events = wait_for_events(api, "invoice.document_added", 2)
+    assert [each["data"]["document"] for each in events] == [first, second]
+    assert [each["previous"]["document"] for each in events] == [None, first]
+
+
+def test_an_unknown_invoice_has_no_document(api: Client, invoice_id: str) -> None:
+    for ident in (invoice_id, str(uuid7())):
+        assert get(api, ident).status_code == 404
+    assert put(api, str(uuid7()), PDF).status_code == 404
+
+
+def test_the_storage_contains_only_the_objects_of_documents(
+    server: RunningServer, api: Client, invoice_id: str
+) -> None:
+    """Objects that no document needs are in the list of objects to delete."""
+    put(api, invoice_id, PDF)
+    put(api, invoice_id, b"%PDF-".ljust(MIB, b"\0"))
+    put(api, invoice_id, b"no document")
+    key = api.get(f"/invoices/{invoice_id}").json()["s3_key"]
+    folder = Path(server.settings.documents_url.removeprefix("file://"), api.plan_manager_id)
+    assert Path(key).name in {each.name for each in folder.iterdir()}
+    assert len(list(folder.iterdir())) == 2
