@@ -52,7 +52,7 @@ UNBREAKABLE = {
             "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "invoice_lines_pkey",
             "documents_pkey", "documents_current", "documents_media_type_check", "documents_invoice_id_fkey",
             "object_cleanup_pkey", "object_cleanup_plan_manager_id_fkey", "invoice_lines_invoice_id_fkey",
-            "invoice_view_sessions_pkey", "invoices_external_id_key", "invoices_pkey",
+            "invoice_view_sessions_pkey", "invoices_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NO_HTTP_WRITES,
@@ -115,7 +115,7 @@ UNBREAKABLE = {
 }  # fmt: skip
 
 # Of those, the ones that an import file can break.
-BREAKABLE_BY_IMPORT = {"invoices_external_id_key", "invoices_pkey", "users_email_key"}
+BREAKABLE_BY_IMPORT = {"invoices_pkey", "users_email_key"}
 
 
 class Constraint(Struct):

@@ -22,6 +22,7 @@ from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
 from support.client import DOCUMENT, Client
 from support.factories import Tenant, absent_ids, filled
+from support.importing import import_records
 from support.server import RunningServer
 from support.sweeps import sweep
 
@@ -152,6 +153,15 @@ def used_exit_reason(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
+def locked_invoice(requests: Requests) -> httpx.Response:
+    invoice = {"id": requests.tenant.ids["invoice_id"], "line_items": [{"claim_status": "paid"}]}
+    server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
+    assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors
+    change = {"line_items": list[Any]()}
+    is_bulk = requests.operation.path.endswith("/bulk")
+    return requests.send(json={"items": [change | {"id": invoice["id"]}]} if is_bulk else change)
+
+
 def again(requests: Requests) -> httpx.Response:
     requests.send()
     return requests.send()
@@ -175,6 +185,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "contact_priority_taken": taken_priority,
     "team_member_exists": again,
     "exit_reason_in_use": used_exit_reason,
+    "invoice_locked": locked_invoice,
     "precondition_failed": lambda requests: requests.send(headers={"If-Match": '"other"'}),
     "body_too_large": lambda requests: requests.send(**json_content(b" " * (requests.operation.max_body_bytes + 1))),
     "unsupported_media_type": lambda requests: requests.send(**json_content(b"{}", "text/plain")),
@@ -188,6 +199,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
 # What these requests leave behind would be in the way of others.
 CHANGING: set[ErrorCode] = {
     "team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive", "exit_reason_in_use",
+    "invoice_locked",
 }  # fmt: skip
 CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
 CHANGING_OPERATIONS = [name for name, each in ALL_OPERATIONS.items() if CHANGING & set(error_codes(each))]
@@ -244,9 +256,8 @@ def test_a_request_with_the_key_of_a_running_one_is_rejected(server: RunningServ
 
 def test_each_code_belongs_to_an_operation_or_to_none() -> None:
     declared = {code for _, code in CASES}
-    # No operation changes the states of invoices yet.
-    states = {"invalid_transition", "invoice_locked"}
-    assert set(CODES) - declared == {"path_not_found", "method_not_allowed"} | states
+    # No operation acts on the states of invoices yet.
+    assert set(CODES) - declared == {"path_not_found", "method_not_allowed", "invalid_transition"}
     assert set(PROVOCATIONS) | {"idempotency_in_progress"} == declared
 
 

@@ -77,6 +77,30 @@ def test_other_records_are_updated_in_the_same_way(client: Client, statements_of
     assert sent == [f"{store}.GET", f"{store}.UPDATE + events.store.INSERT"]
 
 
+def test_an_invoice_is_read_checked_and_written_in_one_statement_each(
+    client: Client, statements_of: StatementsOf
+) -> None:
+    store, check_store = "resources.invoices.store", "resources.invoices.check_store"
+    counts = f"{store}.ADD_COUNTS"
+    provider = client.create("/providers", {"abn": "51824753556"})["id"]
+    created = client.post("/invoices", {"total": 1, "line_items": [{"total_price": 1}]})
+    write = f"{store}.INSERT + {store}.UPSERT_LINES + {counts} + events.store.INSERT"
+    assert statements_of(created) == [f"{check_store}.GET_NEW", write]
+    path = f"/invoices/{created.json()['id']}"
+    changed = statements_of(client.put(path, {"total": 2}))
+    assert changed == [f"{store}.GET", f"{check_store}.GET_NEW", f"{store}.UPDATE + events.store.INSERT"]
+    assert statements_of(client.put(path, {"total": 2})) == [f"{store}.GET"]
+    numbered = client.post("/invoices", {"provider_abn": "51824753556", "invoice_number": "INV-1"})
+    assert numbered.json()["pm_provider_id"] == provider
+    assert [each for each in statements_of(numbered) if each.startswith("resources.invoices.")] == [
+        "resources.invoices.reference_store.FIND_RECORDS",
+        f"{store}.LOCK_NUMBERS",
+        f"{check_store}.GET_NEW",
+        f"{store}.INSERT + {counts} + events.store.INSERT",
+        f"{check_store}.SAME_NUMBER",
+    ]
+
+
 def test_the_console_saves_as_the_api_does(client: Client, browser: Browser, statements_of: StatementsOf) -> None:
     made = client.create("/participants", {"first_name": "Mia", "last_name": "Ng"})
     path = f"/console/participants/{made['id']}/edit/address"

@@ -28,7 +28,7 @@ SOURCES = {
     "NoteTypePage": "GET /note-types?limit=1",
     "ProviderPage": "GET /providers?limit=1",
     "Invoice": "GET /invoices/{invoice_id}",
-    "InvoicePage": "GET /invoices?claim_status=rejected&limit=1",
+    "InvoicePage": "GET /invoices?id=019f97c6-2c98-74be-adcc-61559e3c2117&include=warnings",
     "InvoiceStatusResponse": "POST /invoices/status",
     "InvoiceViewSessionPage": "GET /invoice-view-sessions?limit=1",
     "EventPage": "GET /events?type=participant.created&limit=1",
@@ -40,6 +40,8 @@ SOURCES = {
     "WebhookTestResponse": "POST /webhook-endpoints/{webhook_endpoint_id}/test",
     "ParticipantBulkResult": "POST /participants/bulk",
     "ProviderBulkResult": "POST /providers/bulk",
+    "SavedInvoice": "POST /invoices?include=warnings",
+    "SavedInvoiceBulkResult": "POST /invoices/bulk",
 }
 # Operations that return a resource of which there is an example. Their own examples show what their requests return.
 WRITES = {
@@ -53,6 +55,8 @@ WRITES = {
     "PUT /note-types/{note_type_id}": "NoteTypeUpdate",
     "POST /providers": "ProviderCreate",
     "PUT /providers/{provider_id}": "ProviderUpdate",
+    "POST /invoices": "InvoiceCreate",
+    "PUT /invoices/{invoice_id}": "InvoiceUpdate",
     "PUT /webhook-endpoints/{webhook_endpoint_id}": "WebhookEndpointUpdate",
 }
 # Examples that no request returns, with the reason.
@@ -68,10 +72,13 @@ VARYING = {
     "ReplayResponse": {"events"},
     "ParticipantBulkResult": {"id", "created_at"},
     "ProviderBulkResult": {"id", "created_at"},
+    "SavedInvoice": {"id", "invoice", "created_at", "received_at"},
+    "SavedInvoiceBulkResult": {"id", "invoice", "created_at", "received_at"},
     "WebhookEndpointPage": {"id", "created_at"},
     "WebhookEndpointWithSecret": {"id", "created_at", "secret"},
     "WebhookTestResponse": {"event_id"},
     "POST /exit-reasons": {"id"},
+    "POST /invoices": {"id", "invoice", "created_at", "received_at"},
     "POST /participants": {"id", "created_at"},
     "POST /participants/{participant_id}/team-members": {"id", "user_id"},
     "POST /providers": {"id", "created_at"},
@@ -101,6 +108,8 @@ def read_examples(client: Client) -> tuple[dict[str, Any], dict[str, Any]]:
         "ReplayResponse": EXAMPLES["bodies"]["ReplayRequest"],
         "ParticipantBulkResult": EXAMPLES["bodies"]["ParticipantBulk"],
         "ProviderBulkResult": EXAMPLES["bodies"]["ProviderBulk"],
+        "SavedInvoice": EXAMPLES["bodies"]["InvoiceCreate"],
+        "SavedInvoiceBulkResult": EXAMPLES["bodies"]["InvoiceBulk"],
     }
     responses: dict[str, Any] = {}
     for name, request in SOURCES.items():

@@ -180,3 +180,9 @@ def fold_name(text: str) -> str:
     """The text without accents and capitals, for comparisons."""
     decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
     return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()
+
+
+def plain_number(text: str) -> str:
+    """A number without its spaces and hyphens; another text as it is."""
+    digits = re.sub(r"[\s\-]", "", text)
+    return digits if digits.isascii() and digits.isdecimal() else text

@@ -36,7 +36,7 @@ VERBS = {
     "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
     "exit_reason": ("created", "updated", "deleted"),
     "export": ("created",),
-    "invoice": ("created", "updated", "document_added"),
+    "invoice": ("created", "updated", "assigned", "document_added"),
     "invoice_view_session": ("started", "ended"),
     "note_type": ("created", "updated", "deleted"),
     "participant": ("created", "updated", "deleted", "restored", "purged", "erased", "hold_placed", "hold_released"),

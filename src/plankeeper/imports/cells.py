@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from uuid import UUID
 
 from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.formatting import plain_number
 from plankeeper.core.validation import unwrap_type
 from plankeeper.database.client import Transaction
 from plankeeper.resources.account_managers import store as account_managers
@@ -82,12 +83,6 @@ def _parse_date(text: str) -> str:
         return parse_date(_MIDNIGHT.sub("", text)).isoformat()
     except DateError as error:
         raise CellError(str(error)) from None
-
-
-def plain_number(text: str) -> str:
-    """A number without its spaces and hyphens; another text as it is."""
-    digits = re.sub(r"[\s\-]", "", text)
-    return digits if digits.isascii() and digits.isdecimal() else text
 
 
 def _plain_amount(text: str) -> str:

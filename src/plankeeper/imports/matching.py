@@ -11,9 +11,9 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.formatting import fold_name, format_date
+from plankeeper.core.formatting import fold_name, format_date, plain_number
 from plankeeper.imports import store
-from plankeeper.imports.cells import clean, plain_number
+from plankeeper.imports.cells import clean
 from plankeeper.imports.schemas import ImportOptions, NumberHolder, Problem
 from plankeeper.resources.upsert import ImportRow
 

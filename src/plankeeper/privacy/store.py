@@ -160,10 +160,12 @@ ERASE_INVOICE_TEXTS = """
             email_message_id = case when email_message_id ~* $3 then '[erased]' else email_message_id end,
             hold_reason = case when hold_reason ~* $3 then '[erased]' else hold_reason end,
             external_id = case when external_id ~* $3 then null else external_id end, -- it is unique
+            ambiguous_participant_number = case
+                when ambiguous_participant_number ~* $3 then null else ambiguous_participant_number end,
             updated_at = statement_timestamp()
         where plan_manager_id = $1 and participant_id = $2
             and (invoice_number ~* $3 or s3_key ~* $3 or email_message_id ~* $3 or hold_reason ~* $3
-                or external_id ~* $3)
+                or external_id ~* $3 or ambiguous_participant_number ~* $3)
         returning id
     )
     select count(*) from erased

@@ -29,14 +29,19 @@ select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to
     timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute'
 from generate_series(1, 100000) n;
 insert into invoices (plan_manager_id, id, invoice_number, participant_id, claim_status, approval_status, created_at,
-    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at, errors)
+    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at, errors, received_at)
 select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
     'INV-' || n, ('01900000-0000-7000-8000-' || to_char(1 + n / 10, 'FM000000000000'))::uuid,
     case when n > 99970 then 'on_hold' else 'paid' end, case when n > 99970 then 'pending' else 'not_required' end,
     timestamptz '2024-01-01' + n * interval '1 minute',
     ('01900000-0000-7000-8000-' || to_char(1 + n % 1000, 'FM000000000000'))::uuid, false, false, false,
-    timestamptz '2024-01-01' + n * interval '1 minute', n % 50 = 0 or n > 99970
+    timestamptz '2024-01-01' + n * interval '1 minute', n % 50 = 0 or n > 99970,
+    timestamptz '2024-01-01' + n * interval '1 minute'
 from generate_series(1, 100000) n;
+insert into invoice_lines (plan_manager_id, invoice_id, id, position, gst_code, claim_status, is_deleted, created_at)
+select plan_manager_id, id, id, 0, 'P2', case claim_status when 'paid' then 'paid' else 'rejected' end, false,
+    created_at
+from invoices;
 insert into stored_counts (plan_manager_id, list, status, second_status, count)
 select plan_manager_id, 'participants', status, state, count(*) from participants group by 1, 3, 4
 union all
@@ -49,7 +54,7 @@ DROP_INDEXES_SQL = """
 create temporary table dropped_indexes as
 select indexrelid, indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
 from pg_index
-where indrelid = any ('{participants,providers,invoices}'::regclass[])
+where indrelid = any ('{participants,providers,invoices,invoice_lines}'::regclass[])
     and not exists (select from pg_constraint where conindid = indexrelid);
 do $$
 declare

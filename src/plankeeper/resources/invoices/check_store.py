@@ -27,7 +27,8 @@ CHECKED_COLUMNS: LiteralString = """
     invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
     invoice.participant_id, participant.status as participant_status,
     participant.plan_start_date, participant.plan_end_date, participant.date_ceased,
-    invoice.pm_provider_id, provider.id is not null as provider_exists
+    invoice.pm_provider_id, provider.id is not null as provider_exists,
+    invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn
 """
 GET_MANY = f"""
     select {CHECKED_COLUMNS},
@@ -35,7 +36,7 @@ GET_MANY = f"""
         coalesce((
             select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
                 'total_price', line.total_price, 'service_item_number', line.service_item_number,
-                'is_deleted', line.is_deleted) order by line.position)
+                'is_deleted', line.is_deleted, 'id', line.id) order by line.position)
             from invoice_lines line
             where line.plan_manager_id = $1 and line.invoice_id = invoice.id
         ), '[]') as lines,
@@ -52,7 +53,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UU
     return await db.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
 
 
-# The same for invoices that aren't stored yet ($2), with their lines ($3).
+# The same for invoices that aren't stored yet, or not as they are in $2, with their lines ($3).
 GET_NEW = f"""
     with invoice as (
         select new.*,
@@ -66,13 +67,14 @@ GET_NEW = f"""
     ), line as (
         select invoice_id, json_agg(json_build_object('quantity', quantity, 'unit_price', unit_price,
             'total_price', total_price, 'service_item_number', service_item_number,
-            'is_deleted', is_deleted) order by position) as lines
+            'is_deleted', is_deleted, 'id', id) order by position) as lines
         from json_populate_recordset(null::invoice_lines, $3)
         group by invoice_id
     )
     select {CHECKED_COLUMNS},
         has_earlier_new_duplicate or exists (
-            select from invoices other where {IS_EARLIER_DUPLICATE}
+            select from invoices other
+            where {IS_EARLIER_DUPLICATE} and not exists (select from invoice own where own.id = other.id)
         ) as has_earlier_duplicate,
         coalesce(line.lines, '[]') as lines, invoice.id, invoice.ignored_error_codes
     from invoice
@@ -84,7 +86,7 @@ GET_NEW = f"""
 
 
 async def get_new(db: Executor, plan_manager_id: UUID, invoices: str, lines: str) -> list[InvoiceToCheck]:
-    """The values to check of new invoices. `invoices` is a JSON list of InvoiceRow, `lines` of InvoiceLineRow."""
+    """The values to check of new or changed invoices: JSON lists of InvoiceRow and of InvoiceLineRow."""
     return await db.rows(InvoiceToCheck, GET_NEW, plan_manager_id, invoices, lines)
 
 
@@ -99,6 +101,32 @@ EARLIER_DUPLICATE_IDS = f"""
 async def earlier_duplicate_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUID, limit: int) -> list[UUID]:
     """The ids of earlier invoices with the same provider and number, the latest of them first."""
     return await db.rows(UUID, EARLIER_DUPLICATE_IDS, plan_manager_id, invoice_id, limit)
+
+
+class EarlierInvoice(Struct):
+    """An invoice and the latest earlier one with the same provider and number."""
+
+    id: UUID
+    earlier_id: UUID
+
+
+LIST_EARLIER_DUPLICATES = f"""
+    select invoice.id, earlier.id as earlier_id
+    from invoices invoice
+    cross join lateral (
+        select other.id from invoices other where {IS_EARLIER_DUPLICATE}
+        order by other.created_at desc, other.id desc
+        limit 1
+    ) earlier
+    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
+"""
+
+
+async def list_earlier_duplicates(
+    db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]
+) -> list[EarlierInvoice]:
+    """Those of the invoices that may be duplicates, each with the latest earlier one."""
+    return await db.rows(EarlierInvoice, LIST_EARLIER_DUPLICATES, plan_manager_id, invoice_ids)
 
 
 SAME_NUMBER = f"""
@@ -168,6 +196,23 @@ LIST_IGNORED = """
 
 async def list_ignored(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> list[IgnoredWarning]:
     return await db.rows(IgnoredWarning, LIST_IGNORED, plan_manager_id, invoice_id)
+
+
+class IgnoredWarningOf(IgnoredWarning):
+    """An ignored warning of one of several invoices."""
+
+    invoice_id: UUID
+
+
+LIST_IGNORED_OF = f"""
+    select error_code, reason, ignored_by, ignored_at, invoice_id
+    from invoice_ignored_warnings
+    where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")}
+"""
+
+
+async def list_ignored_of(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[IgnoredWarningOf]:
+    return await db.rows(IgnoredWarningOf, LIST_IGNORED_OF, plan_manager_id, invoice_ids)
 
 
 UPSERT_IGNORED = """

@@ -16,6 +16,7 @@ from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.changes import describe_amount, is_amount, to_amounts
 from plankeeper.resources.invoices.schemas import (
     Invoice,
     InvoiceImport,
@@ -24,6 +25,7 @@ from plankeeper.resources.invoices.schemas import (
     InvoiceRow,
 )
 from plankeeper.resources.invoices.service import check, check_new
+from plankeeper.resources.invoices.states import line_amounts
 from plankeeper.resources.upsert import (
     ImportCounts,
     ImportRow,
@@ -36,8 +38,9 @@ from plankeeper.resources.upsert import (
 
 InvoiceImportRow = ImportRow[InvoiceImport]
 
-_AMOUNT_LIMIT = Decimal(10) ** 12
-_MIN_EXPONENT = -10  # decimal places
+_DECIMAL_PLACES = 10
+_PAID = ("paid", "payment_ready")
+_PARTLY_PAID = ("partially_paid", "partially_ready")
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
@@ -128,7 +131,7 @@ async def _save(
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
         checked = [asdict(record) | asdict(results[record.id]) for record in created]
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
-    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, lines)
+    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, line_rows)
 
 
 def _build_lines(
@@ -137,11 +140,16 @@ def _build_lines(
     created_at_by_id = {
         item.id: item.created_at for invoice in before.values() for item in unset_to_none(invoice.line_items) or []
     }
-    return [
-        _build_line(item, position, record, created_at_by_id)
-        for row, record in replaced
-        for position, item in enumerate(unset_to_none(row.values.line_items) or [])
-    ]
+    lines: list[InvoiceLineRow] = []
+    for row, record in replaced:
+        items = enumerate(unset_to_none(row.values.line_items) or [])
+        own = [_build_line(item, position, record, created_at_by_id) for position, item in items]
+        amounts = line_amounts(to_amounts(record, own))
+        for line in own:
+            if line.claim_status in _PAID and line.paid_amount is None:  # as much as the line says
+                line.paid_amount = amounts.get(line.id)
+        lines += own
+    return lines
 
 
 def _build_line(
@@ -171,6 +179,10 @@ def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowE
     for index, item in enumerate(items):
         prefix = f"line_items[{index}]."
         yield from _validate_amounts(row.line_number, prefix, item)
+        if item.claim_status in _PARTLY_PAID and unset_to_none(item.paid_amount) is None:
+            yield RowError(
+                row.line_number, f"{prefix}paid_amount", f"is required for a line that is {item.claim_status}"
+            )
         if (
             item.invoice is not UNSET
             and values.id is not UNSET
@@ -182,10 +194,5 @@ def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowE
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
-        if isinstance(value, Decimal) and not _is_amount(value):
-            yield RowError(line_number, prefix + name, "must be a number below 10^12 with at most 10 decimal places")
-
-
-def _is_amount(value: Decimal) -> bool:
-    exponent = value.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= _MIN_EXPONENT and value.copy_abs() < _AMOUNT_LIMIT
+        if isinstance(value, Decimal) and not is_amount(value, _DECIMAL_PLACES):
+            yield RowError(line_number, prefix + name, f"must be {describe_amount(_DECIMAL_PLACES)}")

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
@@ -62,7 +62,7 @@ PLAIN_PAGE = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    if query.include is not UNSET:
+    if "line_items" in (unset_to_none(query.include) or ()):
         return await fetch_page(db, plan_manager_id, query, LIST, get_many)
     if query.is_plain:
         rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)

@@ -28,6 +28,7 @@ RESOURCE = Resource(
     export_schema=InvoiceRecord,
     export=store.export,
     tables=("invoices", "invoice_lines"),
+    match_fields=service.MATCH_FIELDS,
     import_errors={
         "invoices_pkey": invalid(
             id="is that of an invoice that another import has just created: import the file again"

@@ -1,17 +1,28 @@
-"""Invoices: list, get, and the status of the invoices with a number."""
+"""Invoices: list, create, get, update, and the status of the invoices with a number."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
+from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import ErrorResource, NotFound
+from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download
 from plankeeper.core.lists import Page, build_page
+from plankeeper.database.client import Executor
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.documents.schemas import Document, StoredObject
 from plankeeper.resources.documents.service import MAX_BYTES
-from plankeeper.resources.invoices import documents, store
+from plankeeper.resources.invoices import documents, service, store
 from plankeeper.resources.invoices.queries import count, list_page
+from plankeeper.resources.invoices.request_schemas import (
+    InvoiceBulk,
+    InvoiceBulkQuery,
+    InvoiceQuery,
+    InvoiceUpdate,
+    SavedInvoice,
+)
 from plankeeper.resources.invoices.schemas import (
     Invoice,
     InvoiceListQuery,
@@ -19,8 +30,10 @@ from plankeeper.resources.invoices.schemas import (
     InvoiceStatusRequest,
     InvoiceStatusResponse,
 )
+from plankeeper.resources.invoices.warning_details import add_warnings
 
-router = Router("invoices")
+WITHOUT_WARNINGS = InvoiceQuery()
+router = Router("invoices", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
 @router.get("/invoices", scope=READ, extension=True, access_log="invoice")
@@ -28,7 +41,31 @@ async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices. Deleted invoices are included, and marked with `is_deleted`."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
+    await _include(ctx.db, ctx, query, rows)
     return build_page(query, rows, total)
+
+
+@router.post("/invoices", scope=WRITE, extension=True, creates=True, status=201)
+async def create(ctx: WriteContext, query: InvoiceQuery, change: InvoiceUpdate) -> SavedInvoice:
+    """Create an invoice. No field is required."""
+    saved = await service.create(ctx, change)
+    await _include(ctx.tx, ctx, query, [saved])
+    return saved
+
+
+@router.post(
+    "/invoices/bulk",
+    scope=WRITE,
+    extension=True,
+    errors=("invoice_locked",),
+    max_body_bytes=MAX_BODY_BYTES,
+    find_errors=service.find_errors,
+)
+async def save_many(ctx: WriteContext, query: InvoiceBulkQuery, bulk: InvoiceBulk) -> BulkResult[SavedInvoice]:
+    """Create and update up to 500 invoices. Either all items are saved, or none."""
+    saved = await service.save_many(ctx, query, bulk.items)
+    await _include(ctx.tx, ctx, query, saved)
+    return BulkResult(saved)
 
 
 def _list_invoices(response: InvoiceStatusResponse) -> Mapping[AccessedKind, Sequence[UUID]]:
@@ -67,6 +104,28 @@ async def download_document(ctx: ReadContext, invoice_id: UUID) -> Download:
 
 
 @router.get("/invoices/{invoice_id}", scope=READ, extension=True, has_etag=True, access_log="invoice")
-async def get(ctx: ReadContext, invoice_id: UUID) -> Invoice:
+async def get(ctx: ReadContext, invoice_id: UUID, query: InvoiceQuery = WITHOUT_WARNINGS) -> Invoice:
     """Get an invoice. It contains its lines."""
-    return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))
+    invoice = or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))
+    await _include(ctx.db, ctx, query, [invoice])
+    return invoice
+
+
+@router.put("/invoices/{invoice_id}", scope=WRITE, extension=True, errors=("invoice_locked",))
+async def update(ctx: WriteContext, invoice_id: UUID, query: InvoiceQuery, change: InvoiceUpdate) -> SavedInvoice:
+    """Update an invoice. Omitted fields keep their values; null clears a value. `line_items` replaces the lines."""
+    saved = await service.update(ctx, invoice_id, change)
+    await _include(ctx.tx, ctx, query, [saved])
+    return saved
+
+
+async def _include(
+    db: Executor,
+    ctx: ReadContext | WriteContext,
+    query: InvoiceQuery | InvoiceBulkQuery | InvoiceListQuery,
+    invoices: Sequence[Invoice],
+) -> None:
+    """Add the warnings with their facts if the request asks for them."""
+    if "warnings" in (unset_to_none(query.include) or ()):
+        today = datetime.now(ctx.settings.time_zone).date()
+        await add_warnings(db, ctx.plan_manager_id, invoices, today)

@@ -2,7 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, LiteralString
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -11,15 +11,17 @@ from plankeeper.core.fields import (
     EXTENSION,
     AwareDatetime,
     CreatedAt,
+    ExternalIdText,
     LongText,
     NewId,
+    Text50,
     Text254,
     Text255,
     UpdatedAt,
     UuidText,
     component,
 )
-from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ResourceListQuery
+from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ExternalIdFilter, ResourceListQuery
 from plankeeper.database.lists.statements import Filter, enum_filter
 from plankeeper.resources.documents.schemas import Document
 
@@ -76,11 +78,18 @@ WarningCode = Literal[
     "missing_invoice_number",
     "missing_participant",
     "missing_provider",
+    "several_participants",
+    "several_providers",
     "inactive_participant",
     "check_total",
     "check_dates",
     "check_item_code",
     "possible_duplicate",
+]
+
+
+WarningLevel = Annotated[
+    Literal["inform", "warn", "block"], component("WarningLevel", "How serious a warning is, for programs.")
 ]
 
 
@@ -155,6 +164,13 @@ class InvoiceValues(Struct):
     external_id: Annotated[
         str | None, Meta(description="The invoice's id in another system, unique in the plan manager, or null.")
     ]
+    ambiguous_participant_number: Annotated[
+        str | None,
+        Meta(description="The participant number that was sent if several participants have it, or null."),
+    ]
+    ambiguous_provider_abn: Annotated[
+        str | None, Meta(description="The ABN that was sent if several providers have it, or null.")
+    ]
     document: Annotated[Document | None, Meta(description="The current document, or null.")]
 
 
@@ -190,6 +206,33 @@ class LineItem(Struct):
     created_at: CreatedAt
 
 
+class IgnoredBy(Struct):
+    """Who has ignored a warning. All fields are null for a warning that an import has marked as ignored."""
+
+    by: Annotated[str | None, Meta(description="The name of the account or the API key, or null.")]
+    at: Annotated[AwareDatetime | None, Meta(description="When the warning was ignored, or null.")]
+    reason: Annotated[str | None, Meta(description="Why the warning was ignored, or null.")]
+
+
+# Amounts are numbers, dates and numbers of records are texts.
+CheckedValue = Annotated[Any, Meta(extra_json_schema={"type": ["number", "string", "null"]})]
+
+
+class WarningDetails(Struct):
+    """One fact that a warning of an invoice is about."""
+
+    code: Annotated[str, Meta(description="The code of the warning.")]
+    level: Annotated[WarningLevel, Meta(description="How serious the warning is: `warn`, for all codes.")]
+    line_id: Annotated[UUID | None, Meta(description="The line that it is about, or null.")]
+    expected: Annotated[CheckedValue, Meta(description="The value or the limit that would be right, or null.")]
+    found: Annotated[CheckedValue, Meta(description="The value of the invoice or the line, or null.")]
+    related_invoice_id: Annotated[
+        UUID | None, Meta(description="The latest earlier invoice that this one may duplicate, or null.")
+    ]
+    message: Annotated[str, Meta(description="A sentence for people. Its text can change.")]
+    ignored: Annotated[IgnoredBy | None, Meta(description="Who has ignored the warning, or null.")]
+
+
 class Invoice(InvoiceValues):
     """An invoice."""
 
@@ -198,6 +241,11 @@ class Invoice(InvoiceValues):
         list[LineItem] | UnsetType,
         Meta(description="All lines of the invoice, in its order. In a list only with `include=line_items`."),
     ]
+    warnings: Annotated[
+        list[WarningDetails] | UnsetType,
+        EXTENSION,
+        Meta(description="The facts of each warning. Only with `include=warnings`."),
+    ] = UNSET
 
 
 class InvoiceRecord(InvoiceValues):
@@ -245,14 +293,24 @@ WARNING_FILTER = Filter(
 )
 
 
+_HAS_LINE: LiteralString = """id in (
+        select invoice_id from invoice_lines
+        where plan_manager_id = $1 and not is_deleted and claim_status = {condition}
+    )"""
+LINE_FILTER = Filter(_HAS_LINE.replace("{condition}", "{}"), _HAS_LINE.replace("{condition}", "any ({}::text[])"))
+
+
 class InvoiceListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: Annotated[InvoiceSort | UnsetType, EXTENSION, SORT] = UNSET
     include: Annotated[
-        Annotated[list[Literal["line_items"]], Meta(max_length=10)] | UnsetType,
+        Annotated[list[Literal["line_items", "warnings"]], Meta(max_length=10)] | UnsetType,
         EXTENSION,
-        Meta(description="`line_items`: each invoice comes with its lines."),
+        Meta(
+            description="`line_items`: each invoice comes with its lines. `warnings`: with the facts of its warnings."
+            " Separated by commas."
+        ),
     ] = UNSET
     participant_id: Annotated[
         UuidText | UnsetType,
@@ -305,6 +363,22 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
         Meta(description="Returns items with this total or a lower one."),
         Filter("total <= {}", label="Total"),
     ] = UNSET
+    line_claim_status: Annotated[
+        Annotated[list[ClaimStatus], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+        EXTENSION,
+        Meta(
+            description="Returns items with a line that has one of these claim statuses, separated by commas, and"
+            " isn't deleted."
+        ),
+        LINE_FILTER,
+    ] = UNSET
+    assigned_to: Annotated[
+        UuidText | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items that are assigned to this account."),
+        Filter("assigned_to = {}"),
+    ] = UNSET
+    external_id: ExternalIdFilter = UNSET
     warning: Annotated[
         Annotated[list[WarningCode], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
         Meta(description="Returns items with one of these warnings, separated by commas, which nobody has ignored."),
@@ -367,6 +441,8 @@ class InvoiceRow(Struct, kw_only=True):
     hold_reason: str | None = None
     cancelled_at: AwareDatetime | None = None
     external_id: str | None = None
+    ambiguous_participant_number: str | None = None
+    ambiguous_provider_abn: str | None = None
 
 
 class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -433,5 +509,7 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     held_by: Text255 | None | UnsetType = UNSET
     hold_reason: LongText | None | UnsetType = UNSET
     cancelled_at: AwareDatetime | None | UnsetType = UNSET
-    external_id: Text255 | None | UnsetType = UNSET
+    external_id: ExternalIdText | None | UnsetType = UNSET
+    ambiguous_participant_number: Text50 | None | UnsetType = UNSET
+    ambiguous_provider_abn: Text50 | None | UnsetType = UNSET
     line_items: list[InvoiceLineImport] | UnsetType = UNSET

@@ -7,11 +7,13 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from plankeeper.core.json import to_json
+from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.database.stored_counts import add_counts
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceRow
+from plankeeper.database.versions import UPDATED_AT, compose_update
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRecord, InvoiceRow
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
 SOURCE_COLUMNS: LiteralString = """
@@ -19,7 +21,8 @@ SOURCE_COLUMNS: LiteralString = """
 """
 FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
 WORK_COLUMNS: LiteralString = """
-    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, external_id
+    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, external_id,
+    ambiguous_participant_number, ambiguous_provider_abn
 """
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"
 RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the results of the checks
@@ -42,7 +45,8 @@ RECORD_COLUMNS: LiteralString = f"""
     ) as document
 """
 FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
-WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items"
+WITHOUT_WARNINGS: LiteralString = "null::json as warnings"  # warning_details adds them
+WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items, {WITHOUT_WARNINGS}"
 LINE_ITEMS: LiteralString = """
     coalesce((
         select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
@@ -65,10 +69,20 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Invoice 
     return await db.one_or_none(Invoice, GET, plan_manager_id, invoice_id)
 
 
-GET = f"select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and id = $2"
+WITH_LINES: LiteralString = f"{FULL_COLUMNS}, {LINE_ITEMS}, {WITHOUT_WARNINGS}"
+GET = f"select {WITH_LINES} from invoices where plan_manager_id = $1 and id = $2"
 GET_MANY = f"""
-    select {FULL_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
+    select {WITH_LINES} from invoices where plan_manager_id = $1 and {HAS_ID} order by id
 """
+
+
+LOCK = "select from invoices where plan_manager_id = $1 and id = $2 for update"
+
+
+async def get_for_update(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID) -> Invoice | None:
+    """The invoice with its lines as `update` expects it: see `Transaction.lock_row`."""
+    await tx.lock_row(LOCK, plan_manager_id, invoice_id)
+    return await get(tx.reader, plan_manager_id, invoice_id)
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
@@ -138,16 +152,49 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, invoice_ids:
     return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
 
 
-INSERT = f"""
-    insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS})
-    select $1, id, {COLUMNS}, {RESULT_COLUMNS}
-    from json_populate_recordset(null::invoices, $2)
+LOCK_NUMBERS = """
+    select pg_advisory_xact_lock(hashtextextended('invoice number ' || $1::uuid::text || key, 0))
+    from unnest($2::text[]) number (key)
 """
+
+
+async def lock_numbers(tx: Transaction, plan_manager_id: UUID, keys: Sequence[str]) -> None:
+    """Wait until no other request writes invoices with one of these numbers of providers, and block further ones.
+
+    So the check for duplicates sees them. The keys are sorted, so that two requests don't wait for each other.
+    """
+    await tx.execute(LOCK_NUMBERS, plan_manager_id, keys)
+
+
+INSERT = Write(
+    f"""
+    inserted_invoices as (
+        insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS}, updated_at)
+        select $1, id, {COLUMNS}, {RESULT_COLUMNS}, {UPDATED_AT}
+        from json_populate_recordset(null::invoices, $2)
+        returning id
+    )
+    """,
+    "",
+    parameters=2,
+    changed="inserted_invoices",
+)
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Insert invoices. `records` is a JSON list of objects with the fields of InvoiceRow and CheckResult."""
-    await tx.execute(INSERT, plan_manager_id, records)
+    await tx.queue_write(INSERT, plan_manager_id, records)
+
+
+UPDATE = compose_update("invoices", f"{COLUMNS}, {RESULT_COLUMNS}")
+
+
+async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: datetime | None) -> None:
+    """Update the invoice that was read with this version or, without one, invoices that the caller has locked.
+
+    `records` is as in `insert`, with `updated_at`.
+    """
+    await tx.queue_write(UPDATE, plan_manager_id, records, version)
 
 
 UPDATE_MANY = f"""
@@ -199,20 +246,28 @@ async def delete_other_lines(
     await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
 
 
-UPSERT_LINES = f"""
-    insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
-    select $1, {LINE_COLUMNS}
-    from json_populate_recordset(null::invoice_lines, $2)
-    on conflict (plan_manager_id, invoice_id, id) do update set ({LINE_COLUMNS}) = (
-        select {LINE_COLUMNS} from (select excluded.*) written
+UPSERT_LINES = Write(
+    f"""
+    written_lines as (
+        insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
+        select $1, {LINE_COLUMNS}
+        from json_populate_recordset(null::invoice_lines, $2)
+        on conflict (plan_manager_id, invoice_id, id) do update set ({LINE_COLUMNS}) = (
+            select {LINE_COLUMNS} from (select excluded.*) written
+        )
+        returning id -- without this, Citus would copy the rows and report an error without its code
     )
-    returning id -- without this, Citus would copy the rows and report an error without its code
-"""
+    """,
+    "",
+    parameters=2,
+    changed="written_lines",
+)
 
 
-async def upsert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert lines, or replace those with their ids. `records` is a JSON list of InvoiceLineRow."""
-    await tx.execute(UPSERT_LINES, plan_manager_id, records)
+async def upsert_lines(tx: Transaction, plan_manager_id: UUID, lines: Sequence[InvoiceLineRow]) -> None:
+    """Insert lines, or replace those with their ids."""
+    if lines:
+        await tx.queue_write(UPSERT_LINES, plan_manager_id, to_json(lines))
 
 
 EXPORT = f"select {RECORD_COLUMNS}, {LINE_ITEMS} from invoices where plan_manager_id = $1 order by id"
@@ -220,6 +275,25 @@ EXPORT = f"select {RECORD_COLUMNS}, {LINE_ITEMS} from invoices where plan_manage
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceRecord]]:
     return tx.stream(InvoiceRecord, EXPORT, plan_manager_id)
+
+
+LIST_BY_EXTERNAL_IDS = """
+    select id, external_id as value
+    from invoices
+    where plan_manager_id = $1 and external_id is not null and external_id = any ($2) -- the index has no nulls
+"""
+
+
+async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids: Sequence[str]) -> list[ValueHolder]:
+    return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
+
+
+LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('invoice matches ' || $1::uuid::text, 0))"
+
+
+async def lock_matches(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Wait until no other transaction creates invoices for values that no record has."""
+    await tx.execute(LOCK_MATCHES, plan_manager_id)
 
 
 ADD_COUNTS = Write(

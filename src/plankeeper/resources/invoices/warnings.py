@@ -33,6 +33,16 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
         "missing_provider": InvoiceWarning(
             "invoice", "No provider", "There is no provider on the invoice, or it isn’t found."
         ),
+        "several_participants": InvoiceWarning(
+            "invoice",
+            "Several participants",
+            "Several participants have the number that was sent, so the invoice has no participant.",
+        ),
+        "several_providers": InvoiceWarning(
+            "invoice",
+            "Several providers",
+            "Several providers have the ABN that was sent, so the invoice has no provider.",
+        ),
         "inactive_participant": InvoiceWarning(
             "invoice", "Participant is inactive", "The participant has left this plan manager."
         ),
@@ -70,13 +80,15 @@ class CheckLine(Struct, frozen=True):
     total_price: Decimal | None
     service_item_number: str | None
     is_deleted: bool
+    id: UUID | None = None
 
 
 class CheckInput(Struct, frozen=True):
     """The values that the checks use: of an invoice, its participant and its provider. Amounts are in dollars.
 
     `participant_status` is null if the participant doesn't exist; the plan's dates and the exit date are null if they
-    are unknown. `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
+    are unknown. `ambiguous_participant_number` and `ambiguous_provider_abn` are those that several records have.
+    `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     """
 
     invoice_number: str | None
@@ -91,6 +103,8 @@ class CheckInput(Struct, frozen=True):
     date_ceased: date | None
     pm_provider_id: UUID | None
     provider_exists: bool
+    ambiguous_participant_number: str | None
+    ambiguous_provider_abn: str | None
     has_earlier_duplicate: bool
     lines: list[CheckLine]
 
@@ -106,6 +120,13 @@ class MissingRecord(Struct, frozen=True):
 
     kind: Literal["participant", "provider"]
     id: UUID | None
+
+
+class SeveralRecords(Struct, frozen=True):
+    """Several participants have the participant number that was sent, or several providers the ABN."""
+
+    kind: Literal["participant", "provider"]
+    number: str
 
 
 class InactiveParticipant(Struct, frozen=True):
@@ -172,6 +193,7 @@ class EarlierDuplicate(Struct, frozen=True):
 Fact = (
     MissingNumber
     | MissingRecord
+    | SeveralRecords
     | InactiveParticipant
     | WrongLine
     | WrongSubtotal
@@ -197,6 +219,8 @@ def find_facts(invoice: CheckInput, today: date) -> dict[str, list[Fact]]:
         "missing_invoice_number": list(_number_facts(invoice)),
         "missing_participant": list(_participant_facts(invoice)),
         "missing_provider": list(_provider_facts(invoice)),
+        "several_participants": list(_several_facts("participant", _sent_participant(invoice))),
+        "several_providers": list(_several_facts("provider", _sent_provider(invoice))),
         "inactive_participant": list(_status_facts(invoice)),
         "check_total": list(_amount_facts(invoice)),
         "check_dates": list(_date_facts(invoice, today)),
@@ -222,13 +246,28 @@ def _number_facts(invoice: CheckInput) -> Iterator[Fact]:
 
 
 def _participant_facts(invoice: CheckInput) -> Iterator[Fact]:
-    if invoice.participant_status is None:
+    if invoice.participant_status is None and _sent_participant(invoice) is None:
         yield MissingRecord("participant", invoice.participant_id)
 
 
 def _provider_facts(invoice: CheckInput) -> Iterator[Fact]:
-    if not invoice.provider_exists:
+    if not invoice.provider_exists and _sent_provider(invoice) is None:
         yield MissingRecord("provider", invoice.pm_provider_id)
+
+
+def _sent_participant(invoice: CheckInput) -> str | None:
+    """The number that several participants have, if the invoice has no participant."""
+    return invoice.ambiguous_participant_number if invoice.participant_id is None else None
+
+
+def _sent_provider(invoice: CheckInput) -> str | None:
+    """The ABN that several providers have, if the invoice has no provider."""
+    return invoice.ambiguous_provider_abn if invoice.pm_provider_id is None else None
+
+
+def _several_facts(kind: Literal["participant", "provider"], number: str | None) -> Iterator[Fact]:
+    if number is not None:
+        yield SeveralRecords(kind, number)
 
 
 def _status_facts(invoice: CheckInput) -> Iterator[Fact]:

@@ -17,8 +17,8 @@ STATUSES = {
     "secret_key_missing": 503, "service_unavailable": 503, "invalid_transition": 409, "invoice_locked": 409,
 }  # fmt: skip
 WARNING_CODES = {
-    "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
-    "check_dates", "possible_duplicate",
+    "missing_invoice_number", "missing_participant", "missing_provider", "several_participants", "several_providers",
+    "inactive_participant", "check_total", "check_dates", "possible_duplicate",
 }  # fmt: skip
 
 

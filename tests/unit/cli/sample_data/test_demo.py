@@ -142,6 +142,8 @@ def expected_warnings(dataset: Dataset) -> dict[str, list[str]]:
             None,
             row["pm_provider_id"],
             row["pm_provider_id"] in providers,
+            None,
+            None,
             twin in seen,
             [CheckLine(*(line[name] for name in CheckLine.__struct_fields__)) for line in row["line_items"]],
         )
@@ -432,13 +434,15 @@ def test_every_warning_occurs_and_most_invoices_have_none(dataset: Dataset) -> N
     found = expected_warnings(dataset)
     assert sum(not codes for codes in found.values()) > len(found) * 0.85
     assert all(len(codes) <= 1 for codes in found.values())
-    assert {code for codes in found.values() for code in codes} == WARNINGS.keys()
+    # Imported invoices name their participants and providers by ids, so none is ambiguous.
+    in_sample = WARNINGS.keys() - {"several_participants", "several_providers"}
+    assert {code for codes in found.values() for code in codes} == in_sample
     ignoring = [row for row in dataset["invoices"] if row["state_management"]["ignored_errors"]]
     assert ignoring
     for row in ignoring:
         assert row["state_management"]["ignored_errors"] == found[row["id"]]
     on_hold = {row["id"] for row in dataset["invoices"] if row["claim_status"] == "on_hold" and row not in ignoring}
-    for code in WARNINGS:
+    for code in in_sample:
         assert sum(codes == [code] for codes in found.values()) >= 4
         assert any(codes == [code] for id_, codes in found.items() if id_ in on_hold), code
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from plankeeper.console.invoices.evidence import describe_fact
+from plankeeper.resources.invoices.warning_details import describe_fact
 from plankeeper.resources.invoices.warnings import (
     CheckInput,
     CheckLine,
@@ -18,6 +18,7 @@ from plankeeper.resources.invoices.warnings import (
     InactiveParticipant,
     MissingNumber,
     MissingRecord,
+    SeveralRecords,
     WrongDate,
     WrongItemCode,
     WrongLine,
@@ -36,7 +37,8 @@ VALID_INVOICE = CheckInput(
     invoice_number="INV-1", invoice_date=date(2026, 10, 1), total=Decimal("110.00"), tax=Decimal("10.00"),
     subtotal=HUNDRED, participant_id=PARTICIPANT_ID, participant_status="Active",
     plan_start_date=date(2026, 1, 1), plan_end_date=date(2026, 12, 31), date_ceased=None, pm_provider_id=PROVIDER_ID,
-    provider_exists=True, has_earlier_duplicate=False, lines=[LINE],
+    provider_exists=True, ambiguous_participant_number=None, ambiguous_provider_abn=None, has_earlier_duplicate=False,
+    lines=[LINE],
 )  # fmt: skip
 UNSAID = CheckLine(None, None, None, ITEM, is_deleted=False)
 WRONG = CheckLine(Decimal("2.25"), Decimal("219.80"), Decimal("495.18"), ITEM, is_deleted=False)
@@ -62,6 +64,16 @@ def item_code_fact(code: str | None) -> WrongItemCode:
         (
             {"provider_exists": False, "pm_provider_id": None}, "missing_provider", [MissingRecord("provider", None)],
             ["No provider on this invoice."],
+        ),
+        (
+            {"participant_status": None, "participant_id": None, "ambiguous_participant_number": "430205409"},
+            "several_participants", [SeveralRecords("participant", "430205409")],
+            ["Several participants have the number 430205409, so the invoice has no participant."],
+        ),
+        (
+            {"provider_exists": False, "pm_provider_id": None, "ambiguous_provider_abn": "51824753556"},
+            "several_providers", [SeveralRecords("provider", "51824753556")],
+            ["Several providers have the ABN 51824753556, so the invoice has no provider."],
         ),
         (
             {"participant_status": "Inactive", "date_ceased": date(2026, 2, 1)}, "inactive_participant",
@@ -168,6 +180,8 @@ CHECK_INPUTS = st.builds(
     date_ceased=DAYS,
     pm_provider_id=st.none() | st.uuids(),
     provider_exists=st.booleans(),
+    ambiguous_participant_number=st.sampled_from([None, "430205409"]),
+    ambiguous_provider_abn=st.sampled_from([None, "51824753556"]),
     has_earlier_duplicate=st.booleans(),
     lines=st.lists(LINES, max_size=4),
 )

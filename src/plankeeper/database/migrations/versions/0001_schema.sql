@@ -718,11 +718,15 @@ create table invoices (
     hold_reason text,
     cancelled_at timestamptz,
     external_id text,
+    -- The number that was sent for a participant or a provider if several have it, until the invoice has one.
+    ambiguous_participant_number text,
+    ambiguous_provider_abn text,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id)
 );
 create unique index invoices_external_id_key on invoices (plan_manager_id, external_id)
     where external_id is not null;
+create index invoices_assigned on invoices (plan_manager_id, assigned_to, id) where assigned_to is not null;
 create index invoices_by_participant on invoices (plan_manager_id, participant_id, id);
 -- The duplicates of an invoice, and an invoice by its provider and number.
 create index invoices_by_provider_and_number on invoices (plan_manager_id, pm_provider_id, invoice_number);
@@ -792,6 +796,8 @@ create table invoice_lines (
     constraint invoice_lines_invoice_id_fkey foreign key (plan_manager_id, invoice_id)
         references invoices (plan_manager_id, id) on delete cascade
 );
+create index invoice_lines_by_claim_status on invoice_lines (plan_manager_id, claim_status, invoice_id)
+    where not is_deleted;
 
 -- The documents of invoices, of which one is the current one. Their objects are in the storage, and never change.
 create table documents (

@@ -1,0 +1,87 @@
+"""The participants, providers and accounts that requests name by their ids or numbers, in SQL."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.core.formatting import plain_number
+from plankeeper.database.client import Executor
+from plankeeper.database.row_ids import in_array
+from plankeeper.resources.invoices.request_schemas import InvoiceUpdate
+
+ReferenceKind = Literal["participant", "provider"]
+
+
+class FoundRecord(Struct):
+    """A participant or a provider. `number` is the sent one that it has, or null if it was found by its id."""
+
+    kind: ReferenceKind
+    number: str | None
+    id: UUID
+    approval_required: bool
+
+
+# Up to two records for each number say whether it is that of one, of several or of none. With the limit, PostgreSQL
+# looks each number up in its index.
+FIND_RECORDS = f"""
+    select 'participant' as kind, sent.number, found.id, found.approval_required
+    from unnest($2::text[]) sent (number)
+    cross join lateral (
+        select id, approval_required
+        from participants
+        where plan_manager_id = $1 and replace(participant_number, ' ', '') = sent.number
+        limit 2
+    ) found
+    union all
+    select 'provider', sent.number, found.id, false
+    from unnest($3::text[]) sent (number)
+    cross join lateral (
+        select id from providers where plan_manager_id = $1 and replace(abn, ' ', '') = sent.number limit 2
+    ) found
+    union all
+    select 'participant', null, id, approval_required
+    from participants
+    where plan_manager_id = $1 and {in_array("id", "$4::uuid[]")}
+    union all
+    select 'provider', null, id, false from providers where plan_manager_id = $1 and {in_array("id", "$5::uuid[]")}
+"""
+LIST_ACCOUNTS = "select account_id from account_roles where plan_manager_id = $1 and account_id = any ($2)"
+
+
+class References(NamedTuple):
+    """The records that exist. The keys of `by_number` are kinds and numbers as `sent_number` returns them."""
+
+    by_id: dict[UUID, FoundRecord]
+    by_number: defaultdict[tuple[ReferenceKind, str], list[FoundRecord]]
+    accounts: set[UUID]
+
+
+def sent_number(text: str) -> str:
+    """A participant number or an ABN in the form in which records are compared."""
+    return plain_number(text).replace(" ", "")
+
+
+async def find(db: Executor, plan_manager_id: UUID, changes: Sequence[InvoiceUpdate]) -> References:
+    """Those of the records that the changes name which the plan manager has."""
+    references = References({}, defaultdict(list), set())
+    numbers = [_numbers(each.participant_number for each in changes), _numbers(each.provider_abn for each in changes)]
+    ids = [_ids(each.participant_id for each in changes), _ids(each.pm_provider_id for each in changes)]
+    if any(numbers) or any(ids):
+        for record in await db.rows(FoundRecord, FIND_RECORDS, plan_manager_id, *numbers, *ids):
+            references.by_id[record.id] = record
+            if record.number is not None:
+                references.by_number[record.kind, record.number].append(record)
+    if accounts := _ids(each.assigned_to for each in changes):
+        references.accounts.update(await db.rows(UUID, LIST_ACCOUNTS, plan_manager_id, accounts))
+    return references
+
+
+def _numbers(sent: Iterable[object]) -> list[str]:
+    return sorted({sent_number(each) for each in sent if isinstance(each, str) and each.strip()})
+
+
+def _ids(sent: Iterable[object]) -> list[UUID]:
+    return sorted({UUID(each) for each in sent if isinstance(each, str)})
