@@ -118,7 +118,8 @@ FULL_INVOICE: Row = {
     "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
     "wont_claim": True, "is_reimbursement": True, "payee": "participant", "received_at": CREATED_AT,
     "due_date": "2026-02-28", "assigned_to": MANAGER, "held_at": CREATED_AT, "held_by": "Ama Owusu",
-    "hold_reason": "h", "cancelled_at": CREATED_AT, "external_id": "crm-19", "line_items": [ITEM],
+    "hold_reason": "h", "cancelled_at": CREATED_AT, "external_id": "crm-19",
+    "ambiguous_participant_number": "430205409", "ambiguous_provider_abn": "51824753556", "line_items": [ITEM],
 }  # fmt: skip
 VIEW_SESSION: Row = {
     "id": SESSION, "invoice_id": INVOICE, "user_id": "user 1", "user_name": "Ama Owusu",

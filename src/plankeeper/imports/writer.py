@@ -19,7 +19,7 @@ from plankeeper.imports.cells import FORMULA_PREFIXES
 from plankeeper.imports.reader import is_only_quotes
 from plankeeper.resources.account_managers.schemas import AccountManagerImport
 from plankeeper.resources.exit_reasons.schemas import ExitReasonImport
-from plankeeper.resources.invoices.schemas import InvoiceImport, InvoiceLineImport
+from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.note_types.schemas import NoteTypeImport
 from plankeeper.resources.participants.schemas import ParticipantImport
 from plankeeper.resources.providers.schemas import ProviderImport

@@ -64,7 +64,7 @@ def test_every_resource_is_imported_completely(
     member = get_json(api, f"/participants/{PERSON}/team-members/{USER}")
     assert [each["name"] for each in member.pop("permissions")] == MEMBER["permissions"]
     assert without_updated_at(member) == {name: value for name, value in MEMBER.items() if name != "permissions"}
-    found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False}
+    found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False, "document": None}
     state = {"state_management": {"errors": ["inactive_participant"], "ignored_errors": ["inactive_participant"]}}
     lines = {"line_items": [ITEM | {"invoice": INVOICE}]}
     assert without_updated_at(get_json(api, f"/invoices/{INVOICE}")) == FULL_INVOICE | found | state | lines

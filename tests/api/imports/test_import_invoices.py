@@ -34,6 +34,7 @@ MINIMAL_INVOICE: Row = {
     "email_message_id": None, "errors": True, "is_deleted": False, "wont_claim": False, "is_reimbursement": False,
     "is_duplicate": False, "payee": "provider",
     **dict.fromkeys(("due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at", "external_id")),
+    **dict.fromkeys(("ambiguous_participant_number", "ambiguous_provider_abn", "document")),
     "state_management": {
         "errors": ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates"],
         "ignored_errors": [],

@@ -15,14 +15,18 @@ from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.resources.invoices.check_store import CheckResult
 from plankeeper.resources.invoices.reference_store import ReferenceKind, References, sent_number
-from plankeeper.resources.invoices.request_schemas import (
+from plankeeper.resources.invoices.schemas import (
+    Invoice,
+    InvoiceLineRow,
+    InvoiceRow,
     InvoiceUpdate,
+    LineItem,
     LineItemUpdate,
     Matched,
     ReferenceMatch,
     SavedInvoice,
+    StateManagement,
 )
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem, StateManagement
 from plankeeper.resources.invoices.states import (
     InvoiceAmounts,
     InvoiceState,

@@ -17,13 +17,8 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import describe_amount, is_amount, to_amounts
-from plankeeper.resources.invoices.schemas import (
-    Invoice,
-    InvoiceImport,
-    InvoiceLineImport,
-    InvoiceLineRow,
-    InvoiceRow,
-)
+from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import check, check_new
 from plankeeper.resources.invoices.states import line_amounts
 from plankeeper.resources.upsert import (

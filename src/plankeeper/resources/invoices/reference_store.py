@@ -10,7 +10,7 @@ from msgspec import Struct
 from plankeeper.core.formatting import plain_number
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import in_array
-from plankeeper.resources.invoices.request_schemas import InvoiceUpdate
+from plankeeper.resources.invoices.schemas import InvoiceUpdate
 
 ReferenceKind = Literal["participant", "provider"]
 

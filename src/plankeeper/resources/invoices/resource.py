@@ -5,7 +5,8 @@ from uuid import UUID
 
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.resources.invoices import imports, service, store
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceImport, InvoiceRecord
+from plankeeper.resources.invoices.import_schemas import InvoiceImport
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord
 from plankeeper.resources.resource import Dependents, Resource, by_uuid, invalid
 from plankeeper.resources.upsert import ImportRow
 

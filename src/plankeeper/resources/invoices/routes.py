@@ -16,19 +16,17 @@ from plankeeper.resources.documents.schemas import Document, StoredObject
 from plankeeper.resources.documents.service import MAX_BYTES
 from plankeeper.resources.invoices import documents, service, store
 from plankeeper.resources.invoices.queries import count, list_page
-from plankeeper.resources.invoices.request_schemas import (
-    InvoiceBulk,
-    InvoiceBulkQuery,
-    InvoiceQuery,
-    InvoiceUpdate,
-    SavedInvoice,
-)
 from plankeeper.resources.invoices.schemas import (
     Invoice,
+    InvoiceBulk,
+    InvoiceBulkQuery,
     InvoiceListQuery,
+    InvoiceQuery,
     InvoiceStatusData,
     InvoiceStatusRequest,
     InvoiceStatusResponse,
+    InvoiceUpdate,
+    SavedInvoice,
 )
 from plankeeper.resources.invoices.warning_details import add_warnings
 

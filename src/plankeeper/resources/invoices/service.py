@@ -20,8 +20,14 @@ from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import Draft, build_draft, to_row, to_saved
 from plankeeper.resources.invoices.check_store import CheckResult, IgnoredWarning, InvoiceToCheck
 from plankeeper.resources.invoices.reference_store import find as find_references
-from plankeeper.resources.invoices.request_schemas import InvoiceBulkItem, InvoiceBulkQuery, InvoiceUpdate, SavedInvoice
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceRow
+from plankeeper.resources.invoices.schemas import (
+    Invoice,
+    InvoiceBulkItem,
+    InvoiceBulkQuery,
+    InvoiceRow,
+    InvoiceUpdate,
+    SavedInvoice,
+)
 from plankeeper.resources.invoices.warnings import find_warnings, has_errors
 
 BATCH_SIZE = 500

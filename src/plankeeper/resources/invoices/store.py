@@ -37,14 +37,17 @@ RECORD_COLUMNS: LiteralString = f"""
     id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
     error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
     {FLAG_COLUMNS}, is_duplicate, case when is_reimbursement then 'participant' else 'provider' end as payee,
-    {WORK_COLUMNS}, (
+    {WORK_COLUMNS}
+"""
+DOCUMENT: LiteralString = """
+    (
         select json_build_object('id', document.id, 'file_name', document.file_name,
             'media_type', document.media_type, 'size', document.size, 'sha256', document.sha256)
         from documents document
         where document.plan_manager_id = $1 and document.invoice_id = invoices.id and document.replaced_at is null
     ) as document
 """
-FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, updated_at"
+FULL_COLUMNS: LiteralString = f"{RECORD_COLUMNS}, {DOCUMENT}, updated_at"
 WITHOUT_WARNINGS: LiteralString = "null::json as warnings"  # warning_details adds them
 WITHOUT_LINES: LiteralString = f"{FULL_COLUMNS}, null::json as line_items, {WITHOUT_WARNINGS}"
 LINE_ITEMS: LiteralString = """

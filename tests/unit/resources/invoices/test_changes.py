@@ -13,7 +13,7 @@ from msgspec import UNSET
 from plankeeper.resources.invoices.changes import Draft, build_draft, is_amount, to_saved
 from plankeeper.resources.invoices.check_store import CheckResult
 from plankeeper.resources.invoices.reference_store import References
-from plankeeper.resources.invoices.request_schemas import InvoiceUpdate, LineItemUpdate, SavedInvoice
+from plankeeper.resources.invoices.schemas import InvoiceUpdate, LineItemUpdate, SavedInvoice
 
 NOW = datetime(2026, 10, 30, tzinfo=UTC)
 INVOICE_ID = UUID(int=1)
