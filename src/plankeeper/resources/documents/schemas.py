@@ -1,6 +1,6 @@
 """Schemas of documents."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -42,3 +42,16 @@ class StoredObject(Struct):
     media_type: MediaType
     size: int
     sha256: str
+
+
+MAX_PAGES = 200  # of a document that is shown
+
+# Why a page can't be shown. `failed`: the process ended, because the page takes too much time or memory, for example.
+Problem = Literal["encrypted", "damaged", "too_many_pages", "too_large", "failed"]
+
+
+class RenderingResult(Struct):
+    """The number of pages of a document, or why it can't be shown: what the process that draws it writes."""
+
+    pages: Annotated[int, Meta(ge=1, le=MAX_PAGES)] = 1
+    problem: Problem | None = None
