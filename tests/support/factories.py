@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import invitations, link_store, sessions
@@ -39,7 +39,8 @@ TextFactory = Callable[[str], str]  # what stands in the field of a name
 
 
 def is_download(entry: PageRoute) -> bool:
-    return get_type_hints(entry.handler)["return"] is Download
+    """Whether a path is a file: a download, or the image of a page of a document."""
+    return get_type_hints(entry.handler)["return"] in (Download, Response)
 
 
 def returns_json(entry: PageRoute) -> bool:
@@ -201,9 +202,11 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
         "key_id": str(key_id),
         "name": "participants.csv",
         "code": "check_dates",
+        "number": "1",
     }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
+    upload_document(client, ids["invoice_id"])
     latest = (
         "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
     )

@@ -15,6 +15,7 @@ from plankeeper.console.developers import api_keys, requests, webhooks
 from plankeeper.console.home import pages as home_pages
 from plankeeper.console.imports import pages as import_pages
 from plankeeper.console.imports import runs
+from plankeeper.console.invoices import documents
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.participants import edit, personal_data, team, timeline
 from plankeeper.console.participants import pages as participant_pages
@@ -58,6 +59,7 @@ PAGE_MODULES = (
     timeline.pages,
     personal_data.pages,
     invoice_pages.pages,
+    documents.pages,
     provider_pages.pages,
     activity_pages.pages,
     event_page.pages,

@@ -56,6 +56,9 @@ class Response:
         await send({"type": "http.response.body", "body": body})
 
 
+FILE_POLICY = "sandbox; default-src 'none'"  # a browser that shows a file runs and loads nothing
+
+
 @dataclass(slots=True)
 class FileResponse(Response):
     """A response with a file: its body is the first chunk, and the others are sent as the client receives them."""
@@ -69,7 +72,7 @@ class FileResponse(Response):
             "content-type": download.media_type,
             "content-length": str(download.size),
             "content-disposition": content_disposition(download.file_name),
-            "content-security-policy": "sandbox; default-src 'none'",
+            "content-security-policy": FILE_POLICY,
         }
         if is_head:
             return cls(200, b"", headers)

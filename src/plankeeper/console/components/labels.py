@@ -202,7 +202,9 @@ def _format_number(name: str, value: Decimal | int) -> str:
 
 
 def _format_object(value: dict[str, Any], zone: ZoneInfo) -> str:
-    """A reference to another record by its name; the fields of any other object."""
+    """A reference to another record by its name, a document by that of its file; the fields of any other object."""
+    if "file_name" in value:
+        return str(value["file_name"])
     if set(value) <= {"id", "name"}:
         return str(value.get("name") or value.get("id") or NOT_SET)
     parts = [(each, format_field(each, inner, zone)) for each, inner in value.items()]

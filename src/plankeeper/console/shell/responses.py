@@ -41,7 +41,7 @@ from plankeeper.http.browsers import (
     gzip,
 )
 from plankeeper.http.requests import RequestState
-from plankeeper.http.responses import log, log_unavailability
+from plankeeper.http.responses import FILE_POLICY, content_disposition, log, log_unavailability
 
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
@@ -98,9 +98,10 @@ def is_local_path(path: str) -> bool:
 
 
 def add_common_headers(response: Response, request_id: bytes, origin: Origin) -> None:
-    """Adds the request id and the security headers; caching is off unless the response allows it."""
-    response.headers.update(SECURITY_HEADERS | origin.headers | {"x-request-id": request_id.decode("latin-1")})
-    response.headers.setdefault("cache-control", "no-store")
+    """Adds the request id and the security headers; caching is off. A response can have other values."""
+    response.headers.update(origin.headers | {"x-request-id": request_id.decode("latin-1")})
+    for name, text in (SECURITY_HEADERS | {"cache-control": "no-store"}).items():
+        response.headers.setdefault(name, text)
 
 
 def render_page(
@@ -180,7 +181,9 @@ def provider_redirect_response(redirect: ProviderRedirect, account: CurrentAccou
 
 def download_response(download: Download, *, is_head: bool) -> StreamingResponse:
     """A file that is streamed while the browser reads it."""
-    headers = {"content-disposition": f'attachment; filename="{download.filename}"'}
+    headers = {"content-disposition": content_disposition(download.filename), "content-security-policy": FILE_POLICY}
+    if download.size is not None:
+        headers["content-length"] = str(download.size)
     chunks = _no_chunks() if is_head else _cancellable(download.chunks)
     return StreamingResponse(chunks, headers=headers, media_type=download.content_type)
 

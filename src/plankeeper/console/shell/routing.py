@@ -208,11 +208,12 @@ class ProviderRedirect:
 
 @dataclass(slots=True)
 class Download:
-    """A file that is streamed in chunks while it is generated, so that its size is unlimited."""
+    """A file that is streamed in chunks while it is generated or read, so that its size is unlimited."""
 
     filename: str
     content_type: str
     chunks: AsyncIterator[bytes]
+    size: int | None = None  # in bytes, if it is known
 
     @classmethod
     def of_bytes(cls, filename: str, content_type: str, content: bytes) -> "Download":

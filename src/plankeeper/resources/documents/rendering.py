@@ -10,12 +10,13 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct
 
-from plankeeper.core.errors import NotFound
+from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.settings import Settings
 from plankeeper.resources.documents.schemas import MAX_PAGES, DocumentRow, Problem, RenderingResult
 from plankeeper.resources.documents.service import open_document
 
 MAX_RENDERINGS = 2  # in progress in one worker
+MAX_WAITING = 20  # each occupies one of the worker's requests
 MAX_TIME = 30.0  # seconds, with reading the file from the storage
 MAX_OUTPUT_BYTES = 8 * 1024**2
 MAX_KNOWN_PAGE_COUNTS = 5000
@@ -24,7 +25,16 @@ _PROGRAM = "plankeeper.resources.documents.rendering_process"  # not imported: P
 # The process needs none of the worker's variables, among which are passwords.
 _ENVIRONMENT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
 
-_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+class _Slots(asyncio.Semaphore):
+    """The slots of one event loop."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_RENDERINGS)
+        self.waiting = 0
+
+
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, _Slots] = WeakKeyDictionary()
 _page_counts: dict[UUID, int] = {}  # by document, whose content never changes
 
 _SENTENCES: dict[Problem, str] = {
@@ -59,7 +69,10 @@ async def count_pages(settings: Settings, document: DocumentRow) -> int:
 
 
 async def render_page(settings: Settings, document: DocumentRow, number: int) -> PageImage:
-    """The image of a page, from 1. Raises NotFound without such a page, and DomainError 503 if the storage fails."""
+    """The image of a page, from 1. Raises NotFound without such a page.
+
+    Raises DomainError 503 if the storage fails, or if too many images are being drawn.
+    """
     if number < 1:
         raise NotFound
     result, image = await _render(settings, document, number)
@@ -72,8 +85,18 @@ async def render_page(settings: Settings, document: DocumentRow, number: int) ->
 
 async def _render(settings: Settings, document: DocumentRow, number: int) -> tuple[RenderingResult, bytes]:
     """The result and the image of one process. One that fails, or that takes too long, is killed."""
-    async with _slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_RENDERINGS)):
+    slots = _slots.setdefault(asyncio.get_running_loop(), _Slots())
+    if slots.locked() and slots.waiting >= MAX_WAITING:
+        raise DomainError("service_unavailable", "Too many pages of documents are being drawn.", retry_after=5)
+    slots.waiting += 1
+    try:
+        await slots.acquire()
+    finally:
+        slots.waiting -= 1
+    try:
         output = await _run_process(settings, document, number)
+    finally:
+        slots.release()
     line, _, image = output.partition(b"\n")
     try:
         result = msgspec.json.decode(line, type=RenderingResult)

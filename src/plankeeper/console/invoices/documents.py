@@ -1,0 +1,44 @@
+"""The document of an invoice: images of its pages, and the file."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from starlette.responses import Response
+
+from plankeeper.console.shell.routing import Download, PageRequest, Pages
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
+from plankeeper.resources.documents import rendering, service, store
+from plankeeper.resources.documents.schemas import MAX_PAGES, DocumentRow
+
+pages = Pages()
+
+
+@pages.get("/invoices/{invoice_id}/document", role="viewer")
+async def download(request: PageRequest, invoice_id: UUID) -> Download:
+    document = await _get_or_404(request, invoice_id)
+    file = service.open_document(request.settings, document)
+    start = await anext(file.chunks, b"")  # so that a missing file is an error page
+    request.record_access("exported", "invoice", invoice_id)
+    return Download(file.file_name, file.media_type, _join(start, file.chunks), file.size)
+
+
+@pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer")
+async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Response:
+    """The image of a page, or a placeholder."""
+    if not number.isascii() or not number.isdigit() or len(number) > len(str(MAX_PAGES)):
+        raise NotFound
+    document = await _get_or_404(request, invoice_id)
+    image = await rendering.render_page(request.settings, document, int(number))
+    request.record_access("viewed", "invoice", invoice_id)
+    return Response(image.content, media_type=image.media_type)
+
+
+async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield start
+    async for chunk in rest:
+        yield chunk
+
+
+async def _get_or_404(request: PageRequest, invoice_id: UUID) -> DocumentRow:
+    return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))
