@@ -1,4 +1,4 @@
-"""`plankeeper backup` and `plankeeper restore`: the whole database as one file, by pg_dump and pg_restore."""
+"""`plankeeper backup` and `plankeeper restore`: the database as one file, by pg_dump and pg_restore, and documents."""
 
 import os
 import re
@@ -23,6 +23,7 @@ from plankeeper.cli.context import (
     run_as_owner,
     supported_schema_version,
 )
+from plankeeper.cli.documents import copy_documents, open_folder, open_storage, report_lost
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.privileges import find_serving_role, grant_privileges
 from plankeeper.cli.progress import migrate_with_progress, progress
@@ -33,19 +34,26 @@ from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 from plankeeper.database.server import analyze_all
 from plankeeper.mail import store as mail_store
+from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.documents.storage import DocumentStorage, StorageError
 from plankeeper.server.embedded_postgres.cluster import Cluster
 
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
+_FOLDER = click.Path(path_type=Path, file_okay=False)
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def backup(file: Path, force: bool) -> None:
+@click.option(
+    "--documents", "folder", type=_FOLDER, help="Then copy the files of documents that this folder lacks into it."
+)
+def backup(file: Path, force: bool, folder: Path | None) -> None:
     """Write a consistent snapshot of the whole database to FILE while servers keep running."""
     _check_overwrite(file, force=force)
     settings = load_settings()
+    source = open_storage(settings) if folder else None
     signal.signal(signal.SIGTERM, exit_cleanly)
     with embedded_cluster(settings) as cluster:
         dsn = owner_dsn(settings, cluster)
@@ -62,14 +70,20 @@ def backup(file: Path, force: bool) -> None:
             options.append(f"--file={partial_file}")
             report_written = lambda: report(f"{_format_size(partial_file.stat().st_size)} written", 0)  # noqa: E731
             tools.run("pg_dump", *options, database=dsn, on_progress=report_written)
-    click.echo(f"{file}: {_format_size(file.stat().st_size)}, schema {database.schema}")
+        click.echo(f"{file}: {_format_size(file.stat().st_size)}, schema {database.schema}")
+        if source and folder:  # after the database, so that it contains the files of all documents in FILE
+            _copy_documents(dsn, source, open_folder(folder))
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def restore(file: Path) -> None:
+@click.option(
+    "--documents", "folder", type=_FOLDER, help="Then copy the files of documents that the storage lacks from it."
+)
+def restore(file: Path, folder: Path | None) -> None:
     """Restore a FILE that `backup` wrote into an empty database, in one transaction."""
     settings = load_settings()
+    target = open_storage(settings) if folder else None
     with _open_file(file) as content, embedded_cluster(settings, creates=True) as cluster:
         dsn = owner_dsn(settings, cluster)
         database = run_as_owner(_inspect_database(dsn))
@@ -94,6 +108,8 @@ def restore(file: Path) -> None:
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
         usage, role = run_as_owner(_finish_restore(settings, cluster))
+        if target and folder:
+            _copy_documents(dsn, open_folder(folder), target)
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
     if role and settings.database_url:
@@ -102,6 +118,18 @@ def restore(file: Path) -> None:
         click.echo("Its tables are on the coordinator: run `plankeeper distribute`.")
     for each in missing_key_warnings(settings, usage):
         click.echo(f"Warning: {each}", err=True)
+
+
+def _copy_documents(dsn: str, source: DocumentStorage, target: DocumentStorage) -> None:
+    async def work() -> list[DocumentRow]:
+        async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
+            return await copy_documents(db, source, target)
+
+    try:
+        lost = run_as_owner(work())
+    except StorageError as error:
+        raise click.ClickException(f"Copying the documents failed: {error.__cause__}") from None
+    report_lost(lost)
 
 
 class _DatabaseState(NamedTuple):

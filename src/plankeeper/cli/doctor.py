@@ -1,4 +1,4 @@
-"""`plankeeper doctor`: checks of the settings, the proxy, the mail server, the database and its schema."""
+"""`plankeeper doctor`: checks of the settings, the proxy, the mail server, the storage, the database and its schema."""
 
 import asyncio
 import platform
@@ -18,6 +18,7 @@ from plankeeper.access.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.access.api_keys.store import list_expiring
 from plankeeper.cli.citus import citus_lines
 from plankeeper.cli.context import Line, embedded_cluster, embedded_pool_size, run, supported_schema_version
+from plankeeper.cli.documents import storage_lines
 from plankeeper.cli.privileges import role_lines
 from plankeeper.cli.secret_keys import describe_usage, missing_file_sentence, missing_key_warnings
 from plankeeper.core.encryption.cipher import SETTING, KeyFileError, has_open_permissions, read_keys
@@ -48,7 +49,7 @@ def doctor(*, as_json: bool) -> None:
         settings = Settings.read()
         lines += [("ok", "settings are valid"), *(("warn", each) for each in Settings.unknown_variables())]
         lines += [*proxy_warnings(settings), *mail_lines(settings)]
-        lines += [*proxy_lines(settings), *_database_lines(settings)]
+        lines += [*proxy_lines(settings), *asyncio.run(storage_lines(settings)), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     states = {state for state, _ in lines}

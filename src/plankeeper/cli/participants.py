@@ -2,11 +2,13 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import UUID
 
 import click
 
 from plankeeper.cli.context import require_plan_manager, system_context, with_database, write
+from plankeeper.cli.documents import report_lost, write_files
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE, plan_manager_option
 from plankeeper.core.errors import NotFound
 from plankeeper.core.settings import Settings
@@ -33,7 +35,13 @@ def participants() -> None:
 @click.option(
     "--format", "format_", type=click.Choice(["json", "html"]), default="json", help="json, or html: a page to read."
 )
-def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> None:
+@click.option(
+    "--documents",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the files of the invoices' documents to this folder, each named by its id.",
+)
+def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str, folder: Path | None) -> None:
     """Write everything that is held about a participant and its team to standard output.
 
     ID can be a participant that was deleted earlier.
@@ -42,6 +50,8 @@ def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> 
     async def work(db: Database, settings: Settings) -> PersonExport:
         await require_plan_manager(db, plan_manager_id)
         export = await person_export.export_person(db, plan_manager_id, participant_id)
+        if folder:
+            report_lost(await write_files(settings, export.documents, folder))
         async with db.transaction() as tx:
             ctx = await system_context(tx, settings, plan_manager_id, "participants export-person")
             await person_export.record_export(ctx, export)

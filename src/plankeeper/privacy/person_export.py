@@ -21,6 +21,7 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.privacy import export_store, store
 from plankeeper.privacy.schemas import JsonObject, LegalHold, ResponseRecord
 from plankeeper.privacy.service import PersonTexts
+from plankeeper.resources.documents.schemas import DocumentRow
 
 
 class StoredResponseExport(Struct):
@@ -63,6 +64,7 @@ class PersonExport(Struct):
     users: list[Raw]
     invoices: list[Raw]
     invoice_lines: list[Raw]
+    documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     invoice_view_sessions: list[Raw]
     trash_entries: list[Raw]
@@ -103,6 +105,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),
+            documents=await store.list_documents(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             invoice_view_sessions=sessions,
             trash_entries=trash_entries,

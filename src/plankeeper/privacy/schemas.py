@@ -89,6 +89,7 @@ COUNT_LABELS = {
     "trash": ("deletion removed from the trash", "deletions removed from the trash"),
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
+    "documents": ("document of an invoice deleted", "documents of invoices deleted"),
     "access_records": ("query of an access record erased", "queries of access records erased"),
     "saved_views": ("saved view of a list deleted", "saved views of lists deleted"),
     "events": ("event de-identified", "events de-identified"),

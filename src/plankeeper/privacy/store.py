@@ -18,6 +18,8 @@ from plankeeper.privacy.schemas import (
     PersonEvent,
     ResponseRecord,
 )
+from plankeeper.resources.documents import store as document_store
+from plankeeper.resources.documents.schemas import DocumentRow
 
 LIST_EVENTS: LiteralString = f"""
     select id, resource_kind, data, previous
@@ -202,6 +204,34 @@ async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participan
     changed = await tx.one(int, ERASE_INVOICE_TEXTS, plan_manager_id, participant_id, pattern)
     changed += await tx.one(int, ERASE_LINE_TEXTS, plan_manager_id, participant_id, pattern)
     return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
+
+
+LIST_DOCUMENTS: LiteralString = f"""
+    select {document_store.COLUMNS} from documents
+    where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}
+    order by id
+"""
+
+
+async def list_documents(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[DocumentRow]:
+    """All documents of a participant's invoices, also replaced ones."""
+    return await db.rows(DocumentRow, LIST_DOCUMENTS, plan_manager_id, participant_id)
+
+
+CLEAR_DOCUMENT_KEYS: LiteralString = f"""
+    update invoices set s3_key = null, updated_at = statement_timestamp()
+    where plan_manager_id = $1 and {HAS_ID}
+"""
+
+
+async def delete_documents(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, now: datetime) -> int:
+    """Delete the documents of a participant's invoices, and return their number. Their objects are deleted soon."""
+    documents = await list_documents(tx, plan_manager_id, participant_id)
+    if documents:
+        await document_store.delete(tx, plan_manager_id, documents, now)
+        invoice_ids = sorted({each.invoice_id for each in documents})
+        await tx.execute(CLEAR_DOCUMENT_KEYS, plan_manager_id, invoice_ids)
+    return len(documents)
 
 
 # Parameters whose values are words of the program, such as `status=Active`.

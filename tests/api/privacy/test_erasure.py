@@ -1,5 +1,6 @@
 """Erasure: the texts about a person are found nowhere afterwards, everything else is as it was."""
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +12,9 @@ from plankeeper.core.errors import NotFound
 from plankeeper.privacy import service
 from plankeeper.privacy.schemas import ErasureReport
 from plankeeper.privacy.service import LegalHoldError
+from plankeeper.resources.documents import service as documents
 from support.client import Client
-from support.factories import SeededPlanManager, seed_plan_manager
+from support.factories import SeededPlanManager, import_invoice, seed_plan_manager, upload_document
 from support.importing import import_records
 from support.server import RunningServer, wait_until
 from support.stored_rows import places_of, stable_rows
@@ -268,3 +270,22 @@ def test_a_legal_hold_prevents_an_erasure(world: SeededPlanManager) -> None:
 def test_an_unknown_participant_can_be_neither_held_nor_erased(world: SeededPlanManager) -> None:
     with pytest.raises(NotFound):
         erase(world, str(uuid7()))
+
+
+def test_the_documents_of_the_persons_invoices_are_deleted(world: SeededPlanManager) -> None:
+    server, invoice = world.server, f"/invoices/{world.ids['invoice_id']}"
+    upload_document(world.client, world.ids["invoice_id"], b"%PDF-1.7 another one")
+    other = import_invoice(server, world.client, {"participant": None, "provider": None})
+    kept = upload_document(world.client, other)
+    folder = Path((server.settings.documents_url or "").removeprefix("file://"), str(world.plan_manager_id))
+    assert len(list(folder.iterdir())) == 3
+    assert erase(world, preview=True).counts["documents"] == 2
+    assert world.client.get(invoice).json()["document"]
+    assert erase(world).counts["documents"] == 2
+    shown = world.client.get(invoice).json()
+    assert (shown["document"], shown["s3_key"]) == (None, None)
+    assert world.client.get(f"{invoice}/document").status_code == 404
+    server.run(documents.delete_due_objects(server.db, server.settings))
+    remaining = world.client.get(f"/invoices/{other}").json()
+    assert remaining["document"] == kept
+    assert [each.name for each in folder.iterdir()] == [remaining["s3_key"].partition("/")[2]]

@@ -110,7 +110,7 @@ def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
     assert checked >= {
         "participants", "team_members", "invoices", "invoice_lines", "invoice_view_sessions", "events", "users",
         "invoice_ignored_warnings", "idempotency_records", "import_files", "import_rows", "legal_holds",
-        "api_request_batches", "trash",
+        "api_request_batches", "trash", "documents",
     }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class DocumentStorage:
 
 
 def storage_of(settings: Settings) -> DocumentStorage:
-    """The storage of a server; raises DomainError 503 if it has none."""
+    """The storage of a server; raises DomainError 503 if it has none, or if its folder can't be created."""
     url = settings.documents_url or (
         None if settings.database_url else (settings.data_dir / "documents").absolute().as_uri()
     )
@@ -78,7 +78,10 @@ def storage_of(settings: Settings) -> DocumentStorage:
             "service_unavailable",
             "The server has no storage for documents. The operator must set PLANKEEPER_DOCUMENTS_URL.",
         )
-    return _open(url)
+    try:
+        return _open(url)
+    except OSError as error:
+        raise DomainError("service_unavailable", "The server can't create the folder for documents.") from error
 
 
 @cache

@@ -22,12 +22,12 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Document
     return await db.one_or_none(DocumentRow, GET, plan_manager_id, invoice_id)
 
 
-LIST = f"select {COLUMNS} from documents where plan_manager_id = $1 and invoice_id = any ($2) order by created_at, id"
+LIST_PAGE = f"select {COLUMNS} from documents where plan_manager_id = $1 and id > $2 order by id limit $3"
 
 
-async def list_(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[DocumentRow]:
-    """All documents of invoices, also replaced ones, in order of creation."""
-    return await db.rows(DocumentRow, LIST, plan_manager_id, invoice_ids)
+async def list_page(db: Executor, plan_manager_id: UUID, after: UUID, limit: int) -> list[DocumentRow]:
+    """The documents of all invoices, also replaced ones, in order of id."""
+    return await db.rows(DocumentRow, LIST_PAGE, plan_manager_id, after, limit)
 
 
 REPLACE = """

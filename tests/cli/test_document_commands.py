@@ -1,0 +1,109 @@
+"""Documents in the commands: backup, restore, the export of a person, and doctor."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from plankeeper.database.client import Database
+from plankeeper.resources.documents import store
+from support import factories
+from support.client import Client
+from support.cluster import SharedCluster
+from support.factories import upload_document
+from support.program import Done, run_plankeeper
+from support.server import RunningServer
+
+FIRST, SECOND, THIRD = (b"%PDF-1.7 " + each for each in (b"first", b"second", b"third"))
+
+
+@pytest.fixture(scope="module")
+def server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server with a database of its own, which is backed up."""
+    running = RunningServer(cluster.new_database()).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def invoice(server: RunningServer, api: Client) -> dict[str, Any]:
+    """An invoice with a document, and with a former one."""
+    participant = api.create("/participants", {"first_name": "Ann"})["id"]
+    ident = factories.import_invoice(server, api, {"participant": participant, "provider": None})
+    upload_document(api, ident, FIRST)
+    upload_document(api, ident, SECOND)
+    return api.get(f"/invoices/{ident}").json()
+
+
+def run(server: RunningServer, *arguments: str, dsn: str = "", url: str = "") -> Done:
+    """A command, with the server's settings."""
+    variables = {
+        "PLANKEEPER_DATABASE_URL": dsn or server.dsn,
+        "PLANKEEPER_DOCUMENTS_URL": url or server.settings.documents_url or "",
+    }
+    return run_plankeeper(*arguments, **variables)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+async def _list_documents(dsn: str, plan_manager_id: str) -> Any:
+    async with Database(dsn, pool_size=1).open() as db:
+        return await store.list_page(db, UUID(plan_manager_id), UUID(int=0), 10)
+
+
+def test_files_are_backed_up_and_restored_and_lost_ones_are_named(
+    server: RunningServer, api: Client, invoice: dict[str, Any], cluster: SharedCluster, tmp_path: Path
+) -> None:
+    dump, copies, restored = tmp_path / "a.dump", tmp_path / "copies", tmp_path / "restored"
+    stored = Path((server.settings.documents_url or "").removeprefix("file://"))
+    assert run(server, "backup", str(dump), "--documents", str(copies)).stderr == ""
+    assert files(copies) == files(stored)
+    assert {FIRST, SECOND} <= set(files(copies).values())
+    assert copies.stat().st_mode & 0o777 == 0o700
+    # A second backup adds what is new. A file that the storage has lost is in the folder already.
+    upload_document(api, invoice["id"], THIRD)
+    (stored / invoice["s3_key"]).unlink()
+    assert run(server, "backup", str(dump), "--force", "--documents", str(copies)).stderr == ""
+    assert THIRD in files(copies).values()
+    assert files(stored).items() < files(copies).items()
+    (copies / invoice["s3_key"]).unlink()
+    target = cluster.new_database(migrated=False)
+    done = run(server, "restore", str(dump), "--documents", str(copies), dsn=target, url=restored.as_uri())
+    lost = f"Warning: the file of document {invoice['document']['id']} of invoice {invoice['id']} is missing"
+    assert (done.returncode, done.stderr) == (0, f"{lost}: {invoice['s3_key']}\n")
+    assert files(restored) == files(copies)
+    rows = asyncio.run(_list_documents(target, api.plan_manager_id))
+    assert {each.object_key for each in rows} == {*files(restored), invoice["s3_key"]}
+
+
+def test_a_person_gets_the_files_of_all_documents(
+    server: RunningServer, api: Client, invoice: dict[str, Any], tmp_path: Path
+) -> None:
+    command = ("participants", "export-person", invoice["participant_id"], "--plan-manager", api.plan_manager_id)
+    done = run(server, *command, "--documents", str(tmp_path / "ann"))
+    assert (done.returncode, done.stderr) == (0, "")
+    documents = json.loads(done.stdout)["documents"]
+    assert [each["replaced_at"] is None for each in documents] == [False, True]
+    names = [f"{each['id']}.pdf" for each in documents]
+    assert files(tmp_path / "ann") == dict(zip(names, [FIRST, SECOND], strict=True))
+
+
+@pytest.fixture
+def doctor(server: RunningServer) -> Callable[[str], list[str]]:
+    """What doctor says of the storage."""
+    return lambda url: [
+        line for line in run(server, "doctor", url=url).stdout.splitlines() if "ocuments" in line or "DOCUMENTS" in line
+    ]
+
+
+def test_doctor_writes_to_the_storage(doctor: Callable[[str], list[str]], tmp_path: Path) -> None:
+    assert doctor(tmp_path.as_uri()) == [f"ok    documents are stored in {tmp_path.as_uri()}"]
+    assert files(tmp_path) == {}
+    [line] = doctor("file:///proc/documents")
+    assert line.startswith("FAIL  the storage of documents in file:///proc/documents can't be used: ")
