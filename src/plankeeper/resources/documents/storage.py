@@ -1,11 +1,17 @@
 """The storage of documents: a folder, or a bucket of a service with the API of S3. Objects never change."""
 
+import os
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from datetime import timedelta
 from functools import cache
+from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
+
+if TYPE_CHECKING:  # obstore has these types only for checkers
+    from obstore.store import ClientConfig, RetryConfig
 
 from plankeeper.core.errors import DomainError
 from plankeeper.core.settings import Settings
@@ -13,6 +19,9 @@ from plankeeper.core.settings import Settings
 CHUNK_BYTES = 256 * 1024  # of a download
 PART_BYTES = 5 * 1024**2  # of an upload to a bucket, the smallest that S3 accepts
 _FOLDER = "file://"
+# Of requests to a bucket. A slow client receives a document slowly, so only each read has a short limit.
+_CLIENT_OPTIONS: "ClientConfig" = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "1h"}
+_RETRIES: "RetryConfig" = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 
 
 class StorageError(Exception):
@@ -27,8 +36,12 @@ class DocumentStorage:
 
         Credentials and the address of the service come from the variables `AWS_...`.
         """
-        is_folder = url.startswith(_FOLDER)
-        self._store = LocalStore(url.removeprefix(_FOLDER), mkdir=True) if is_folder else from_url(url)
+        if url.startswith(_FOLDER):
+            self._store = LocalStore(url.removeprefix(_FOLDER), mkdir=True)
+        else:
+            # Options replace those of the environment, and so this variable.
+            options: ClientConfig = {**_CLIENT_OPTIONS, "allow_http": os.environ.get("AWS_ALLOW_HTTP") == "true"}
+            self._store = from_url(url, client_options=options, retry_config=_RETRIES)
 
     async def put(self, key: str, chunks: AsyncIterable[bytes]) -> None:
         """Store an object. If `chunks` raises an error, nothing is stored."""
@@ -69,7 +82,7 @@ class DocumentStorage:
 
 
 def storage_of(settings: Settings) -> DocumentStorage:
-    """The storage of a server; raises DomainError 503 if it has none, or if its folder can't be created."""
+    """The storage of a server; raises DomainError 503 if it has none, or if it can't be opened."""
     url = settings.documents_url or (
         None if settings.database_url else (settings.data_dir / "documents").absolute().as_uri()
     )
@@ -80,8 +93,8 @@ def storage_of(settings: Settings) -> DocumentStorage:
         )
     try:
         return _open(url)
-    except OSError as error:
-        raise DomainError("service_unavailable", "The server can't create the folder for documents.") from error
+    except (BaseError, OSError) as error:
+        raise DomainError("service_unavailable", "The server can't open its storage for documents.") from error
 
 
 @cache
