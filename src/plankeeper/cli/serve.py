@@ -101,6 +101,8 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
         if settings.secret_key_path:
             os.environ["PLANKEEPER_SECRET_KEY_FILE"] = str(settings.secret_key_path.absolute())
+        if settings.storage_url:
+            os.environ["PLANKEEPER_DOCUMENTS_URL"] = settings.storage_url
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
         os.environ[LOCK_FILE_VARIABLE] = str(folder.path / "passwords.lock")

@@ -39,10 +39,20 @@ def webhook_worker() -> None:
     with errors_as_log_lines(enabled=not for_people):
         settings = load_settings()
         with embedded_cluster(settings) as cluster:
-            # The key file is the one beside the embedded database.
-            embedded = {"database_url": cluster.dsn, "secret_key_file": settings.secret_key_path} if cluster else {}
-            work = _run_worker(settings, replace(settings, **embedded), cluster, for_people=for_people)
+            work = _run_worker(settings, _with_address(settings, cluster), cluster, for_people=for_people)
             run(work, uvloop.new_event_loop)
+
+
+def _with_address(settings: Settings, cluster: Cluster | None) -> Settings:
+    """The settings with the address of the embedded database, and the key file and the documents beside it."""
+    if cluster is None:
+        return settings
+    return replace(
+        settings,
+        database_url=cluster.dsn,
+        secret_key_file=settings.secret_key_path,
+        documents_url=settings.storage_url,
+    )
 
 
 async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | None, *, for_people: bool) -> None:

@@ -302,6 +302,12 @@ class Settings:
         """The key file: the setting's, or the one beside the embedded database; None if there is none."""
         return self.secret_key_file or (None if self.database_url else self.data_dir / "secret.keys")
 
+    @property
+    def storage_url(self) -> str | None:
+        """The storage of documents: the setting's, or a folder beside the embedded database; None if there is none."""
+        folder = self.data_dir / "documents"
+        return self.documents_url or (None if self.database_url else folder.absolute().as_uri())
+
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         variables = os.environ if environment is None else environment

@@ -167,3 +167,11 @@ def test_the_sender_of_mails(value: str) -> None:
 def test_an_invalid_sender_of_mails_is_rejected(value: str) -> None:
     with pytest.raises(SettingError, match=r"it must be an email address, such as Plankeeper <plankeeper@example.com>"):
         Settings.read({"PLANKEEPER_MAIL_FROM": value})
+
+
+def test_documents_are_beside_the_embedded_database() -> None:
+    embedded = Settings.read({"PLANKEEPER_DATA_DIR": "/srv/my data"})
+    assert embedded.storage_url == "file:///srv/my%20data/documents"
+    own = {"PLANKEEPER_DATABASE_URL": "postgresql://db.example/plankeeper"}
+    assert Settings.read(own).storage_url is None
+    assert Settings.read(own | {"PLANKEEPER_DOCUMENTS_URL": "s3://a/b"}).storage_url == "s3://a/b"

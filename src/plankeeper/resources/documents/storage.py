@@ -5,6 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import obstore
 from obstore.exceptions import BaseError
@@ -37,7 +38,7 @@ class DocumentStorage:
         Credentials and the address of the service come from the variables `AWS_...`.
         """
         if url.startswith(_FOLDER):
-            self._store = LocalStore(url.removeprefix(_FOLDER), mkdir=True)
+            self._store = LocalStore(unquote(url.removeprefix(_FOLDER)), mkdir=True)
         else:
             # Options replace those of the environment, and so this variable.
             options: ClientConfig = {**_CLIENT_OPTIONS, "allow_http": os.environ.get("AWS_ALLOW_HTTP") == "true"}
@@ -83,9 +84,7 @@ class DocumentStorage:
 
 def storage_of(settings: Settings) -> DocumentStorage:
     """The storage of a server; raises DomainError 503 if it has none, or if it can't be opened."""
-    url = settings.documents_url or (
-        None if settings.database_url else (settings.data_dir / "documents").absolute().as_uri()
-    )
+    url = settings.storage_url
     if url is None:
         raise DomainError(
             "service_unavailable",
