@@ -124,8 +124,9 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     assert str(blocked / "data") in folder.stderr
 
 
-def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> None:
-    env = {"PLANKEEPER_DATABASE_URL": cluster.new_database(migrated=False)}
+def test_an_external_database_is_migrated_on_request(cluster: SharedCluster, tmp_path: Path) -> None:
+    database = cluster.new_database(migrated=False)
+    env = {"PLANKEEPER_DATABASE_URL": database, "PLANKEEPER_DOCUMENTS_URL": tmp_path.as_uri()}
     for command in (["serve"], ["keys", "list"]):
         rejected = run_plankeeper(*command, **env)
         assert rejected.returncode == 1
