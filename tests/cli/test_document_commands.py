@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -11,6 +12,8 @@ import pytest
 
 from plankeeper.database.client import Database
 from plankeeper.resources.documents import store
+from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.documents.store import DueObject
 from support import factories
 from support.client import Client
 from support.cluster import SharedCluster
@@ -52,9 +55,11 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
-async def _list_documents(dsn: str, plan_manager_id: str) -> Any:
+async def _list_documents(dsn: str, plan_manager_id: str) -> tuple[list[DocumentRow], list[DueObject]]:
+    """The documents of a plan manager, and the objects to delete."""
     async with Database(dsn, pool_size=1).open() as db:
-        return await store.list_page(db, UUID(plan_manager_id), UUID(int=0), 10)
+        documents = await store.list_page(db, UUID(plan_manager_id), UUID(int=0), 10)
+        return documents, await store.list_due(db, datetime.now(UTC) + timedelta(days=1), 10)
 
 
 def test_files_are_backed_up_and_restored_and_lost_ones_are_named(
@@ -62,6 +67,9 @@ def test_files_are_backed_up_and_restored_and_lost_ones_are_named(
 ) -> None:
     dump, copies, restored = tmp_path / "a.dump", tmp_path / "copies", tmp_path / "restored"
     stored = Path((server.settings.documents_url or "").removeprefix("file://"))
+    # An upload is in progress.
+    due_at = datetime.now(UTC) + timedelta(hours=1)
+    server.run(store.add_object(server.db, UUID(api.plan_manager_id), "an-upload.pdf", due_at))
     assert run(server, "backup", str(dump), "--documents", str(copies)).stderr == ""
     assert files(copies) == files(stored)
     assert {FIRST, SECOND} <= set(files(copies).values())
@@ -78,7 +86,8 @@ def test_files_are_backed_up_and_restored_and_lost_ones_are_named(
     lost = f"Warning: the file of document {invoice['document']['id']} of invoice {invoice['id']} is missing"
     assert (done.returncode, done.stderr) == (0, f"{lost}: {invoice['s3_key']}\n")
     assert files(restored) == files(copies)
-    rows = asyncio.run(_list_documents(target, api.plan_manager_id))
+    rows, due = asyncio.run(_list_documents(target, api.plan_manager_id))
+    assert due == []
     assert {each.object_key for each in rows} == {*files(restored), invoice["s3_key"]}
 
 

@@ -34,6 +34,7 @@ from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 from plankeeper.database.server import analyze_all
 from plankeeper.mail import store as mail_store
+from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import DocumentRow
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
 from plankeeper.server.embedded_postgres.cluster import Cluster
@@ -177,7 +178,7 @@ async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
     Ends all sessions, forgets known devices, and deletes links to reset a password and mails: access that was revoked
-    after the backup must not return.
+    after the backup must not return. Forgets which objects of the storage to delete.
     Returns the keys that the stored secrets need, and the role that got its privileges.
     """
     dsn = owner_dsn(settings, cluster)
@@ -187,6 +188,8 @@ async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[
             await accounts.delete_all_sessions_and_devices(tx)
             await link_store.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
+            for plan_manager in await list_all(tx):
+                await document_store.keep_objects(tx, plan_manager.id)
             with progress(lambda: None) as report:
                 report("collecting statistics", 0)
                 await analyze_all(tx)

@@ -72,6 +72,14 @@ async def add_object(db: Executor, plan_manager_id: UUID, object_key: str, due_a
     await db.execute(ADD_OBJECTS, plan_manager_id, [object_key], due_at)
 
 
+KEEP_OBJECTS = "delete from object_cleanup where plan_manager_id = $1"
+
+
+async def keep_objects(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Have no object deleted, in a restored database: the original can have stored documents of them since."""
+    await tx.execute(KEEP_OBJECTS, plan_manager_id)
+
+
 class DueObject(Struct):
     """An object to delete."""
 
