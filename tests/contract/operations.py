@@ -1,5 +1,6 @@
 """Every operation of the API, and a request of each about the records of a plan manager."""
 
+import re
 from typing import Any, get_origin
 
 import httpx
@@ -56,6 +57,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /webhook-endpoints/{webhook_endpoint_id}": {"description": "Changed"},
     "POST /webhook-endpoints/{webhook_endpoint_id}/test": {"type": "participant.created"},
     "POST /webhook-endpoints/{webhook_endpoint_id}/replay": {"since": "2026-01-02T03:04:05Z"},
+    "POST /invoices/{invoice_id}/hold": {"reason": "Price above limit"},
+    "POST /invoices/{invoice_id}/cancel": {"reason": "Sent twice"},
+    "POST /invoices/{invoice_id}/wont-claim": {"reason": "Paid privately"},
+    "POST /invoices/{invoice_id}/ignore-warning": {"code": "missing_provider", "reason": "Known"},
+    "POST /invoices/{invoice_id}/restore-warning": {"code": "missing_provider"},
+    "POST /invoices/{invoice_id}/lines/{line_id}/cancel": {"reason": "Wrong day"},
+    "POST /invoices/{invoice_id}/lines/{line_id}/split": {"date": "2026-01-15", "quantities": [1, 2]},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 
@@ -69,9 +77,18 @@ def content_of(name: str) -> dict[str, Any]:
     return {"json": BODIES[name]} if operation.body else {"content": FILE} if operation.receive_file else {}
 
 
+def ids_of(name: str, ids: dict[str, str]) -> dict[str, str]:
+    """The ids of a request: an action is on an invoice whose state allows it."""
+    match = re.fullmatch(r"POST /invoices/\{invoice_id\}/(lines/\{line_id\}/)?([a-z-]+)", name)
+    if match is None:
+        return ids
+    action = match[2].replace("-", "_") + ("_line" if match[1] else "")
+    return ids | {"invoice_id": ids[f"{action}_invoice_id"], "line_id": ids[f"{action}_line_id"]}
+
+
 def send(client: Client, name: str, ids: dict[str, str], headers: dict[str, str] | None = None) -> httpx.Response:
     """The request of an operation, right in all but what `ids` and `headers` say."""
     operation = OPERATIONS[name]
-    path = operation.path.removeprefix(PREFIX).format(**ids)
+    path = operation.path.removeprefix(PREFIX).format(**ids_of(name, ids))
     more = content_of(name)
     return client.send(operation.method, path, headers=client.headers() if headers is None else headers, **more)

@@ -179,7 +179,40 @@ def filled(server: RunningServer, client: Client) -> Tenant:
         "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory, "exit_reason_id": subcategory,
     }  # fmt: skip
     upload_document(client, ids["invoice_id"])
+    ids |= _import_action_invoices(server, plan_manager_id)
     return Tenant(server, client, ids)
+
+
+# An invoice for each action, in a state that allows it. Actions on a line are on its only one.
+ACTION_INVOICES: dict[str, dict[str, Any]] = {
+    "hold": {},
+    "release": {"claim_status": "on_hold"},
+    "cancel": {},
+    "reopen": {"claim_status": "cancelled"},
+    "wont_claim": {},
+    "ignore_warning": {},
+    "restore_warning": {"state_management": {"ignored_errors": ["missing_provider"]}},
+    "cancel_line": {},
+    "reopen_line": {"claim_status": "cancelled"},
+    "retry_line": {"claim_status": "rejected"},
+    "split_line": {},
+}
+
+
+def _import_action_invoices(server: RunningServer, plan_manager_id: UUID) -> dict[str, str]:
+    """The ids of the invoices and of their lines, as `hold_invoice_id` and `hold_line_id`."""
+    ids = {f"{action}_{kind}_id": str(uuid7()) for action in ACTION_INVOICES for kind in ("invoice", "line")}
+    rows: list[dict[str, Any]] = []
+    for action, values in ACTION_INVOICES.items():
+        status = values.get("claim_status", "new")
+        line = {
+            "id": ids[f"{action}_line_id"], "service_date_from": "2026-01-01", "service_date_to": "2026-01-31",
+            "quantity": 3, "total_price": 30, "claim_status": "new" if status == "on_hold" else status,
+        }  # fmt: skip
+        rows.append({"id": ids[f"{action}_invoice_id"], "line_items": [line]} | values)
+    report = server.run(import_records(server, plan_manager_id, "invoices", rows))
+    assert not report.errors, report.errors
+    return ids
 
 
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
@@ -246,7 +279,7 @@ async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> t
 def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> dict[str, str]:
     """The imported rows; the invoice has an error for each kind of warning."""
     ids = {name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id")}
-    ids |= {name: str(uuid7()) for name in ("invoice_id", "session_id", "team_member_id")}
+    ids |= {name: str(uuid7()) for name in ("invoice_id", "line_id", "session_id", "team_member_id")}
     ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own
     rows = _contact_rows(ids, texts) | _work_rows(ids, texts)
     for resource, row in rows.items():
@@ -291,7 +324,8 @@ def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str,
         },
         "invoices": {
             "id": ids["invoice_id"], "participant_id": ids["participant_id"], "pm_provider_id": ids["provider_id"],
-            "invoice_date": "2099-01-01", "total": "1234.5", "line_items": [{**line, "quantity": "3"}],
+            "invoice_date": "2099-01-01", "total": "1234.5",
+            "line_items": [{"id": ids["line_id"], **line, "quantity": "3"}],
             **texts.fields("invoice", "invoice_number", "s3_key", "email_message_id"),
         },
         "invoice-view-sessions": {

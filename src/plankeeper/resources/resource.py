@@ -28,6 +28,10 @@ GetMany = Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[Struct]]]
 Lock = Callable[[Transaction, UUID, Sequence[str]], Awaitable[object]]
 
 
+# Undoes an action on a record. Takes its key and the changed fields with their values before the action.
+Inverse = Callable[[WriteContext, str, Mapping[str, Any]], Awaitable[object]]
+
+
 class Reference(NamedTuple):
     """A field that refers to another record: its name in a row, and what it refers to."""
 
@@ -77,7 +81,8 @@ class Resource:
     their record. `import_errors` are those of constraints that only an import can violate, or that it words otherwise.
 
     Changes: `get_many` returns records as events have them, and `lock` locks them until the transaction ends. `update`
-    sets the fields of an `update_schema`, and `delete_many` deletes records. Without them, the records can't be changed
+    sets the fields of an `update_schema`, and `delete_many` deletes records. `inverses` undo the events of actions, by
+    their verbs. Without them, the records can't be changed
     one by one, or deleted. Only an import can change records that are hidden (`is_hidden`). `references` are the fields
     that refer to other records, by their name in events. `computed` fields change with other records or with any
     change. `dependents` are records of this resource that refer to others.
@@ -100,6 +105,7 @@ class Resource:
     lock: Lock
     update_schema: type[Struct] | None = None
     update: Callable[[WriteContext, str, Any], Awaitable[Struct]] = _no_update
+    inverses: Mapping[str, Inverse] = field(default_factory=dict[str, "Inverse"])
     delete_many: Callable[[WriteContext, Sequence[str]], Awaitable[None]] | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler] = field(default_factory=dict[str, ConstraintErrorHandler])
     references: Mapping[str, Reference] = field(default_factory=dict[str, Reference])

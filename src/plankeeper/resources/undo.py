@@ -43,9 +43,10 @@ _TYPES_BY_VERB = {
     "restored": [each.kind for each in BY_KIND.values() if each.remove],
     "deleted": [each.kind for each in BY_KIND.values() if each.restore],
 }
-UNDOABLE_TYPES = frozenset(f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds)
-# Those that are undone with others of their request. Of an invoice, only ignored warnings are.
-UNDOABLE_TOGETHER = frozenset(f"{kind}.updated" for kind in (*_TYPES_BY_VERB["updated"], "invoice"))
+_TYPES_OF_ACTIONS = frozenset(f"{each.kind}.{verb}" for each in BY_KIND.values() for verb in each.inverses)
+UNDOABLE_TYPES = _TYPES_OF_ACTIONS | {f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds}
+# Those that are undone with others of their request.
+UNDOABLE_TOGETHER = _TYPES_OF_ACTIONS | {f"{kind}.updated" for kind in _TYPES_BY_VERB["updated"]}
 
 
 class FieldUndo(NamedTuple):
@@ -137,7 +138,8 @@ def _find_undo(
     if event.previous is None:
         return Undo(event, current, reason=dependents)
     schema = resource.import_schema if is_import else resource.update_schema
-    fields = _find_fields(resource, event, current, schema)
+    is_action = event.type.partition(".")[2] in resource.inverses
+    fields = _find_fields(resource, event, current, None if is_action else schema)
     states = {each.state for each in fields}
     reason: Reason | None = None
     if "conflict" in states:
@@ -157,11 +159,9 @@ def _has_other_values(resource: Resource, event: Event, current: Struct) -> bool
 
 
 def _find_fields(resource: Resource, event: Event, current: Struct, schema: type[Struct] | None) -> list[FieldUndo]:
-    """The effect on each field that an update changed. `schema` has the fields that can be set."""
+    """The effect on each field that an update changed. `schema` has the fields that can be set; None: all."""
     before, after, now = _fields_of(event.previous), _fields_of(event.data), _decode(to_json(current))
-    if schema is None:
-        return _find_ignored_warnings(before, after, now)
-    writable = known_fields(schema)
+    writable = known_fields(schema) if schema else set(before) - resource.computed
     undos = list[FieldUndo]()
     for name in before:
         shown: dict[Choice, Any] = {"before": before[name], "event": after.get(name), "now": now.get(name)}
@@ -173,23 +173,6 @@ def _find_fields(resource: Resource, event: Event, current: Struct, schema: type
             state = "revert" if name in resource.computed else _state(values)
         undos.append(FieldUndo(update_name, name, state, values, shown))
     return undos
-
-
-def _find_ignored_warnings(
-    before: Mapping[str, Any], after: Mapping[str, Any], now: Mapping[str, Any]
-) -> list[FieldUndo]:
-    """The warnings that a person has ignored are the only values of an invoice that can be undone one by one."""
-    old, new, current = (_ignored_codes(each) for each in (before, after, now))
-    undos = list[FieldUndo]()
-    for code in sorted(old ^ new):
-        values: dict[Choice, Any] = {"before": code in old, "event": code in new, "now": code in current}
-        undos.append(FieldUndo(code, code, _state(values) if code in new else "read_only", values, values))
-    return undos
-
-
-def _ignored_codes(invoice: Mapping[str, Any]) -> set[str]:
-    state: dict[str, list[str]] = invoice.get("state_management") or {}
-    return set(state.get("ignored_errors") or ())
 
 
 def _fields_of(raw: Raw | None) -> dict[str, Any]:
@@ -219,9 +202,11 @@ async def lock(ctx: WriteContext, event: Event) -> None:
 async def undo_update(ctx: WriteContext, event: Event, values: Mapping[str, Any]) -> None:
     """Set fields of the record of an event. Raises NotFound and ValidationError, and violates constraints."""
     resource = BY_KIND[event.resource.kind]
-    if resource.update_schema is None:
-        await resource.update(ctx, event_key(event), list(values))
+    if inverse := resource.inverses.get(event.type.partition(".")[2]):
+        await inverse(ctx, event_key(event), _fields_of(event.previous))
         return
+    if resource.update_schema is None:
+        raise LookupError(f"a {resource.kind} can't be updated")
     change, errors = validate(resource.update_schema, values)
     if change is None:
         raise ValidationError(*errors)

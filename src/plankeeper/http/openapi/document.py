@@ -45,8 +45,11 @@ def build_links(source: Operation, operations: Sequence[Operation]) -> dict[str,
     is_list = any(get_origin(each) is Page for each in (source.response_type, *get_args(source.response_type)))
     if not is_list and not source.creates:
         return {}
-    # The id of an item is the parameter that other operations of the resource have.
-    own_ids = {name for each in operations if each.tag == source.tag for name in each.path_ids} - set(source.path_ids)
+    # The id of an item is the parameter after the path, or the one that other operations of the resource have.
+    own_ids = {name for each in operations for name in each.path_ids if each.path == f"{source.path}/{{{name}}}"}
+    own_ids = own_ids or {
+        name for each in operations if each.tag == source.tag for name in each.path_ids if name not in source.path_ids
+    }
     if len(own_ids) > 1:  # a single id doesn't identify the item
         return {}
     expression = "$response.body#/data/0/id" if is_list else "$response.body#/id"

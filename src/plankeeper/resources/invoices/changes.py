@@ -64,16 +64,18 @@ _WORK_FIELDS = {"assigned_to", "due_date", "external_id", "received_at"}
 class Draft(NamedTuple):
     """An invoice as a request leaves it, with the errors of the request.
 
-    `changed_lines` are the new lines and those that differ. `lock` is the error of a change that a lock forbids.
+    `changed_lines` are the new lines and those that differ. `matched` says how its references were found, and `lock` is
+    the error of a change that a lock forbids.
     """
 
     before: Invoice | None
     row: InvoiceRow
     lines: Sequence[InvoiceLineRow]
     changed_lines: Sequence[InvoiceLineRow]
-    matched: Matched
-    errors: Sequence[FieldError]
-    lock: DomainError | None
+    matched: Matched = Matched("id", "id")
+    errors: Sequence[FieldError] = ()
+    lock: DomainError | None = None
+    event_type: str | None = None  # None: that of a create or an update
 
     @property
     def is_changed(self) -> bool:

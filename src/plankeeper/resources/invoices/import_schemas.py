@@ -45,6 +45,7 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     paid_amount: Decimal | None | UnsetType = UNSET
     rejection_reason: Text255 | None | UnsetType = UNSET
     payment_ref: Text255 | None | UnsetType = UNSET
+    closing_reason: LongText | None | UnsetType = UNSET
     is_deleted: bool | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
 
@@ -80,6 +81,7 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     held_by: Text255 | None | UnsetType = UNSET
     hold_reason: LongText | None | UnsetType = UNSET
     cancelled_at: AwareDatetime | None | UnsetType = UNSET
+    closing_reason: LongText | None | UnsetType = UNSET
     external_id: ExternalIdText | None | UnsetType = UNSET
     ambiguous_participant_number: Text50 | None | UnsetType = UNSET
     ambiguous_provider_abn: Text50 | None | UnsetType = UNSET

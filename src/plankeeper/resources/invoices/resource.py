@@ -1,20 +1,63 @@
-"""Invoices as a resource. Deleted ones are only marked, and of their changes, only ignored warnings are undone."""
+"""Invoices as a resource. Deleted ones are only marked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
+from msgspec import UNSET
+
 from plankeeper.core.context import WriteContext, or_404
-from plankeeper.resources.invoices import imports, service, store
+from plankeeper.core.fields import unset_to_none
+from plankeeper.resources.invoices import actions, imports, service, store
 from plankeeper.resources.invoices.import_schemas import InvoiceImport
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceUpdate
 from plankeeper.resources.resource import Dependents, Resource, by_uuid, invalid
 from plankeeper.resources.upsert import ImportRow
 
 
-async def _restore_warnings(ctx: WriteContext, key: str, codes: Sequence[str]) -> Invoice:
-    for code in codes:
-        await service.restore(ctx, UUID(key), code)
-    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key)))
+async def _update(ctx: WriteContext, key: str, change: InvoiceUpdate) -> Invoice:
+    """A line that was deleted since is created again, with another id."""
+    if change.line_items is not UNSET:
+        current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key)))
+        deleted = {str(each.id) for each in unset_to_none(current.line_items) or [] if each.is_deleted}
+        for item in change.line_items:
+            if item.id in deleted and item.is_deleted is False:
+                item.id = UNSET
+    return await service.update(ctx, UUID(key), change)
+
+
+async def _hold_again(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+    await actions.hold(ctx, UUID(key), before.get("hold_reason") or "")
+
+
+async def _cancel_again(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+    """Undo the reopening of a cancelled invoice, or of one that was excluded from claims."""
+    action = actions.cancel if "claim_status" in before else actions.wont_claim
+    await action(ctx, UUID(key), before.get("closing_reason") or "")
+
+
+async def _restore_lines(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+    """Undo the cancellation or the reopening of a line."""
+    current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key)))
+    statuses = {str(each.id): each.claim_status for each in unset_to_none(current.line_items) or []}
+    lines: list[dict[str, Any]] = before.get("line_items") or []
+    for line in lines:
+        if line["claim_status"] == "cancelled" != statuses.get(line["id"]):
+            await actions.cancel_line(ctx, UUID(key), UUID(line["id"]), line.get("closing_reason") or "")
+        elif line["claim_status"] != "cancelled" == statuses.get(line["id"]):
+            await actions.reopen_line(ctx, UUID(key), UUID(line["id"]))
+
+
+async def _change_ignored(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+    """Undo that a warning was ignored, or that it counts again."""
+    ignored: list[str] = before["state_management"]["ignored_errors"]
+    current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key))).state_management.ignored_errors
+    for code in current:
+        if code not in ignored:
+            await service.restore(ctx, UUID(key), code)
+    for code in ignored:
+        if code not in current:
+            await service.ignore(ctx, UUID(key), code, "Ignored again by an undo")
 
 
 async def _mark_as_deleted(ctx: WriteContext, keys: Sequence[str]) -> None:
@@ -37,7 +80,18 @@ RESOURCE = Resource(
     },
     get_many=by_uuid(store.get_many),
     lock=by_uuid(store.select_for_update),
-    update=_restore_warnings,
+    update_schema=InvoiceUpdate,
+    update=_update,
+    inverses={
+        "held": lambda ctx, key, _before: actions.release(ctx, UUID(key)),
+        "released": _hold_again,
+        "cancelled": lambda ctx, key, _before: actions.reopen(ctx, UUID(key)),
+        "reopened": _cancel_again,
+        "wont_claim": lambda ctx, key, _before: actions.reopen(ctx, UUID(key)),
+        "line_changed": _restore_lines,
+        "warning_ignored": _change_ignored,
+        "warning_restored": _change_ignored,
+    },
     delete_many=_mark_as_deleted,
     constraint_errors=service.CONSTRAINT_ERRORS,
     computed=frozenset({"errors", "is_duplicate", "state_management"}),

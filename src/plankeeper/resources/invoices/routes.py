@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.errors import ErrorResource, NotFound
+from plankeeper.core.errors import DomainError, ErrorCode, ErrorResource, NotFound
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download
 from plankeeper.core.lists import Page, build_page
@@ -14,7 +14,8 @@ from plankeeper.database.client import Executor
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.documents.schemas import Document, StoredObject
 from plankeeper.resources.documents.service import MAX_BYTES
-from plankeeper.resources.invoices import documents, service, store
+from plankeeper.resources.invoices import actions, documents, service, store
+from plankeeper.resources.invoices.action_schemas import ActionReason, IgnoredWarningCode, LineSplit, WarningToIgnore
 from plankeeper.resources.invoices.queries import count, list_page
 from plankeeper.resources.invoices.schemas import (
     Invoice,
@@ -64,6 +65,80 @@ async def save_many(ctx: WriteContext, query: InvoiceBulkQuery, bulk: InvoiceBul
     saved = await service.save_many(ctx, query, bulk.items)
     await _include(ctx.tx, ctx, query, saved)
     return BulkResult(saved)
+
+
+_LINE = "/invoices/{invoice_id}/lines/{line_id}"
+_LOCKABLE: tuple[ErrorCode, ...] = ("invalid_transition", "invoice_locked")
+
+
+@router.post("/invoices/{invoice_id}/hold", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def hold(ctx: WriteContext, invoice_id: UUID, body: ActionReason) -> Invoice:
+    """Put an invoice on hold: it is left out of claim batches and payment runs until it is released."""
+    return await actions.hold(ctx, invoice_id, body.reason)
+
+
+@router.post("/invoices/{invoice_id}/release", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def release(ctx: WriteContext, invoice_id: UUID) -> Invoice:
+    """Release an invoice that is on hold."""
+    return await actions.release(ctx, invoice_id)
+
+
+@router.post("/invoices/{invoice_id}/cancel", scope=WRITE, extension=True, errors=_LOCKABLE)
+async def cancel(ctx: WriteContext, invoice_id: UUID, body: ActionReason) -> Invoice:
+    """Cancel an invoice with its lines."""
+    return await actions.cancel(ctx, invoice_id, body.reason)
+
+
+@router.post("/invoices/{invoice_id}/reopen", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def reopen(ctx: WriteContext, invoice_id: UUID) -> Invoice:
+    """Reopen a cancelled invoice, or one that is excluded from claims."""
+    return await actions.reopen(ctx, invoice_id)
+
+
+@router.post("/invoices/{invoice_id}/wont-claim", scope=WRITE, extension=True, errors=_LOCKABLE)
+async def wont_claim(ctx: WriteContext, invoice_id: UUID, body: ActionReason) -> Invoice:
+    """Exclude an invoice from claims."""
+    return await actions.wont_claim(ctx, invoice_id, body.reason)
+
+
+@router.post("/invoices/{invoice_id}/ignore-warning", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def ignore_warning(ctx: WriteContext, invoice_id: UUID, body: WarningToIgnore) -> Invoice:
+    """Ignore a warning of an invoice."""
+    if not await service.ignore(ctx, invoice_id, body.code, body.reason):
+        raise DomainError("invalid_transition", f"The invoice has no warning {body.code} that counts.")
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
+
+
+@router.post("/invoices/{invoice_id}/restore-warning", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def restore_warning(ctx: WriteContext, invoice_id: UUID, body: IgnoredWarningCode) -> Invoice:
+    """Have an ignored warning of an invoice count again."""
+    if not await service.restore(ctx, invoice_id, body.code):
+        raise DomainError("invalid_transition", f"The warning {body.code} of the invoice isn't ignored.")
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
+
+
+@router.post(_LINE + "/cancel", scope=WRITE, extension=True, errors=_LOCKABLE)
+async def cancel_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, body: ActionReason) -> Invoice:
+    """Cancel a line. Other lines of the invoice can be claimed or paid."""
+    return await actions.cancel_line(ctx, invoice_id, line_id, body.reason)
+
+
+@router.post(_LINE + "/reopen", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def reopen_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
+    """Reopen a cancelled line."""
+    return await actions.reopen_line(ctx, invoice_id, line_id)
+
+
+@router.post(_LINE + "/retry", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def retry_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
+    """Put a rejected line up for the next claim batch as it is."""
+    return await actions.retry_line(ctx, invoice_id, line_id)
+
+
+@router.post(_LINE + "/split", scope=WRITE, extension=True, errors=_LOCKABLE)
+async def split_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, body: LineSplit) -> Invoice:
+    """Split a line at a date, such as the first day of a funding period. The line keeps its id and the first part."""
+    return await actions.split_line(ctx, invoice_id, line_id, body)
 
 
 def _list_invoices(response: InvoiceStatusResponse) -> Mapping[AccessedKind, Sequence[UUID]]:

@@ -77,17 +77,20 @@ MAX_LINES = 1000  # of an invoice in a request
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
 
-WarningCode = Literal[
-    "missing_invoice_number",
-    "missing_participant",
-    "missing_provider",
-    "several_participants",
-    "several_providers",
-    "inactive_participant",
-    "check_total",
-    "check_dates",
-    "check_item_code",
-    "possible_duplicate",
+WarningCode = Annotated[
+    Literal[
+        "missing_invoice_number",
+        "missing_participant",
+        "missing_provider",
+        "several_participants",
+        "several_providers",
+        "inactive_participant",
+        "check_total",
+        "check_dates",
+        "check_item_code",
+        "possible_duplicate",
+    ],
+    component("WarningCode", "The code of a warning of invoices."),
 ]
 
 
@@ -164,6 +167,9 @@ class InvoiceValues(Struct):
     held_by: Annotated[str | None, Meta(description="The name of the account or the API key that put it on hold.")]
     hold_reason: Annotated[str | None, Meta(description="Why the invoice is on hold, or null.")]
     cancelled_at: Annotated[AwareDatetime | None, Meta(description="When the invoice was cancelled, or null.")]
+    closing_reason: Annotated[
+        str | None, Meta(description="Why the invoice was cancelled, or why it isn't claimed, or null.")
+    ]
     external_id: Annotated[
         str | None, Meta(description="The invoice's id in another system, unique in the plan manager, or null.")
     ]
@@ -204,6 +210,7 @@ class LineItem(Struct):
     ]
     rejection_reason: Annotated[str | None, Meta(description="Why the agency has rejected the claim, or null.")]
     payment_ref: Annotated[str | None, Meta(description="The reference of the payment, or null.")]
+    closing_reason: Annotated[str | None, Meta(description="Why the line was cancelled, or null.")]
     is_deleted: Annotated[bool, Meta(description="Whether the line has been deleted. The checks ignore deleted lines.")]
     created_at: CreatedAt
 
@@ -305,6 +312,7 @@ class LineItemUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     paid_amount: Ignored = UNSET
     rejection_reason: Ignored = UNSET
     payment_ref: Ignored = UNSET
+    closing_reason: Ignored = UNSET
     is_deleted: Ignored = UNSET
     created_at: Ignored = UNSET
 
@@ -545,6 +553,7 @@ class InvoiceLineRow(Struct, kw_only=True):
     paid_amount: Decimal | None = None
     rejection_reason: str | None = None
     payment_ref: str | None = None
+    closing_reason: str | None = None
     is_deleted: bool = False
     created_at: AwareDatetime
 
@@ -576,6 +585,7 @@ class InvoiceRow(Struct, kw_only=True):
     held_by: str | None = None
     hold_reason: str | None = None
     cancelled_at: AwareDatetime | None = None
+    closing_reason: str | None = None
     external_id: str | None = None
     ambiguous_participant_number: str | None = None
     ambiguous_provider_abn: str | None = None

@@ -63,6 +63,12 @@ async def save(ctx: WriteContext, before: Invoice, change: InvoiceUpdate) -> Sav
     return saved
 
 
+async def save_draft(ctx: WriteContext, draft: Draft) -> Invoice:
+    """Write an existing invoice that an action has changed, with the event of the action."""
+    [saved] = await _save(ctx, [draft], draft.before.updated_at if draft.before else None)
+    return Invoice(**{name: getattr(saved, name) for name in Invoice.__struct_fields__})
+
+
 async def save_many(ctx: WriteContext, query: InvoiceBulkQuery, items: Sequence[InvoiceBulkItem]) -> list[SavedInvoice]:
     """Create or update an invoice for each item, in their order.
 
@@ -173,7 +179,7 @@ async def _write(
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for each in drafts for line in each.changed_lines])
     before = [to_row(each.before) for each in drafts if each.before]
     await store.write_counts(ctx.tx, ctx.plan_manager_id, before, [each.row for each in drafts])
-    await record_events(ctx, [_to_event(each.before, saved[each.row.id]) for each in drafts])
+    await record_events(ctx, [_to_event(each, saved[each.row.id]) for each in drafts])
 
 
 def _to_record(row: InvoiceRow, saved: SavedInvoice) -> dict[str, Any]:
@@ -185,11 +191,13 @@ def _to_record(row: InvoiceRow, saved: SavedInvoice) -> dict[str, Any]:
     }
 
 
-def _to_event(before: Invoice | None, saved: SavedInvoice) -> tuple[str, Invoice | None, Invoice]:
+def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, Invoice]:
     """The event of a written invoice: `assigned` if nothing but its account has changed."""
-    after = Invoice(**{name: getattr(saved, name) for name in Invoice.__struct_fields__})
+    before, after = draft.before, Invoice(**{name: getattr(saved, name) for name in Invoice.__struct_fields__})
     if before is None:
         return "invoice.created", None, after
+    if draft.event_type:
+        return draft.event_type, before, after
     is_assignment = changed_fields(before, after).keys() == {"assigned_to"}
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
@@ -245,7 +253,7 @@ async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) ->
         return False
     warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
     await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning)
-    await _save_ignored_codes(ctx, before, [*ignored_codes, code])
+    await _save_ignored_codes(ctx, "invoice.warning_ignored", before, [*ignored_codes, code])
     return True
 
 
@@ -256,7 +264,8 @@ async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
     if code not in ignored_codes:
         return False
     await check_store.delete_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, code)
-    await _save_ignored_codes(ctx, before, [each for each in ignored_codes if each != code])
+    codes = [each for each in ignored_codes if each != code]
+    await _save_ignored_codes(ctx, "invoice.warning_restored", before, codes)
     return True
 
 
@@ -272,9 +281,9 @@ async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> Invoice:
     return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
 
 
-async def _save_ignored_codes(ctx: WriteContext, before: Invoice, codes: list[str]) -> None:
+async def _save_ignored_codes(ctx: WriteContext, event_type: str, before: Invoice, codes: list[str]) -> None:
     """Store the ignored codes and check the invoice again, because they determine its errors."""
     await check_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
     after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)
-    await record_event(ctx, "invoice.updated", before, after)
+    await record_event(ctx, event_type, before, after)

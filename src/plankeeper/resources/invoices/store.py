@@ -21,7 +21,7 @@ SOURCE_COLUMNS: LiteralString = """
 """
 FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
 WORK_COLUMNS: LiteralString = """
-    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, external_id,
+    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, closing_reason, external_id,
     ambiguous_participant_number, ambiguous_provider_abn
 """
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"
@@ -29,7 +29,7 @@ RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the resul
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
     unit_price, total_price, gst_code, claim_type, cancellation_reason, component_id, claim_status, claim_batch_ref,
-    claim_number, paid_amount, rejection_reason, payment_ref, is_deleted, created_at
+    claim_number, paid_amount, rejection_reason, payment_ref, closing_reason, is_deleted, created_at
 """
 
 # The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
@@ -61,6 +61,7 @@ LINE_ITEMS: LiteralString = """
             'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
             'claim_number', line.claim_number, 'paid_amount', line.paid_amount,
             'rejection_reason', line.rejection_reason, 'payment_ref', line.payment_ref,
+            'closing_reason', line.closing_reason,
             'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
         from invoice_lines line
         where line.plan_manager_id = $1 and line.invoice_id = invoices.id

@@ -22,13 +22,14 @@ FIELDS = [
     "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
     "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
     "payee", "received_at", "due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at",
-    "external_id", "ambiguous_participant_number", "ambiguous_provider_abn", "document",
+    "closing_reason", "external_id", "ambiguous_participant_number", "ambiguous_provider_abn", "document",
     "updated_at",
 ]  # fmt: skip
 LINE_FIELDS = [
     "id", "invoice", "description", "service_item_number", "service_date_from", "service_date_to", "quantity",
     "unit_price", "total_price", "gst_code", "claim_type", "cancellation_reason", "component_id", "claim_status",
-    "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref", "is_deleted", "created_at",
+    "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref", "closing_reason", "is_deleted",
+    "created_at",
 ]  # fmt: skip
 CLAIM_STATUSES = [
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected", "on_hold",
@@ -77,13 +78,13 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
         "id": str(uuid7()), "description": "Lawn mowing", "service_date_from": "2026-01-12",
         "service_date_to": "2026-01-13", "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDO",
         "component_id": str(uuid7()), "claim_status": "paid", "claim_batch_ref": "B1", "claim_number": "C1",
-        "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "is_deleted": False,
+        "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "closing_reason": None, "is_deleted": False,
         "created_at": "2026-01-16T01:02:03.000004Z",
     }  # fmt: skip
     work: dict[str, Any] = {
         "payee": "participant", "received_at": "2026-01-15T23:00:00Z", "due_date": "2026-02-15",
         "assigned_to": str(uuid7()), "held_at": "2026-01-17T00:00:00Z", "held_by": "Ama Owusu", "hold_reason": "Late",
-        "cancelled_at": None, "external_id": "crm-1", "ambiguous_participant_number": "430205409",
+        "cancelled_at": None, "closing_reason": None, "external_id": "crm-1", "ambiguous_participant_number": "430205409",
         "ambiguous_provider_abn": "51824753556",
     }  # fmt: skip
     ident = import_invoice(

@@ -717,6 +717,7 @@ create table invoices (
     held_by text,
     hold_reason text,
     cancelled_at timestamptz,
+    closing_reason text, -- why it was cancelled, or isn't claimed
     external_id text,
     -- The number that was sent for a participant or a provider if several have it, until the invoice has one.
     ambiguous_participant_number text,
@@ -790,6 +791,7 @@ create table invoice_lines (
     paid_amount numeric, -- what the agency has paid, less reversals; null before a result
     rejection_reason text,
     payment_ref text,
+    closing_reason text, -- why it was cancelled
     is_deleted boolean not null,
     created_at timestamptz not null,
     primary key (plan_manager_id, invoice_id, id),
