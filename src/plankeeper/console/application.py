@@ -16,6 +16,7 @@ from plankeeper.console.home import pages as home_pages
 from plankeeper.console.imports import pages as import_pages
 from plankeeper.console.imports import runs
 from plankeeper.console.invoices import documents
+from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.participants import edit, personal_data, team, timeline
 from plankeeper.console.participants import pages as participant_pages
@@ -60,6 +61,7 @@ PAGE_MODULES = (
     personal_data.pages,
     invoice_pages.pages,
     documents.pages,
+    invoice_edit.pages,
     provider_pages.pages,
     activity_pages.pages,
     event_page.pages,

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import date, datetime
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ from msgspec import UNSET, Struct
 
 from plankeeper.console.components.events import fields_of
 from plankeeper.console.components.labels import field_label
-from plankeeper.console.shell.forms import FieldWarning, Form, FormError, validate_struct
+from plankeeper.console.shell.forms import FieldWarning, Form, FormError, parse_amount, validate_struct
 from plankeeper.console.shell.routing import FormRequest, PageRequest
 from plankeeper.core.context import ConstraintErrorHandler, translate_violation
 from plankeeper.core.dates import (
@@ -34,6 +35,10 @@ S = TypeVar("S", bound=Struct)
 VERSION_FIELD = "was"  # the hidden field with the version of the record that the form was filled with
 
 MAX_EVENTS = 50  # of the record, among which the changes of a conflict are looked up
+
+
+class AmountError(ValueError):
+    """A text that isn't an amount."""
 
 
 class EditConflictError(DomainError):
@@ -68,6 +73,8 @@ def _to_texts(value: object) -> list[str]:
         return ["true"]
     if isinstance(value, list):
         return [str(each) for each in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, Decimal):
+        return [f"{value:f}"]
     return [value.isoformat() if isinstance(value, date) else str(value)]
 
 
@@ -149,7 +156,7 @@ def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
 def find_changes(
     struct_type: type[S], form: Form, before: Form, fields: Collection[str] | None = None
 ) -> tuple[S, list[FieldError]]:
-    """The changed fields that are valid, and the errors of the others. Dates are read as people type them.
+    """The changed fields that are valid, and the errors of the others. Dates and amounts are read as people type them.
 
     `fields` are those of a form that has only a part of the record; others stay unchanged.
     """
@@ -164,7 +171,7 @@ def find_changes(
         elif name in form and _comparable(form, name, kind) != _comparable(before, name, kind):
             try:
                 values[name] = _convert_text(kind, _normalized_text(form, name))
-            except DateError as error:
+            except (DateError, AmountError) as error:
                 errors.append(FieldError(name, str(error)))
     errors += validate(struct_type, values)[1]
     invalid = {each.field.partition("[")[0] for each in errors}
@@ -180,6 +187,8 @@ def describe_changes(change: Struct) -> str:
 
 def _comparable(form: Form, name: str, kind: type[Any]) -> str:
     text = _normalized_text(form, name)
+    if kind is Decimal and (amount := parse_amount(text)) is not None:
+        return f"{amount.normalize():f}"
     return normalize_date(text) if kind is date else text
 
 
@@ -190,6 +199,11 @@ def _normalized_text(form: Form, name: str) -> str:
 def _convert_text(kind: type[Any], text: str) -> object:
     if kind is date and text:
         return parse_date(text).isoformat()
+    if kind is Decimal and text:
+        amount = parse_amount(text)
+        if amount is None:
+            raise AmountError("must be a number, such as 1,000.50")
+        return amount
     return int(text) if kind is int and text.isdecimal() and len(text) < 10 else text or None
 
 

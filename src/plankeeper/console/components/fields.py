@@ -13,7 +13,18 @@ from plankeeper.core.fields import STATE_CODES, custom_schema
 
 # How a field is edited and shown. A number or code in digits is a text for which phones show a numeric keyboard.
 FieldKind = Literal[
-    "text", "textarea", "lines", "email", "phone", "digits", "ndis_number", "abn", "date", "checkbox", "select"
+    "text",
+    "textarea",
+    "lines",
+    "email",
+    "phone",
+    "digits",
+    "ndis_number",
+    "abn",
+    "date",
+    "amount",
+    "checkbox",
+    "select",
 ]
 
 NOT_SET = {"": "Not set"}

@@ -36,6 +36,7 @@ FIELD_LABELS = {
     "exit_reason_category_id": "Exit reason",
     "exit_reason_subcategory": "Specific exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",
+    "gst_code": "GST code",
     "highlight_color": "Highlight colour",
     "id": "ID",
     "is_pace_plan": "PACE plan",

@@ -107,6 +107,20 @@ async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: F
     return RecordPicker(kind, name, text, None, candidates)
 
 
+async def pick_changed(request: PageRequest, shown: RecordPicker) -> RecordPicker:
+    """A field of the form: as the record has it (`shown`) unless a person has changed it.
+
+    The record that it shows can be deleted or hidden by now.
+    """
+    name = shown.name
+    if name not in request.form:
+        return shown
+    is_unchanged = not request.form.text(f"{name}_choice") and request.form.text(name) == shown.text
+    if is_unchanged and request.form.text(f"{name}_id") == str(shown.id or ""):
+        return shown
+    return await pick_record(request, shown.kind, name, request.form)
+
+
 async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str | None:
     """The name of a record; null if there is no such record."""
     if kind in ("participant", "provider"):
@@ -212,12 +226,7 @@ async def account_manager_picker(request: PageRequest, participant: Participant 
     shown = RecordPicker(FIELD, FIELD, "")
     if manager and manager.id:
         shown = RecordPicker(FIELD, FIELD, manager.name or "No name", manager.id)
-    if FIELD not in request.form:
-        return shown
-    is_unchanged = not request.form.text(f"{FIELD}_choice") and request.form.text(FIELD) == shown.text
-    if is_unchanged and request.form.text(f"{FIELD}_id") == str(shown.id or ""):
-        return shown
-    return await pick_record(request, FIELD, FIELD, request.form)
+    return await pick_changed(request, shown)
 
 
 async def read_account_manager(

@@ -6,7 +6,15 @@ from uuid import UUID
 
 from plankeeper.console.components.labels import humanize
 from plankeeper.console.lists.dates import PAST_PRESETS
-from plankeeper.console.lists.definition import BuiltInView, BulkAction, Column, Link, ListDefinition, Names
+from plankeeper.console.lists.definition import (
+    BuiltInView,
+    BulkAction,
+    Column,
+    Link,
+    ListButton,
+    ListDefinition,
+    Names,
+)
 from plankeeper.console.lists.filters import (
     amount_range_filter,
     choice_filter,
@@ -191,7 +199,11 @@ INVOICES = ListDefinition(
     load_file_names=load_file_names,
     filters=FILTERS,
     sort="-received_at",  # a mistaken date, such as one in 2062, would otherwise stay first
-    empty="There are no invoices yet. Your IT administrator can import them with plankeeper import invoices.",
+    empty="There are no invoices yet. Enter one, or import them.",
+    buttons=(
+        ListButton("New invoice", f"{PREFIX}/invoices/new", "manager"),
+        ListButton("Import", f"{PREFIX}/imports/new?kind=invoices", "manager"),
+    ),
     views=(
         BuiltInView("Needs attention", {"warning": "any"}),
         BuiltInView("On hold", {"claim_status": "on_hold"}),

@@ -1,6 +1,5 @@
 """The filters of a list: from the query of a page to the values of the list's SQL, with chips and messages."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from plankeeper.console.components.record_picker import (
     record_label,
 )
 from plankeeper.console.lists.dates import DatePreset, DateRange, day_bounds
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.formatting import format_date, format_datetime, format_money
@@ -107,7 +106,6 @@ def time_param(start: datetime, duration: timedelta) -> str:
 
 
 MAX_TEXT_LENGTH = 255
-_AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")
 
 
 TextValues = Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
@@ -322,12 +320,6 @@ class AmountRangeFilter:
             {name: each for name, each in values.items() if each is not None},
             f"{self.label} {_amounts_text(low, high)}",
         )
-
-
-def parse_amount(text: str) -> Decimal | None:
-    """The amount in `1000`, `1,000.50` or `$1,000`; null for any other text."""
-    compact = text.replace(" ", "")
-    return Decimal(compact.replace("$", "").replace(",", "")) if _AMOUNT.fullmatch(compact) else None
 
 
 def _amounts_text(low: Decimal | None, high: Decimal | None) -> str:

@@ -12,7 +12,7 @@ from plankeeper.console.components.labels import humanize
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import PICKER_KINDS, find_candidates
 from plankeeper.console.developers.requests import find_requests, request_filter
-from plankeeper.console.lists.filters import parse_amount
+from plankeeper.console.shell.forms import parse_amount
 from plankeeper.console.shell.routing import (
     PREFIX,
     HtmlPage,

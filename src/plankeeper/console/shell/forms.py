@@ -1,6 +1,8 @@
 """Parses forms and queries: names with their texts, and an uploaded file."""
 
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -17,8 +19,9 @@ S = TypeVar("S", bound=Struct)
 MAX_FORM_BYTES = 256 * 1024  # the longest note, with nine bytes for each of its characters, and the other fields
 MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
-MAX_FIELDS = 250  # of a form without a file: 100 selected records with their shown values, and others
+MAX_FIELDS = 1500  # of a form without a file: the 100 lines of an invoice, and its other fields
 MAX_UPLOAD_FIELDS = 50
+_AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,10})?|-?\.[0-9]{1,10}")
 _FORM_TOO_LONG = "The form is too long."
 _FILE_TOO_LARGE = "The file is larger than 10 MiB. Use `plankeeper import` for it."
 
@@ -149,6 +152,12 @@ def _require_no_nul(fields: list[tuple[str, str]]) -> list[tuple[str, str]]:
     if any("\0" in text for field in fields for text in field):
         raise ValidationError(form="must not contain the character NUL")
     return fields
+
+
+def parse_amount(text: str) -> Decimal | None:
+    """The amount in `1000`, `1,000.50`, `$1,000` or `.5`; null for any other text."""
+    compact = text.replace(" ", "")
+    return Decimal(compact.replace("$", "").replace(",", "")) if _AMOUNT.fullmatch(compact) else None
 
 
 def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:

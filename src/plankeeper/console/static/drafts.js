@@ -11,6 +11,7 @@ const save = (draft) => sessionStorage.setItem(KEY, JSON.stringify(draft));
 const forget = () => sessionStorage.removeItem(KEY);
 
 function show(form, fields) {
+  form.dispatchEvent(new CustomEvent("restore", { detail: fields })); // a form with lines adds those that it lacks
   for (const control of form.elements) {
     const texts = fields.filter(([name]) => name === control.name).map(([, text]) => text);
     if (NOT_KEPT.includes(control.name) || control.type === "file") continue;

@@ -298,6 +298,17 @@ CALLS: dict[str, dict[str, Any]] = {
     "components/invoices.html approval_tag": {"status": TEXT},
     "components/invoices.html sum_row": {"label": TEXT, "value": None, "expected": None},
     "components/invoices.html comparison_table": {"comparison": COMPARISON},
+    "invoices/document.html document_pages": {"invoice": {"id": "1", "document": {"file_name": TEXT}}},
+    "invoices/form_macros.html typed_field": {
+        "section": None,
+        "each": {"name": "total", "kind": "amount", "hint": ""},
+        "id": "total",
+        "value": TEXT,
+        "errors": {"total": TEXT},
+    },
+    "invoices/form_macros.html check_results": {
+        "check": {"missing": [TEXT], "problems": [TEXT], "sums": [], "amounts": {"total": TEXT}},
+    },
 }
 
 # Macros that take no text from users, each with what it takes.
@@ -328,6 +339,8 @@ NO_TEXTS = {
     "components/events.html changes_table": "changes, which the pages of events show",
     "components/events.html event_line": "an event, which the page that undoes it shows",
     "lists/selection_macros.html more_rows": "a number",
+    "invoices/form_macros.html line_button": "a number and addresses that the console builds",
+    "invoices/form_macros.html line_fields": "a form, whose values the macro of each control shows",
     "components/timeline.html timeline_entries": "entries, which the page of the timeline shows",
 }
 

@@ -1,0 +1,320 @@
+"""Invoices that people type: new ones, and changes of existing ones."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from msgspec.structs import replace
+from uuid_utils.compat import uuid7
+
+from plankeeper.access.accounts import member_store
+from plankeeper.console.components.edit_forms import (
+    EditedRecord,
+    describe_changes,
+    edit_context,
+    require_unchanged,
+)
+from plankeeper.console.components.labels import error_sentence
+from plankeeper.console.components.record_picker import RecordPicker, find_candidates, pick_changed, record_label
+from plankeeper.console.invoices.form import (
+    EDITED_FIELDS,
+    HEADER,
+    LINE,
+    LINE_LABELS,
+    MAX_FORM_LINES,
+    InvoiceChange,
+    LineForm,
+    blank_line,
+    header_form,
+    open_lines,
+    read_change,
+    read_lines,
+    sum_lines,
+    take_step,
+)
+from plankeeper.console.invoices.list import INVOICES, load_names
+from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.shell.forms import Form, parse_amount
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import format_money
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.json import to_json
+from plankeeper.resources.invoices import check_store, service, store
+from plankeeper.resources.invoices.changes import Draft, build_draft
+from plankeeper.resources.invoices.reference_store import find as find_references
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
+from plankeeper.resources.invoices.warning_details import describe_fact
+from plankeeper.resources.invoices.warnings import (
+    Fact,
+    MissingNumber,
+    MissingRecord,
+    WrongDate,
+    WrongItemCode,
+    WrongLine,
+    find_facts,
+)
+
+pages = Pages()
+
+NEW_URL = f"{INVOICES_URL}/new"
+
+
+class Check(NamedTuple):
+    """What the form says about the invoice as it is typed: what is missing, what is wrong, and its sums.
+
+    `amounts` are those that empty fields get, by field.
+    """
+
+    missing: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    sums: Sequence[tuple[str, Decimal]] = ()
+    amounts: Mapping[str, str] = {}
+
+
+@pages.get("/invoices/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    return await _new_page(request, read_lines(request.form))
+
+
+@pages.post("/invoices/new", role="manager", on_error=new, constraint_errors=service.CONSTRAINT_ERRORS)
+async def create(request: FormRequest) -> Redirect:
+    read = await _read_form(request, None)
+    if read.errors:
+        raise ValidationError(*read.errors)
+    try:
+        saved = await service.create(request.write_context, read.change)
+    except ValidationError as error:
+        raise ValidationError(*read.rename_errors(error.errors or ())) from None
+    name = f"Invoice {saved.invoice_number}" if saved.invoice_number else "An invoice without number"
+    if not request.form.text("next"):
+        return Redirect(f"{INVOICES_URL}/{saved.id}", f"{name} added.")
+    kept = {name: request.form.text(name) for name in ("received", "assigned_to")}
+    kept |= {name: request.query.text(name) for name in ("participant", "provider")}
+    query = urlencode({name: text for name, text in kept.items() if text})
+    return Redirect(f"{NEW_URL}?{query}", f"{name} added. Enter the next one.")
+
+
+@pages.post("/invoices/new/step", role="manager")
+async def step_new(request: PageRequest) -> HtmlPage:
+    """The form after a step, such as another line, with its current sums and warnings."""
+    return await _new_page(request, take_step(read_lines(request.form), request.form.text("step"), 1))
+
+
+@pages.get("/invoices/{invoice_id}/edit", role="manager", access_log="invoice")
+async def edit(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    invoice = await get_or_404(request, invoice_id)
+    lines = read_lines(request.form) if request.form else open_lines(invoice)[: MAX_FORM_LINES + 1]
+    return await _edit_page(request, invoice, lines)
+
+
+@pages.post("/invoices/{invoice_id}/edit", role="manager", on_error=edit, constraint_errors=service.CONSTRAINT_ERRORS)
+async def update(request: FormRequest, invoice_id: UUID) -> Redirect:
+    before = or_404(await store.get_for_update(request.tx, request.plan_manager_id, invoice_id))
+    await require_unchanged(request, _edited(before))
+    read = await _read_form(request, before)
+    if read.errors:
+        raise ValidationError(*read.errors)
+    try:
+        await service.save(request.write_context, before, read.change)
+    except ValidationError as error:
+        raise ValidationError(*read.rename_errors(error.errors or ())) from None
+    place = await list_position(request, INVOICES, invoice_id)
+    message = f"Changes saved{describe_changes(read.change)}."
+    if request.form.text("next") and place and place.next_url:
+        path, _, query = place.next_url.partition("?")
+        return Redirect(f"{path}/edit?{query}", message, undo=request.undo_path)
+    return Redirect(invoice_url(invoice_id, place), message, undo=request.undo_path)
+
+
+@pages.post("/invoices/{invoice_id}/edit/step", role="manager")
+async def step_edit(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    invoice = await get_or_404(request, invoice_id)
+    lines = take_step(read_lines(request.form), request.form.text("step"), _first_number(invoice))
+    return await _edit_page(request, invoice, lines)
+
+
+async def _new_page(request: PageRequest, lines: Sequence[LineForm]) -> HtmlPage:
+    query, pickers = request.query, await _pickers(request, None)
+    values = {"received": query.text("received") or request.today.isoformat(), "payee": "provider"}
+    form = request.form or Form([*values.items(), ("assigned_to", query.text("assigned_to"))])
+    suffix = urlencode({name: query.text(name) for name in ("participant", "provider") if query.text(name)})
+    context = {
+        "title": "New invoice",
+        "action": f"{NEW_URL}?{suffix}" if suffix else NEW_URL,
+        "step_action": f"{NEW_URL}/step?{suffix}" if suffix else f"{NEW_URL}/step",
+        "cancel_url": INVOICES_URL,
+        "form": form,
+        "check": await _check(request, None, form, lines, pickers) if request.form else Check(),
+        **await _form_context(request, pickers, lines or [blank_line(())]),
+    }
+    return HtmlPage("invoices/form.html", context)
+
+
+async def _edit_page(request: PageRequest, invoice: Invoice, lines: Sequence[LineForm]) -> HtmlPage:
+    place, pickers = await list_position(request, INVOICES, invoice.id), await _pickers(request, invoice)
+    received = invoice.received_at.astimezone(request.settings.time_zone).date().isoformat()
+    context = await edit_context(request, InvoiceUpdate, _comparable_form(invoice), _edited(invoice))
+    form = request.form or Form([*header_form(invoice).multi_items(), ("received", received)])
+    suffix = place.suffix if place else ""
+    stored = [each for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted]
+    context |= {
+        "title": f"Edit invoice {invoice.invoice_number or 'without number'}",
+        "invoice": invoice,
+        "action": f"{INVOICES_URL}/{invoice.id}/edit{suffix}",
+        "step_action": f"{INVOICES_URL}/{invoice.id}/edit/step{suffix}",
+        "cancel_url": invoice_url(invoice.id, place),
+        "has_next": bool(place and place.next_url),
+        "form": form,
+        "locked": len(stored) - len(open_lines(invoice)),
+        "check": await _check(request, invoice, form, lines, pickers),
+        **await _form_context(request, pickers, lines or [blank_line((), _first_number(invoice))]),
+    }
+    if len(stored) > MAX_FORM_LINES:
+        context["lines"] = []
+    return HtmlPage("invoices/form.html", context)
+
+
+async def _form_context(
+    request: PageRequest, pickers: Mapping[str, RecordPicker], lines: Sequence[LineForm]
+) -> dict[str, Any]:
+    members = await member_store.list_members(request.db, request.plan_manager_id)
+    return {
+        "pickers": pickers,
+        "lines": lines,
+        "spare_line": blank_line(lines)._replace(number=9999),
+        "header": HEADER,
+        "header_fields": {each.name: each for each in HEADER.all_fields},
+        "line": LINE,
+        "line_fields_by_name": {each.name: each for each in LINE.all_fields},
+        "line_labels": LINE_LABELS,
+        "accounts": {"": "Nobody", **{str(each.id): each.name for each in members if each.role != "viewer"}},
+    }
+
+
+def _first_number(invoice: Invoice) -> int:
+    """The number of the first new line."""
+    return len(unset_to_none(invoice.line_items) or []) + 1
+
+
+def _edited(invoice: Invoice) -> EditedRecord:
+    return EditedRecord("invoice", invoice.id, invoice.updated_at, EDITED_FIELDS)
+
+
+def _comparable_form(invoice: Invoice) -> Form:
+    """The fields of an invoice by the names of the form, which has the ids of records under other names."""
+    return Form((name, text) for name, text in header_form(invoice).multi_items() if name in HEADER.fields)
+
+
+async def _pickers(request: PageRequest, invoice: Invoice | None) -> dict[str, RecordPicker]:
+    """The fields for the participant and the provider, as they were sent, or else as the invoice has them."""
+    names: Mapping[Any, Any] = await load_names(request, [invoice]) if invoice else {}
+    shown = dict[str, RecordPicker]()
+    for kind in ("participant", "provider"):
+        id_ = parse_uuid(request.query.text(kind))
+        number: str | None = None
+        if invoice:
+            id_ = invoice.participant_id if kind == "participant" else invoice.pm_provider_id
+            number = invoice.ambiguous_participant_number if kind == "participant" else invoice.ambiguous_provider_abn
+            label = str(names[id_] or "No name") if id_ in names else f"A deleted {kind}"
+        else:
+            label = (await record_label(request, kind, id_) if id_ else None) or ""
+        shown[kind] = RecordPicker(kind, kind, label, id_) if id_ and label else RecordPicker(kind, kind, "")
+        if number and not id_:
+            candidates = () if request.form else await find_candidates(request, kind, number)
+            shown[kind] = RecordPicker(kind, kind, number, None, candidates)
+    return {kind: await pick_changed(request, each) for kind, each in shown.items()}
+
+
+async def _read_form(request: FormRequest, before: Invoice | None) -> InvoiceChange:
+    pickers = await _pickers(request, before)
+    read = _read_change(request, request.form, read_lines(request.form), before, pickers)
+    kept = (before.ambiguous_participant_number, before.ambiguous_provider_abn) if before else ()
+    unclear = [each for each in pickers.values() if each.is_unclear and each.text not in kept]
+    return read._replace(errors=[*(FieldError(each.name, each.message) for each in unclear), *read.errors])
+
+
+def _read_change(
+    request: PageRequest,
+    form: Form,
+    lines: Sequence[LineForm],
+    before: Invoice | None,
+    pickers: Mapping[str, RecordPicker],
+) -> InvoiceChange:
+    ids = {"participant_id": pickers["participant"].id, "pm_provider_id": pickers["provider"].id}
+    return read_change(form, lines, before, ids, request.settings.time_zone)
+
+
+async def _check(
+    request: PageRequest,
+    before: Invoice | None,
+    form: Form,
+    lines: Sequence[LineForm],
+    pickers: Mapping[str, RecordPicker],
+) -> Check:
+    """Check the invoice of a form without storing anything."""
+    read = _read_change(request, form, lines, before, pickers)
+    place = (request.db, request.plan_manager_id)
+    references = await find_references(*place, [read.change])
+    draft = build_draft(before.id if before else uuid7(), before, read.change, references, datetime.now(UTC))
+    errors = [*read.errors, *read.rename_errors(draft.errors)]
+    problems = [error_sentence(each.field, each.message) for each in errors]
+    missing = list[str]()
+    if not draft.errors:
+        [checked] = await check_store.get_new(*place, to_json([draft.row]), to_json(draft.lines))
+        for fact in (fact for facts in find_facts(checked, request.today).values() for fact in facts):
+            shown = _renumber(fact, draft, lines)
+            if label := _missing_label(shown):
+                missing.append(label)
+            else:
+                problems.append(describe_fact(shown))
+    sums = sum_lines(read.change, before)
+    rows = [("Lines", sums[0]), ("GST", sums[1]), ("Together", sum(sums, Decimal(0)))] if sums else []
+    return Check(missing, problems, rows, _empty_amounts(form, lines, sums))
+
+
+def _missing_label(fact: Fact) -> str | None:
+    """The name of a value that isn't typed yet."""
+    match fact:
+        case MissingNumber():
+            return "number"
+        case MissingRecord(kind=kind, id=None):
+            return kind
+        case WrongDate(problem="missing"):
+            return "date"
+        case WrongItemCode(line=line, found=None):
+            return f"support item of line {line}"
+        case _:
+            return None
+
+
+def _renumber(fact: Fact, draft: Draft, lines: Sequence[LineForm]) -> Fact:
+    """A fact about a line with the number that the form shows: new lines can follow lines that were removed."""
+    if not isinstance(fact, WrongLine | WrongItemCode):
+        return fact
+    stored = len(unset_to_none(draft.before.line_items) or []) if draft.before else 0
+    new = [each.number for each in lines if each.id is None and not each.is_blank and not each.is_removed]
+    index = fact.line - stored - 1
+    return replace(fact, line=new[index]) if 0 <= index < len(new) else fact
+
+
+def _empty_amounts(form: Form, lines: Sequence[LineForm], sums: tuple[Decimal, Decimal] | None) -> dict[str, str]:
+    """The amounts that fields without one get."""
+    amounts = dict[str, str]()
+    for line in lines:
+        quantity, price = (parse_amount(line.fields.text(name)) for name in ("quantity", "unit_price"))
+        if quantity is not None and price is not None and not line.fields.text("total_price"):
+            amounts[f"line-{line.number}-total_price"] = format_money(quantity * price)
+    if sums:
+        shown = {"subtotal": sums[0], "tax": sums[1]}
+        amounts |= {name: format_money(amount) for name, amount in shown.items() if not form.text(name)}
+        subtotal, tax = (parse_amount(form.text(name)) or amount for name, amount in shown.items())
+        if not form.text("total"):
+            amounts["total"] = format_money(subtotal + tax)
+    return amounts
