@@ -104,9 +104,7 @@ def test_a_document_has_at_most_20_mib(api: Client, invoice_id: str) -> None:
     assert api.get(f"/invoices/{invoice_id}").json()["document"]["size"] == 20 * MIB
 
 
-def test_a_new_document_replaces_the_former_one(
-    api: Client, invoice_id: str
-) -> None:
+def test_a_new_document_replaces_the_former_one(api: Client, invoice_id: str) -> None:
     first = put(api, invoice_id, PDF).json()
     same = put(api, invoice_id, PDF).json()
     second = put(api, invoice_id, PNG).json()
