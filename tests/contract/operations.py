@@ -41,6 +41,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /participants": {"first_name": "Robin", "email": "robin@example.com"},
     "POST /participants/bulk": {"items": [{"first_name": "Robin"}]},
     "PUT /participants/{participant_id}": {"last_name": "Changed"},
+    "POST /participants/{participant_id}/plans": {
+        "components": [{"name": "Core", "kind": "flexible", "categories": [1], "amount": 100}],
+        "start_date": "2030-07-01",
+        "end_date": "2031-06-30",
+    },
+    "PUT /participants/{participant_id}/plans/{plan_id}": {
+        "end_date": "2026-12-30",
+        "components": [{"name": "Core", "kind": "flexible", "categories": [1], "amount": 100}],
+    },
     "POST /participants/{participant_id}/team-members": {"first_name": "New", "email": "new@example.com"},
     "PUT /participants/{participant_id}/team-members/{team_member_id}": {"role": "Changed"},
     "POST /exit-reasons": {"name": "Moved"},

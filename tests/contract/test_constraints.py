@@ -91,6 +91,8 @@ UNBREAKABLE = {
         ],
         _SEQUENCER,
     ),
+    "plans_pkey": "the id was made for this row, or an import has looked for it under the participants' locks",
+    "plans_participant_id_fkey": "the participant is locked in the same transaction",
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
     "users_email_key": "the one insert takes the user that has the email; the console answers its update",
     "team_members_check": "the id of a new member is its user's or its profile's; neither ever changes",

@@ -45,6 +45,10 @@ DOCUMENTED = DOCUMENT["components"]["schemas"]
 # The schemas of the tables under a heading, in their order.
 SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("participants", "Fields"): ("Participant",),
+    ("plans", "Fields"): ("Plan",),
+    ("plans", "Components"): ("PlanComponent",),
+    ("plans", "Funding periods"): ("FundingPeriod",),
+    ("plans", "Spent elsewhere"): ("SpentElsewhere",),
     ("team-members", "Fields"): ("TeamMember",),
     ("team-members", "Permissions"): ("Permission",),
     ("providers", "Fields"): ("Provider",),
@@ -114,7 +118,7 @@ def test_every_list_filter_is_documented() -> None:
         for row in rows
         if len(row) == 3
     }
-    common = {field.name for field in fields(ListQuery)} | {"sort", "include"}
+    common = {field.name for field in fields(ListQuery)} | {"sort", "include", "on"}
     listed |= {
         (each.path.removeprefix(PREFIX), name): text
         for each in operations()

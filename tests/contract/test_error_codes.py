@@ -21,7 +21,7 @@ from plankeeper.http.idempotency.service import get_or_claim
 from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
 from support.client import DOCUMENT, Client
-from support.factories import Tenant, absent_ids, filled
+from support.factories import Tenant, absent_ids, filled, import_invoice
 from support.importing import import_records
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -179,6 +179,16 @@ def invalid_transition(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
+def claimed_line(requests: Requests) -> httpx.Response:
+    tenant = requests.tenant
+    ids = {"participant": tenant.ids["participant_id"], "provider": tenant.ids["provider_id"]}
+    plan = tenant.client.get(f"/participants/{ids['participant']}/plans/{tenant.ids['plan_id']}").json()
+    line = {"claim_status": "pending", "service_date_from": plan["start_date"]}
+    line["component_id"] = plan["components"][0]["id"]
+    import_invoice(tenant.server, tenant.client, ids, line_items=[line])
+    return requests.send(**({"json": {"components": []}} if requests.operation.body else {}))
+
+
 def again(requests: Requests) -> httpx.Response:
     requests.send()
     return requests.send()
@@ -204,6 +214,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "exit_reason_in_use": used_exit_reason,
     "invalid_transition": invalid_transition,
     "invoice_locked": locked_invoice,
+    "plan_in_use": claimed_line,
     "precondition_failed": lambda requests: requests.send(headers={"If-Match": '"other"'}),
     "body_too_large": lambda requests: requests.send(**json_content(b" " * (requests.operation.max_body_bytes + 1))),
     "unsupported_media_type": lambda requests: requests.send(**json_content(b"{}", "text/plain")),
@@ -217,8 +228,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
 # What these requests leave behind would be in the way of others.
 CHANGING: set[ErrorCode] = {
     "team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive", "exit_reason_in_use",
-    "invalid_transition",
-    "invoice_locked",
+    "invalid_transition", "invoice_locked", "plan_in_use",
 }  # fmt: skip
 CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
 CHANGING_OPERATIONS = [name for name, each in ALL_OPERATIONS.items() if CHANGING & set(error_codes(each))]

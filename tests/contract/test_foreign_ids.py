@@ -42,6 +42,7 @@ ID_SOURCES = {
 # What the filter `id` of a list takes.
 LIST_IDS = {
     "GET /participants": "participant_id",
+    "GET /participants/{participant_id}/plans": "plan_id",
     "GET /participants/{participant_id}/team-members": "team_member_id",
     "GET /account-managers": "account_manager_id",
     "GET /exit-reasons": "exit_reason_id",
@@ -55,6 +56,8 @@ LIST_IDS = {
 NO_IDS = {
     ("POST /participants", "service_region_id"): "a kind of region, the same for all",
     ("PUT /participants/{participant_id}", "service_region_id"): "a kind of region, the same for all",
+    ("POST /participants/{participant_id}/plans", "components"): "of this plan: test_plans.py tries other ids",
+    ("PUT /participants/{participant_id}/plans/{plan_id}", "components"): "of this plan: test_plans.py tries other ids",
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
     **dict.fromkeys(
@@ -71,6 +74,8 @@ NO_IDS = {
                 ("GET", "POST"),
                 ("/participants", "/participants/{participant_id}/team-members", "/providers", "/invoices"),
             ),
+            *product(("GET", "POST"), ("/participants/{participant_id}/plans",)),
+            ("PUT", "/participants/{participant_id}/plans/{plan_id}"),
             ("GET", "/team-members"),
             ("PUT", "/participants/{participant_id}"),
             ("PUT", "/participants/{participant_id}/team-members/{team_member_id}"),
@@ -198,7 +203,7 @@ def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
         colour: str = ""
 
     class Change(Struct):
-        plan_id: str
+        budget_id: str
         successor: UUID
         others: list[UuidText]
         nested: Inner
@@ -214,7 +219,7 @@ def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
     route = "PUT /things/{thing_id}"
     assert cases_without_id(path_cases(new.operations), tenant) == {(route, "thing_id")}
     assert cases_without_id(query_cases(new.operations), tenant) == {(route, "branch")}
-    fields = ("plan_id", "successor", "others", "nested")
+    fields = ("budget_id", "successor", "others", "nested")
     assert cases_without_id(body_cases(new.operations), tenant) == {(route, each) for each in fields}
 
 

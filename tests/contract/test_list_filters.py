@@ -12,7 +12,7 @@ from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import declared_filters
 
 # Parameters of a list's query that aren't conditions on its rows.
-WITHOUT_CONDITION = {"limit", "offset", "after", "sort", "include", "q"}
+WITHOUT_CONDITION = {"limit", "offset", "after", "sort", "include", "on", "q"}
 STORED_LISTS = {each.kind: each for each in LISTS.values() if isinstance(each.rows, FilteredList)}
 SEARCHES = {"q"}  # of the console: the search composes its values
 

@@ -113,11 +113,8 @@ def test_every_response_with_a_resource_has_the_example_of_its_request() -> None
         if name.startswith(("GET", "PUT")) and name.endswith("}"):
             assert example["id"] == path_ids[-1], name
         body = entry.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example", {})
-        sent = {
-            field: value
-            for field, value in body.items()
-            if field in example and field not in ("permissions", "id", "line_items")
-        }
+        others = ("permissions", "components", "line_items", "id")  # a response has more in them
+        sent = {field: value for field, value in body.items() if field in example and field not in others}
         assert {field: example[field] for field in sent} == sent, name
 
 
@@ -131,6 +128,8 @@ GENERATED_IDS = {
 
 # Whether an action on the invoice of the examples is allowed depends on the actions before.
 ACTIONS = {name for name in ALL_OPERATIONS if re.match(r"POST /invoices/\{invoice_id\}/", name)}
+# Requests that the sample data doesn't allow, with the code of the error.
+REJECTED = {"DELETE /participants/{participant_id}/plans/{plan_id}": "plan_in_use"}
 
 
 def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
@@ -157,7 +156,7 @@ def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
             if "webhook_delivery_id" in in_path:
                 continue
             response = sample_data.request(method, path.format(**examples | new_ids(sample_data)), **more)
-        if not response.is_success:
+        if not response.is_success and response.json()["error"] != REJECTED.get(name):
             wrong.append(f"{name}: {response.text}")
     assert not wrong, "\n".join(wrong)
 

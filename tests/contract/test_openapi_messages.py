@@ -54,7 +54,7 @@ def test_every_event_type_that_is_sent_has_a_message() -> None:
 def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
     kind = event_type.partition(".")[0]
     [resource] = SCHEMAS[resource_schema(kind)]["examples"]
-    participant_id = UUID(int=2) if kind == "team_member" else None
+    participant_id = UUID(int=2) if kind in ("plan", "team_member") else None
     data, previous = Raw(json.dumps(resource).encode()), Raw(b'{"name": "old"}')
     event = Event(
         UUID(int=3), event_type, datetime.now(UTC), SYSTEM, ResourceRef(kind, "1", participant_id), data, previous,
@@ -135,6 +135,7 @@ def test_a_test_contains_the_example_of_the_document(event_type: str) -> None:
         ("invoice_view_session", "/invoice-view-sessions/{session_id}"),
         ("note_type", "/note-types/{note_type_id}"),
         ("participant", "/participants/{participant_id}"),
+        ("plan", "/participants/{participant_id}/plans/{plan_id}"),
         ("provider", "/providers/{provider_id}"),
         ("team_member", "/participants/{participant_id}/team-members/{team_member_id}"),
         ("webhook_endpoint", "/webhook-endpoints/{webhook_endpoint_id}"),
@@ -157,4 +158,5 @@ def test_the_examples_are_valid_and_name_the_resource_that_they_contain() -> Non
             assert not full
             continue
         assert (full["resource"], resource["id"]) == (resource, str(full["object"]["id"]))
-        assert resource.get("participant_id") == (full["object"]["participant_id"] if kind == "team_member" else None)
+        is_part = kind in ("plan", "team_member")
+        assert resource.get("participant_id") == (full["object"]["participant_id"] if is_part else None)

@@ -66,7 +66,11 @@ def test_a_key_with_only_write_sees_only_the_records_that_its_request_names(
     client, ids = fresh_tenant.client, fresh_tenant.ids
     key = client.headers() | {"Authorization": f"Bearer {new_key(fresh_tenant.plan_manager_id, scopes=('write',))}"}
     member = {"first_name": "Other", "email": "other@example.com"}
-    bodies = BODIES | {"POST /participants/{participant_id}/team-members": member}
+    other_plan = {"start_date": "2040-07-01", "end_date": "2041-06-30"}
+    bodies = BODIES | {
+        "POST /participants/{participant_id}/team-members": member,
+        "POST /participants/{participant_id}/plans": other_plan,
+    }
     others = {
         name: str(client.create(each.path.removeprefix(PREFIX).format(**ids), bodies[name])["id"])
         for name, each in WRITES.items()

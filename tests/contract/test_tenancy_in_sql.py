@@ -71,6 +71,7 @@ UNBOUND = {
     "http.idempotency.store.purge": "one periodic task serves every plan manager",
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
+    "resources.participants.store.list_plan_changes": "one periodic task serves every plan manager",
     "access.request_log.store.add_minutes": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.add_key_days": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.purge_minutes": "one periodic task serves every plan manager",

@@ -247,6 +247,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     change = {"id": ids["participant_id"], "postcode": "7000"}
     assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
+    event += " order by id desc limit 1"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
@@ -278,7 +279,9 @@ async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> t
 
 def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> dict[str, str]:
     """The imported rows; the invoice has an error for each kind of warning."""
-    ids = {name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id")}
+    ids = {
+        name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id", "plan_id")
+    }
     ids |= {name: str(uuid7()) for name in ("invoice_id", "line_id", "session_id", "team_member_id")}
     ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own
     rows = _contact_rows(ids, texts) | _work_rows(ids, texts)
@@ -302,6 +305,15 @@ def _contact_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[s
                 "participant", "first_name", "middle_name", "last_name", "preferred_name", "participant_number",
                 "gender", "pronouns", "address_line_1", "address_line_2", "city", "reason_for_leaving",
             ),
+        },
+        "plans": {
+            "id": ids["plan_id"], "participant_id": ids["participant_id"], "start_date": "2026-01-01",
+            "end_date": "2026-12-31", "components": [
+                {
+                    "kind": "flexible", "categories": [1], "amount": 500, **texts.fields("component", "name"),
+                    "spent_elsewhere": {"amount": 5, "as_of": "2026-02-01", **texts.fields("elsewhere", "source")},
+                }
+            ],
         },
         "team-members": {
             "id": ids["team_member_id"], "participant_id": ids["participant_id"], "email": MEMBER_EMAIL,

@@ -21,6 +21,7 @@ FILE = PROJECT / "src/plankeeper/core/examples.json"
 SOURCES = {
     "Participant": "GET /participants/{participant_id}",
     "ParticipantPage": "GET /participants?status=Inactive&limit=1&offset=3",
+    "PlanPage": "GET /participants/{participant_id}/plans?limit=1&on=2026-10-30",
     "TeamMemberPage": "GET /participants/{participant_id}/team-members?limit=1",
     "AccountManagerPage": "GET /account-managers?limit=1",
     "ExitReason": "GET /exit-reasons/{exit_reason_id}",
@@ -47,6 +48,8 @@ SOURCES = {
 WRITES = {
     "POST /participants": "ParticipantCreate",
     "PUT /participants/{participant_id}": "ParticipantUpdate",
+    "POST /participants/{participant_id}/plans": "PlanCreate",
+    "PUT /participants/{participant_id}/plans/{plan_id}": "PlanUpdate",
     "POST /participants/{participant_id}/team-members": "TeamMemberCreate",
     "PUT /participants/{participant_id}/team-members/{team_member_id}": "TeamMemberUpdate",
     "POST /exit-reasons": "ExitReasonCreate",
@@ -80,8 +83,10 @@ VARYING = {
     "POST /exit-reasons": {"id"},
     "POST /invoices": {"id", "invoice", "created_at", "received_at"},
     "POST /participants": {"id", "created_at"},
+    "POST /participants/{participant_id}/plans": {"id", "created_at"},
     "POST /participants/{participant_id}/team-members": {"id", "user_id"},
     "POST /providers": {"id", "created_at"},
+    "PUT /participants/{participant_id}/plans/{plan_id}": {"released", "paid", "pending", "waiting", "available"},
     "PUT /webhook-endpoints/{webhook_endpoint_id}": {"id", "created_at"},
 }
 

@@ -38,6 +38,7 @@ ErrorCode = Literal[
     "contact_priority_taken",
     "team_member_exists",
     "exit_reason_in_use",
+    "plan_in_use",
     "invalid_transition",
     "invoice_locked",
     "precondition_failed",
@@ -154,6 +155,11 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Exit reason in use",
         "A participant has this exit reason, or it is the category of other exit reasons.",
+    ),
+    "plan_in_use": ErrorDefinition(
+        409,
+        "Plan in use",
+        "A line of an invoice that belongs to this plan, or to a removed component of it, is claimed.",
     ),
     "invalid_transition": ErrorDefinition(
         409,

@@ -42,7 +42,7 @@ class HasId(Protocol):
 
 R = TypeVar("R", bound=HasId)
 
-_NON_FILTERS = {"limit", "offset", "after", "sort", "include"}
+_NON_FILTERS = {"limit", "offset", "after", "sort", "include", "on"}
 MAX_IDS = 100
 MAX_ENUM_VALUES = 20  # of an enum, in a filter
 MAX_TOTAL = 10_000  # of a search: counting its matches is slow

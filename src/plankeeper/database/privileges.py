@@ -61,6 +61,7 @@ TABLE_PRIVILEGES = {
     "pending_identities": "select, insert, update, delete",
     "permissions": "select",
     "plan_managers": "select, insert, update",
+    "plans": "select, insert, update, delete",
     "providers": "select, insert, update, delete",
     "rate_limits": "select, insert, update, delete",
     "saved_views": "select, insert, update, delete",

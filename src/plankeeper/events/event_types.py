@@ -53,6 +53,7 @@ VERBS = {
     "invoice_view_session": ("started", "ended"),
     "note_type": ("created", "updated", "deleted"),
     "participant": ("created", "updated", "deleted", "restored", "purged", "erased", "hold_placed", "hold_released"),
+    "plan": ("created", "updated", "deleted"),
     "plan_manager": ("created", "updated"),
     "provider": ("created", "updated", "deleted", "restored", "purged"),
     "single_sign_on_provider": ("created", "deleted"),

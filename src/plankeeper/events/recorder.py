@@ -14,24 +14,33 @@ from plankeeper.events import store
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.events.schemas import EventRow
 
+Change = tuple[str, Struct | None, Struct | None]  # the type, the resource before and the resource after
+
 
 async def record_event(
-    ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
+    ctx: WriteContext,
+    type_: str,
+    before: Struct | None,
+    after: Struct | None,
+    resource_id: object = None,
+    parts: Iterable[Change] = (),
 ) -> UUID | None:
     """Record one event and return its id, or None for an update that changes nothing.
 
-    `type_` is the kind of the resource and a past participle: `participant.updated`.
+    `type_` is the kind of the resource and a past participle: `participant.updated`. `parts` are changes of parts of
+    the resource in the same write, which have events of their own.
     """
     row = build_event(ctx, type_, before, after, resource_id)
+    rows = [row, *(build_event(ctx, *change) for change in parts)]
+    await store.insert_many(ctx.tx, ctx.plan_manager_id, [each for each in rows if each])
     if row is None:
         return None
-    await store.insert(ctx.tx, row)
     ctx.recorded.append(row.id)
     return row.id
 
 
-async def record_events(ctx: WriteContext, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
-    """Record the event of each change. A change is the type, the resource before and the resource after."""
+async def record_events(ctx: WriteContext, changes: Iterable[Change]) -> None:
+    """Record the event of each change."""
     rows = [build_event(ctx, *change) for change in changes]
     await store.insert_many(ctx.tx, ctx.plan_manager_id, [row for row in rows if row])
 

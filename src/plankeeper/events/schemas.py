@@ -32,7 +32,7 @@ class ResourceRef(Struct, omit_defaults=True):
     id: Annotated[str, Meta(description="The id of the resource: a UUID, or the integer of a note type.")]
     participant_id: Annotated[
         UUID | None,
-        Meta(description="Only of a team member, whose `id` isn't unique: the participant whose team it is on."),
+        Meta(description="Only of a plan, and of a team member, whose `id` isn't unique: the participant."),
     ] = None
 
 
@@ -56,7 +56,10 @@ class Event(Struct):
     ]
     resource: Annotated[
         ResourceRef,
-        Meta(description="`kind` and `id` of the resource that was changed; of a team member, also `participant_id`."),
+        Meta(
+            description="`kind` and `id` of the resource that was changed; of a plan or a team member, also"
+            " `participant_id`."
+        ),
     ]
     data: Annotated[
         EventFields | None,
@@ -221,7 +224,7 @@ def list_disclosed(events: Iterable[Event]) -> Mapping[AccessedKind, list[UUID]]
 
 
 def find_disclosed(resource: ResourceRef) -> Mapping[AccessedKind, UUID]:
-    """The record that the data of an event is about: a team member's is that of the participant."""
+    """The record that the data of an event is about: of a plan or a team member, the participant."""
     if resource.participant_id:
         return {"participant": resource.participant_id}
     id_ = parse_uuid(resource.id) if resource.kind in ("participant", "invoice") else None

@@ -11,17 +11,18 @@ from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.row_mapping import value_lists
 from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
-# The order of an event's columns. `resource_id` is followed by the columns that identify a team member.
+# The order of an event's columns. `resource_id` is followed by the participant of a plan or a team member.
 BEFORE_PARTICIPANT: LiteralString = "id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id"
 AFTER_PARTICIPANT: LiteralString = "data, previous, request_id"
 STORED_COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, {AFTER_PARTICIPANT}"
 COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, resource_participant_id, {AFTER_PARTICIPANT}, sequence"
 PARTICIPANT_ID: LiteralString = (
-    "case resource_kind when 'team_member' then (coalesce(data, previous) ->> 'participant_id')::uuid end"
+    "case when resource_kind in ('plan', 'team_member') then (coalesce(data, previous) ->> 'participant_id')::uuid end"
 )
 
 
@@ -130,10 +131,37 @@ async def insert(tx: Transaction, row: EventRow) -> None:
     tx.changed_feeds.add(row.plan_manager_id)
 
 
+# A few events are one round trip together with the rest of their write.
+INSERT_FEW = Write(
+    """
+    queued_few as (
+        insert into event_queue (plan_manager_id, id, event_ids, types, notify)
+        values ($1, $2, $3::uuid[], $4::text[], $5)
+    )
+    """,
+    f"""
+    insert into events (plan_manager_id, {STORED_COLUMNS}, notify, import_id)
+    select $1, id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id, data::json,
+        previous::json, request_id, $5, import_id
+    from unnest($3::uuid[], $6::text[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[],
+        $12::text[], $13::text[], $14::text[], $15::text[], $16::uuid[]) as new_event (id, type, created_at, actor_kind,
+        actor_id, actor_name, resource_kind, resource_id, data, previous, request_id, import_id)
+    """,
+    parameters=16,
+)
+MAX_FEW = 10
+
+
 async def insert_many(tx: Transaction, plan_manager_id: UUID, rows: Sequence[EventRow]) -> None:
     """Insert the events of one write, and queue them in batches."""
     if len(rows) == 1:
         await insert(tx, rows[0])
+    elif 1 < len(rows) <= MAX_FEW:
+        queued = queue_row(rows)
+        _, ids, *columns, _, import_ids = value_lists(EventRow, rows)
+        values = (queued.id, ids, queued.types, queued.notify, *columns, import_ids)
+        await tx.queue_write(INSERT_FEW, plan_manager_id, *values)
+        tx.changed_feeds.add(plan_manager_id)
     elif rows:
         await tx.insert_rows("events", EventRow, rows)
         await tx.insert_rows("event_queue", QueuedEvents, [queue_row(each) for each in _batches(rows)])

@@ -22,6 +22,7 @@ from plankeeper.resources.exit_reasons.schemas import ExitReasonImport
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.note_types.schemas import NoteTypeImport
 from plankeeper.resources.participants.schemas import ParticipantImport
+from plankeeper.resources.plans.schemas import PlanComponentChange, PlanImport
 from plankeeper.resources.providers.schemas import ProviderImport
 from plankeeper.resources.team_members.schemas import TeamMemberImport
 
@@ -109,6 +110,15 @@ _EXAMPLES: Mapping[str, Struct] = {
         status="Active",
         plan_start_date=date(2026, 7, 1),
         plan_end_date=date(2027, 6, 30),
+    ),
+    "plans": PlanImport(
+        participant_number="430000001",
+        start_date=date(2026, 7, 1),
+        end_date=date(2027, 6, 30),
+        is_pace_plan=True,
+        components=[
+            PlanComponentChange(name="Core supports", kind="flexible", categories=[1, 2, 3, 4], amount=Decimal(20_000))
+        ],
     ),
     "providers": ProviderImport(
         entity_name="Copper Quokka Therapy",

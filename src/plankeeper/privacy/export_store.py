@@ -37,6 +37,7 @@ LIST_TEAM_MEMBERS = """
     where plan_manager_id = $1 and participant_id = $2
     order by id
 """
+LIST_PLANS: LiteralString = f"{ROW} plans r where plan_manager_id = $1 and participant_id = $2 order by start_date, id"
 LIST_INVOICES: LiteralString = f"{ROW} invoices r where plan_manager_id = $1 and participant_id = $2 order by id"
 OF_INVOICES: LiteralString = (
     "r where plan_manager_id = $1"
@@ -72,6 +73,10 @@ async def get_participant(db: Executor, plan_manager_id: UUID, participant_id: U
 
 async def list_team_members(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     return _contents(await db.rows(StoredRow, LIST_TEAM_MEMBERS, plan_manager_id, participant_id))
+
+
+async def list_plans(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_PLANS, plan_manager_id, participant_id))
 
 
 async def list_invoices(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

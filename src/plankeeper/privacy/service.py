@@ -41,6 +41,7 @@ PARTICIPANT_FIELDS = (
     "exit_reason_subcategory",
     "account_manager",
 )
+PLAN_FIELDS = ("id", "participant_id", "is_pace_plan", "created_at", "updated_at")
 TEAM_MEMBER_FIELDS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
 
 _NAME_FIELDS = ("first_name", "middle_name", "last_name", "preferred_name")
@@ -121,6 +122,8 @@ def erase_fields(value: Any, participant_id: UUID) -> Any:
         return _keep(record, PARTICIPANT_FIELDS)
     if record.get("participant_id") == str(participant_id) and "user_id" in record:
         return _keep(record, TEAM_MEMBER_FIELDS)
+    if record.get("participant_id") == str(participant_id) and "is_pace_plan" in record:
+        return _keep(record, PLAN_FIELDS)
     return {name: erase_fields(each, participant_id) for name, each in record.items()}
 
 
@@ -240,9 +243,9 @@ async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:
     if not await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id):
-        return {"participants": 0, "team_members": 0}
-    members = await participant_service.delete(ctx, participant_id)
-    return {"participants": 1, "team_members": members}
+        return {"participants": 0, "team_members": 0, "plans": 0}
+    parts = await participant_service.delete(ctx, participant_id)
+    return {"participants": 1, **parts._asdict()}
 
 
 async def _delete_from_trash(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:
@@ -306,7 +309,12 @@ async def _erase_texts(ctx: WriteContext, participant_id: UUID, pattern: str | N
 
 async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts: PersonTexts) -> int:
     count = 0
-    kept_fields = {"participant": PARTICIPANT_FIELDS, "team_member": TEAM_MEMBER_FIELDS, "invoice": None}
+    kept_fields = {
+        "participant": PARTICIPANT_FIELDS,
+        "team_member": TEAM_MEMBER_FIELDS,
+        "plan": PLAN_FIELDS,
+        "invoice": None,
+    }
     for kind, fields in kept_fields.items():
         ids = [each.id for each in events if each.resource_kind == kind]
         # An invoice stays, except for texts about the person.

@@ -3,12 +3,16 @@
 A part of a participant uses these functions instead of the participant's package, which imports its parts.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from plankeeper.core.fields import unset_to_none
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.resources.upsert import ImportRow, InvalidRowsError, RowError
 
 
 class Parent(Struct):
@@ -46,3 +50,31 @@ LIST_PARTICIPANTS_BY_NUMBERS = """
 async def list_participants_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[Parent]:
     """All participants with one of the numbers; several may share a number."""
     return await db.rows(Parent, LIST_PARTICIPANTS_BY_NUMBERS, plan_manager_id, numbers)
+
+
+async def resolve_participants(tx: Transaction, plan_manager_id: UUID, rows: Sequence[ImportRow[Any]]) -> list[UUID]:
+    """The participant's id of each row. Raises InvalidRowsError for an unknown number, or one that is not unique."""
+    numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
+    participants = await list_participants_by_numbers(tx, plan_manager_id, sorted(numbers))
+    ids = {participant.participant_number: participant.id for participant in participants}
+    counts = Counter(participant.participant_number for participant in participants)
+    errors: list[RowError] = []
+    participant_ids: list[UUID] = []
+    for row in rows:
+        number = unset_to_none(row.values.participant_number)
+        if row.values.participant_id is not UNSET:
+            participant_ids.append(UUID(row.values.participant_id))
+        elif number in ids and counts[number] == 1:
+            participant_ids.append(ids[number])
+        elif number is None:
+            errors.append(RowError(row.line_number, "participant_id", "or participant_number is required"))
+        else:
+            message = (
+                "is shared by two participants; use participant_id"
+                if counts[number]
+                else "is not the number of a participant"
+            )
+            errors.append(RowError(row.line_number, "participant_number", message))
+    if errors:
+        raise InvalidRowsError(errors)
+    return participant_ids

@@ -8,6 +8,7 @@ from plankeeper.resources.exit_reasons.resource import RESOURCE as EXIT_REASONS
 from plankeeper.resources.invoice_view_sessions.resource import RESOURCE as INVOICE_VIEW_SESSIONS
 from plankeeper.resources.invoices.resource import RESOURCE as INVOICES
 from plankeeper.resources.note_types.resource import RESOURCE as NOTE_TYPES
+from plankeeper.resources.participants.resource import PLANS
 from plankeeper.resources.participants.resource import RESOURCE as PARTICIPANTS
 from plankeeper.resources.providers.resource import RESOURCE as PROVIDERS
 from plankeeper.resources.resource import Resource
@@ -17,6 +18,7 @@ RESOURCES: Mapping[str, Resource] = {
     "exit-reasons": EXIT_REASONS,
     "account-managers": ACCOUNT_MANAGERS,
     "participants": PARTICIPANTS,
+    "plans": PLANS,
     "providers": PROVIDERS,
     "note-types": NOTE_TYPES,
     "team-members": TEAM_MEMBERS,

@@ -1,6 +1,7 @@
 """What the rest of the program knows about a resource: how its records are read, written, deleted and restored.
 
-A record is identified by its key, a text: its id, or the ids of the participant and of the team member, with a slash.
+A record is identified by its key, a text: its id, or the ids of the participant and of its plan or team member, with a
+slash.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -46,19 +47,20 @@ class Dependents(NamedTuple):
     """
 
     of: str  # the kind
-    reason: Literal["has_team", "has_invoices"]
+    reason: Literal["has_team", "has_plans", "has_invoices"]
     find: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]]
 
 
 class Snapshot(Struct):
-    """A deleted record as it was stored, its team, and the names of the records that it refers to, by id.
+    """A deleted record as it was stored, its team and plans, and the names of the records that it refers to, by id.
 
-    The fields of the record and of the team are those of the rows when it was deleted.
+    The fields of the record and of its parts are those of the rows when it was deleted.
     """
 
     record: dict[str, Any]
     team: Sequence[dict[str, Any]] = ()
     names: dict[str, str] = {}
+    plans: Sequence[dict[str, Any]] = ()
 
 
 class Restored(NamedTuple):
@@ -123,7 +125,8 @@ def event_key(event: Event) -> str:
 
 def record_key(record: Any) -> str:
     """The key of a record as events have it."""
-    return f"{record.participant_id}/{record.id}" if hasattr(record, "permissions") else str(record.id)
+    is_part = hasattr(record, "permissions") or hasattr(record, "components")
+    return f"{record.participant_id}/{record.id}" if is_part else str(record.id)
 
 
 def stored_fields(row: Struct) -> dict[str, Any]:
@@ -134,7 +137,8 @@ def stored_fields(row: Struct) -> dict[str, Any]:
 
 
 def uuids(keys: Sequence[str]) -> list[UUID]:
-    return [UUID(each) for each in keys]
+    """The ids of the records themselves."""
+    return [UUID(each.rpartition("/")[2]) for each in keys]
 
 
 def by_uuid(run: Callable[[C, UUID, list[UUID]], Awaitable[R]]) -> Callable[[C, UUID, Sequence[str]], Awaitable[R]]:

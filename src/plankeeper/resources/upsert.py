@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import has_type, to_row_values
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Transaction
-from plankeeper.events.recorder import record_events
+from plankeeper.events.recorder import Change, record_events
 
 S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
@@ -48,6 +48,17 @@ class InvalidRowsError(Exception):
     def __init__(self, errors: Sequence[RowError]) -> None:
         super().__init__()
         self.errors = errors
+
+
+class RecordPart(Protocol):
+    """What a resource writes with its records into other tables.
+
+    `prepare` gets each changed record with the existing one and its line. It can change the record, and raises
+    InvalidRowsError. `write` writes what `prepare` has returned after the records, and returns further events.
+    """
+
+    async def prepare(self, ctx: WriteContext, changed: Sequence[tuple[int, Any, Any]]) -> Any: ...
+    async def write(self, ctx: WriteContext, prepared: Any) -> Sequence[Change]: ...
 
 
 @dataclass(slots=True)
@@ -86,7 +97,7 @@ class RecordUpserter:
 
     `save` writes records as JSON; with `insert`, it writes only existing ones. `get_many` returns the records as the
     API shows them, for the events; without it, `select_for_update` does. `event_type` gets a record before and after.
-    Imported rows without an id get one.
+    Imported rows without an id get one. `part` writes to other tables.
     """
 
     record_type: type[Struct]
@@ -97,6 +108,7 @@ class RecordUpserter:
     event_type: Callable[[Struct | None, Struct], str]
     defaults: Callable[[Any], dict[str, Any]] = no_defaults
     new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = new_uuids
+    part: RecordPart | None = None
 
     async def __call__(self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]) -> ImportCounts:
         generated_ids = iter(await self.new_ids(ctx.tx, sum(row.values.id is UNSET for row in rows)))
@@ -113,8 +125,11 @@ class RecordUpserter:
             rows,
             ids,
         )
-        keyed = [(normalize_id(record.id), record) for record in records]
-        changed = [(key, record) for key, record in keyed if key not in old or has_changed(old[key], record)]
+        keyed = [(row.line_number, normalize_id(record.id), record) for row, record in zip(rows, records, strict=True)]
+        written = [each for each in keyed if each[1] not in old or has_changed(old[each[1]], each[2])]
+        changed = [(key, record) for _, key, record in written]
+        part = self.part
+        prepared = part and await part.prepare(ctx, [(number, old.get(key), each) for number, key, each in written])
         created = [record for key, record in changed if key not in old]
         updated = [record for key, record in changed if key in old]
         saved = updated if self.insert else [record for _, record in changed]
@@ -123,9 +138,10 @@ class RecordUpserter:
             await self.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
         if saved:
             await self.save(ctx.tx, ctx.plan_manager_id, to_json(saved))
+        others = await part.write(ctx, prepared) if part else ()
         after = await self._get_many(ctx, [record for _, record in changed])
         pairs = [(before.get(normalize_id(record.id)), record) for record in after]
-        await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
+        await record_events(ctx, [*((self.event_type(*pair), *pair) for pair in pairs), *others])
         for row, id_ in zip(rows, ids, strict=True):
             row.values.id = id_
         return ImportCounts(len(created), len(updated), len(rows) - len(changed))

@@ -26,6 +26,7 @@ from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
+from plankeeper.resources.participants import plans
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
 from plankeeper.webhooks import attempts, delivery_queue
@@ -73,6 +74,9 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     async def delete_due_objects(_db: object) -> None:
         await documents.delete_due_objects(db, settings)
 
+    async def switch_plans(_db: object) -> None:
+        await plans.switch_due(db, settings)
+
     periodic_tasks = [
         fan_out.find_lagging,
         stored_counts.compact,
@@ -82,6 +86,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         password_reset.purge,
         warn_of_expiry,
         expire_view_sessions,
+        switch_plans,
         delete_due_objects,
         *_purge_tasks(settings),
     ]

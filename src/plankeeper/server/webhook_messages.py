@@ -13,6 +13,7 @@ _OBJECTS = {
     "invoice_view_session": "InvoiceViewSession",
     "note_type": "NoteType",
     "participant": "Participant",
+    "plan": "Plan",
     "provider": "Provider",
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",

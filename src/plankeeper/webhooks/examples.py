@@ -12,6 +12,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],
     "note_type": _RESPONSES["NoteTypePage"]["data"][0],
     "participant": _RESPONSES["ParticipantPage"]["data"][0],
+    "plan": _RESPONSES["PlanPage"]["data"][0],
     "provider": _RESPONSES["ProviderPage"]["data"][0],
     "team_member": _RESPONSES["TeamMemberPage"]["data"][0],
     "webhook_endpoint": _RESPONSES["WebhookEndpointPage"]["data"][0],
@@ -32,7 +33,7 @@ def example_resource(kind: str) -> dict[str, Any]:
     """The `resource` of a message about `example_object`."""
     example = example_object(kind)
     resource = {"kind": kind, "id": str(example["id"])}
-    return resource | {"participant_id": example["participant_id"]} if kind == "team_member" else resource
+    return resource | {"participant_id": example["participant_id"]} if kind in ("plan", "team_member") else resource
 
 
 def example_change(event_type: str) -> dict[str, Any]:

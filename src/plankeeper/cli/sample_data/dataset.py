@@ -15,6 +15,7 @@ from plankeeper.cli.sample_data.participants import (
     generate_participants,
     shorten_plans,
 )
+from plankeeper.cli.sample_data.plans import generate_plans
 from plankeeper.cli.sample_data.providers import generate_providers
 from plankeeper.cli.sample_data.random_values import LAST_MOMENT, Row, resource_rng
 from plankeeper.cli.sample_data.team_members import generate_team_members
@@ -78,6 +79,7 @@ def _generate(plan_manager_id: UUID, seed: int, scale: _Scale) -> Iterator[tuple
     invoice_rows = generate_invoices(rng("invoices"), scale.invoices, participant_rows, demo_providers)
     shorten_plans(rng("plan-ends"), participant_rows, invoice_rows)
     yield "participants", participant_rows
+    yield "plans", generate_plans(rng("plans"), participant_rows)
     yield "providers", [provider.row for provider in demo_providers]
     yield "note-types", generate_note_types(scale.note_types_from)
     yield "team-members", generate_team_members(rng("team-members"), participant_rows)

@@ -14,6 +14,8 @@ from plankeeper.cli.sample_data.random_values import (
 _DATES = (
     "onboard_date",
     "date_ceased",
+    "start_date",
+    "end_date",
     "plan_start_date",
     "plan_end_date",
     "invoice_date",
@@ -34,8 +36,9 @@ def move_dates(row: Row, now: datetime) -> Row:
     for name in _DATETIMES:
         if row.get(name):
             moved[name] = format_datetime(_before_now(parse_datetime(row[name]) + days, LAST_MOMENT + days, now))
-    if "line_items" in row:
-        moved["line_items"] = [move_dates(line, now) for line in row["line_items"]]
+    for name in ("line_items", "components", "periods"):
+        if name in row:
+            moved[name] = [move_dates(part, now) for part in row[name]]
     return moved
 
 

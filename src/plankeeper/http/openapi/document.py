@@ -208,6 +208,7 @@ def _name(status: int, operation: Operation) -> str:
 API_VERSION = PREFIX.rpartition("/")[2]  # of the API, not of the program: the document changes only with the API
 TAGS = {
     "participants": "People whose funding the plan manager manages.",
+    "plans": "Plans of participants, with their components, funding periods and numbers.",
     "team_members": "Contacts on a participant's team, and their permissions.",
     "account_managers": "Employees of the plan manager who look after participants; read only.",
     "exit_reasons": "Reasons for which participants leave, in categories.",

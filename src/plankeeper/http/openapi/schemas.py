@@ -43,7 +43,13 @@ def build_components(struct_types: Sequence[Any]) -> dict[str, Schema]:
         optional = {field.encode_name for field in fields(struct) if _can_be_absent(field.type)}
         if "required" in schema:
             schema["required"] = [name for name in schema["required"] if name not in optional]
-    _share_descriptions({each: schema for each, schema in schemas_of.items() if not issubclass(each, Query)})
+    in_json = {each: schema for each, schema in schemas_of.items() if not issubclass(each, Query)}
+    for schema in in_json.values():
+        for property_schema in schema.get("properties", {}).values():
+            if property_schema.get("format") == "decimal":  # a number, not a text
+                del property_schema["format"]
+                property_schema["type"] = "number"
+    _share_descriptions(in_json)
     return extract_components(schemas)
 
 

@@ -28,7 +28,7 @@ from plankeeper.events.recorder import is_changed, record_events
 from plankeeper.resources.account_managers import store as account_managers
 from plankeeper.resources.account_managers.schemas import AccountManagerListQuery
 from plankeeper.resources.exit_reasons import store as exit_reasons
-from plankeeper.resources.participants import store
+from plankeeper.resources.participants import plans, store
 from plankeeper.resources.participants.schemas import (
     Participant,
     ParticipantBulkItem,
@@ -63,6 +63,10 @@ async def save_many(
     changed = [is_changed(old.get(each.id), each) for each in new]
     changes = [(index, item) for index, item in enumerate(items) if changed[index]]
     errors += await _find_unknown_references(ctx.tx, ctx.plan_manager_id, ctx.settings.operator_name, changes)
+    plan_changes = await plans.apply_fields(ctx, [(old.get(new[index].id), new[index]) for index, _ in changes])
+    errors += [
+        item_error(changes[number][0], each.field, each.message, each.code) for number, each in plan_changes.errors
+    ]
     if errors:
         raise ValidationError(*in_item_order(errors))
     unchanged = [each.id for each, differs in zip(new, changed, strict=True) if not differs]
@@ -75,9 +79,10 @@ async def save_many(
         each.updated_at = next_updated_at(old[each.id].updated_at)
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+    plan_events = await plans.write(ctx, plan_changes)
     ids = [each.id for each in new]
     after = in_order(ids, await store.get_many(ctx.tx, ctx.plan_manager_id, ids))
-    await record_events(ctx, [_change(before.get(each.id), each) for each in after])
+    await record_events(ctx, [*(_change(before.get(each.id), each) for each in after), *plan_events])
     return after
 
 

@@ -1,8 +1,12 @@
-"""Participants as a resource."""
+"""Participants and their plans as resources."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
-from plankeeper.resources.participants import bulk, service, store
+from plankeeper.core.context import WriteContext
+from plankeeper.core.record_matches import MatchField
+from plankeeper.events.recorder import Change
+from plankeeper.resources.participants import bulk, plan_imports, plans, service, store
 from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import (
     REFERENCES,
@@ -10,8 +14,27 @@ from plankeeper.resources.participants.schemas import (
     ParticipantRow,
     ParticipantUpdate,
 )
-from plankeeper.resources.resource import Resource, by_uuid, uuids
-from plankeeper.resources.upsert import RecordUpserter, created_or_updated
+from plankeeper.resources.plans import service as plan_service
+from plankeeper.resources.plans import store as plan_store
+from plankeeper.resources.plans.schemas import Plan, PlanImport, PlanRow, PlanUpdate
+from plankeeper.resources.resource import Dependents, Resource, Restored, Snapshot, by_uuid, record_key, uuids
+from plankeeper.resources.upsert import InvalidRowsError, RecordUpserter, RowError, created_or_updated
+
+
+class _CurrentPlans:
+    """The plans that follow from the fields of imported participants."""
+
+    async def prepare(
+        self, ctx: WriteContext, changed: Sequence[tuple[int, ParticipantRow | None, ParticipantRow]]
+    ) -> plans.PlanChanges:
+        prepared = await plans.apply_fields(ctx, [(before, after) for _, before, after in changed])
+        if prepared.errors:
+            errors = [RowError(changed[index][0], each.field, each.message) for index, each in prepared.errors]
+            raise InvalidRowsError(errors)
+        return prepared
+
+    async def write(self, ctx: WriteContext, prepared: plans.PlanChanges) -> Sequence[Change]:
+        return await plans.write(ctx, prepared)
 
 
 def _check(values: ParticipantImport) -> str | None:
@@ -31,10 +54,11 @@ RESOURCE = Resource(
         insert=store.insert,
         get_many=store.get_many,
         event_type=created_or_updated("participant"),
+        part=_CurrentPlans(),
     ),
     export_schema=ParticipantRow,
     export=store.export,
-    tables=("participants",),
+    tables=("participants", "plans"),
     check=_check,
     match_fields=bulk.MATCH_FIELDS,
     get_many=by_uuid(store.get_many),
@@ -46,4 +70,39 @@ RESOURCE = Resource(
     references=REFERENCES,
     remove=service.remove,
     restore=service.restore,
+)
+
+
+async def _update_plan(ctx: WriteContext, key: str, change: PlanUpdate) -> Plan:
+    participant_id, _, plan_id = key.partition("/")
+    return await plans.update(ctx, UUID(participant_id), UUID(plan_id), change, keeps_ids=True)
+
+
+async def _delete_plans(ctx: WriteContext, keys: Sequence[str]) -> None:
+    for each in await plan_store.get_many(ctx.tx, ctx.plan_manager_id, uuids(keys)):
+        await plans.delete(ctx, each.participant_id, each.id)
+
+
+async def _restore_plan(ctx: WriteContext, snapshot: Snapshot) -> Restored:
+    """Nothing if the participant no longer exists."""
+    plan = plans.from_record(snapshot.record)
+    return Restored([record_key(plan)] if await plans.restore(ctx, plan) else [], [])
+
+
+PLANS = Resource(
+    kind="plan",
+    import_schema=PlanImport,
+    upsert=plan_imports.upsert,
+    export_schema=PlanRow,
+    export=plan_store.export,
+    tables=("plans",),
+    match_fields={"external_id": MatchField("external_id", plan_store.list_by_external_ids)},
+    get_many=by_uuid(plan_store.get_many),
+    lock=by_uuid(store.lock_of_plans),
+    update_schema=PlanUpdate,
+    update=_update_plan,
+    delete_many=_delete_plans,
+    constraint_errors=plan_service.CONSTRAINT_ERRORS,
+    dependents=(Dependents("participant", "has_plans", by_uuid(plan_store.list_participants_with_budgets)),),
+    restore=_restore_plan,
 )

@@ -326,6 +326,13 @@ class StoredParticipant(ParticipantRow):
     updated_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
 
 
+class DuePlanChange(Struct):
+    """A participant whose next plan has become the current one."""
+
+    plan_manager_id: UUID
+    id: UUID
+
+
 def with_references(row: StoredParticipant, names: Mapping[str, str]) -> Participant:
     """A row as the API returns it; `names` maps the ids of its references to their names.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -18,7 +18,7 @@ from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources.account_managers.store import get_visible
 from plankeeper.resources.parents import Parent
-from plankeeper.resources.participants import store
+from plankeeper.resources.participants import plans, store
 from plankeeper.resources.participants.schemas import (
     REFERENCES,
     Participant,
@@ -30,6 +30,7 @@ from plankeeper.resources.participants.schemas import (
     with_references,
     without_references,
 )
+from plankeeper.resources.plans import store as plan_store
 from plankeeper.resources.resource import Restored, Snapshot, stored_fields
 from plankeeper.resources.team_members import service as team_service
 from plankeeper.resources.team_members import store as team_store
@@ -59,9 +60,10 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     now = datetime.now(UTC)
     new = apply_patch(change, StoredParticipant(id=uuid7(), created_at=now, updated_at=now))
     known = await _visible_account_manager(ctx, change)
+    changes = await _change_plan(ctx, None, new)
     [after] = await with_reference_names(ctx, new, known=known)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
-    await record_event(ctx, "participant.created", None, after)
+    await record_event(ctx, "participant.created", None, after, parts=await plans.write(ctx, changes))
     return after
 
 
@@ -79,31 +81,51 @@ async def save(ctx: WriteContext, before: Participant, change: ParticipantUpdate
         return before
     known = reference_names(before) | await _visible_account_manager(ctx, change)
     new.updated_at = next_updated_at(before.updated_at)
+    changes = await _change_plan(ctx, old, new)
     [after] = await with_reference_names(ctx, new, known=known)
     await store.update(ctx.tx, ctx.plan_manager_id, to_json([new]), before.updated_at)
-    await record_event(ctx, "participant.updated", before, after)
+    await record_event(ctx, "participant.updated", before, after, parts=await plans.write(ctx, changes))
     return after
 
 
-async def delete(ctx: WriteContext, participant_id: UUID) -> int:
-    """Delete a participant with its team members, whose number it returns; raises NotFound. Its invoices are kept."""
+async def _change_plan(ctx: WriteContext, old: StoredParticipant | None, new: StoredParticipant) -> plans.PlanChanges:
+    """The change of the current plan; raises ValidationError."""
+    changes = await plans.apply_fields(ctx, [(old, new)])
+    if changes.errors:
+        raise ValidationError(*(error for _, error in changes.errors))
+    return changes
+
+
+class DeletedParts(NamedTuple):
+    """The numbers of records that were deleted with a participant."""
+
+    team_members: int
+    plans: int
+
+
+async def delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
+    """Delete a participant with its team members and plans; raises NotFound. Its invoices are kept."""
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id))
     [before] = await with_reference_names(ctx, old)
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
     await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
+    deleted = await plans.delete_all(ctx, [participant_id])
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
+    await record_events(ctx, [("plan.deleted", plan, None) for plan in deleted])
     await record_event(ctx, "participant.deleted", before, None)
-    return len(team)
+    return DeletedParts(len(team), len(deleted))
 
 
 async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> None:
     """Delete participants that the caller has locked, and that have no team. Their invoices are kept."""
     before = await store.get_many(ctx.tx, ctx.plan_manager_id, participant_ids)
+    deleted = await plans.delete_all(ctx, participant_ids)
     await store.delete_many(ctx.tx, ctx.plan_manager_id, participant_ids)
-    await record_events(ctx, [("participant.deleted", each, None) for each in before])
+    events = [("plan.deleted", each, None) for each in deleted]
+    await record_events(ctx, [*events, *(("participant.deleted", each, None) for each in before)])
 
 
 async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, Snapshot]:
@@ -114,20 +136,23 @@ async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, S
     team = await team_store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id] * len(ids), ids)
     references = reference_ids(row)
     names = await store.reference_names(ctx.tx, ctx.plan_manager_id, references) if references else {}
+    own_plans = await plan_store.list_of_participants(ctx.tx, ctx.plan_manager_id, [participant_id])
     await delete(ctx, participant_id)
     name = " ".join(filter(None, (row.first_name, row.last_name))) or None
-    return name, Snapshot(stored_fields(row), [stored_fields(each) for each in team], names)
+    parts = [stored_fields(each) for each in team], names, [stored_fields(each) for each in own_plans]
+    return name, Snapshot(stored_fields(row), *parts)
 
 
 async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
-    """Insert a removed participant again, with its team. Columns that were added since have their default values."""
+    """Insert a removed participant again, with its team and plans. Columns added since have their defaults."""
     participant_id = UUID(snapshot.record["id"])
     default = stored_fields(ParticipantRow(id=participant_id, created_at=datetime.now(UTC)))
     record = default | snapshot.record
     changes = await _clear_missing_references(ctx, record, snapshot.names)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
+    plan_events = await plans.restore_all(ctx, participant_id, snapshot.plans)
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id))
-    await record_event(ctx, "participant.restored", None, after)
+    await record_event(ctx, "participant.restored", None, after, parts=plan_events)
     parent = Parent(after.id, after.email, after.participant_number)
     team = await team_service.restore(ctx, parent, snapshot.team)
     return Restored([str(participant_id)], [*changes, *team.changes])

@@ -1,17 +1,19 @@
 """Participants in SQL."""
 
-from collections.abc import AsyncGenerator, Sequence
-from datetime import datetime
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import date, datetime
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.row_ids import HAS_ID, records_of
 from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, changed_rows
 from plankeeper.resources.participants.schemas import (
+    DuePlanChange,
     NamedReference,
     Participant,
     ParticipantRow,
@@ -191,6 +193,66 @@ async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Update participants that the caller has locked. `records` is as in `insert`."""
     await tx.queue_write(UPDATE, plan_manager_id, records, None)
+
+
+LOCK_OF_PLANS = f"""
+    select id from participants
+    where plan_manager_id = $1 and id in (select participant_id from plans where plan_manager_id = $1 and {HAS_ID})
+    order by id
+    for update
+"""
+
+
+async def lock_of_plans(tx: Transaction, plan_manager_id: UUID, plan_ids: Sequence[UUID]) -> list[UUID]:
+    """Lock the participants of plans until the transaction ends."""
+    return await tx.rows(UUID, LOCK_OF_PLANS, plan_manager_id, plan_ids)
+
+
+# The version stays: the date is computed from the plans.
+SET_NEXT_PLAN_CHANGES = f"""
+    update participants participant set next_plan_change = new.next_plan_change
+    from {records_of("participants")} new
+    where participant.plan_manager_id = $1 and participant.id = new.id
+        and participant.next_plan_change is distinct from new.next_plan_change
+"""
+
+
+async def set_next_plan_changes(
+    tx: Transaction, plan_manager_id: UUID, next_changes: Mapping[UUID, date | None]
+) -> None:
+    """Set the days on which another plan of participants becomes the current one."""
+    records = [{"id": id_, "next_plan_change": day} for id_, day in next_changes.items()]
+    await tx.execute(SET_NEXT_PLAN_CHANGES, plan_manager_id, to_json(records))
+
+
+LIST_PLAN_CHANGES = """
+    -- one task switches the plans of all plan managers
+    select plan_manager_id, id
+    from participants
+    where next_plan_change <= $1
+    order by next_plan_change
+    limit $2
+"""
+
+
+async def list_plan_changes(db: Executor, day: date, limit: int) -> list[DuePlanChange]:
+    """Participants whose next plan has become the current one, of all plan managers."""
+    return await db.rows(DuePlanChange, LIST_PLAN_CHANGES, day, limit)
+
+
+SELECT_DUE_FOR_UPDATE = f"""
+    select id from participants
+    where plan_manager_id = $1 and {HAS_ID} and next_plan_change <= $3
+    order by id
+    for update skip locked
+"""
+
+
+async def select_due_for_update(
+    tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID], day: date
+) -> list[UUID]:
+    """Those of the participants that are still due and that nobody has locked, locked until the transaction ends."""
+    return await tx.rows(UUID, SELECT_DUE_FOR_UPDATE, plan_manager_id, participant_ids, day)
 
 
 DELETE = f"""

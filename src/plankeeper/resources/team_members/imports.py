@@ -1,6 +1,5 @@
 """Import of team members. A row identifies its participant by id or number; its email identifies the user."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,7 +11,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
-from plankeeper.resources.parents import list_participants_by_numbers
+from plankeeper.resources.parents import resolve_participants
 from plankeeper.resources.team_members import store
 from plankeeper.resources.team_members.rules import effective_permissions, requires_email
 from plankeeper.resources.team_members.schemas import TeamMemberImport, TeamMemberRow
@@ -51,7 +50,7 @@ class MemberIdentity(NamedTuple):
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> ImportCounts:
-    participants = await _resolve_participants(ctx, rows)
+    participants = await resolve_participants(ctx.tx, ctx.plan_manager_id, rows)
     keys = [(participant, _uuid(row.values.id)) for row, participant in zip(rows, participants, strict=True)]
     old = await _select_for_update(ctx, keys)
     users = await _find_users(ctx, rows)
@@ -175,31 +174,3 @@ async def _find_users(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) ->
         {each.id: each for each in users},
         {each.email.lower(): each.id for each in users if each.email},
     )
-
-
-async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> list[UUID]:
-    """The participant's id of each row. Raises InvalidRowsError for an unknown number, or one that is not unique."""
-    numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
-    participants = await list_participants_by_numbers(ctx.tx, ctx.plan_manager_id, sorted(numbers))
-    ids = {participant.participant_number: participant.id for participant in participants}
-    counts = Counter(participant.participant_number for participant in participants)
-    errors: list[RowError] = []
-    participant_ids: list[UUID] = []
-    for row in rows:
-        number = unset_to_none(row.values.participant_number)
-        if row.values.participant_id is not UNSET:
-            participant_ids.append(UUID(row.values.participant_id))
-        elif number in ids and counts[number] == 1:
-            participant_ids.append(ids[number])
-        elif number is None:
-            errors.append(RowError(row.line_number, "participant_id", "or participant_number is required"))
-        else:
-            message = (
-                "is shared by two participants; use participant_id"
-                if counts[number]
-                else "is not the number of a participant"
-            )
-            errors.append(RowError(row.line_number, "participant_number", message))
-    if errors:
-        raise InvalidRowsError(errors)
-    return participant_ids

@@ -510,6 +510,7 @@ create table participants (
     participant_receives_statements boolean not null,
     updated_at timestamptz not null default clock_timestamp(),
     external_id text,
+    next_plan_change date, -- the day on which another plan becomes the current one
     primary key (plan_manager_id, id),
     constraint participants_account_manager_id_fkey foreign key (plan_manager_id, account_manager_id)
         references account_managers (plan_manager_id, id),
@@ -561,6 +562,9 @@ create index participants_by_birth_or_address on participants using gin (
     search_text(array[address_line_1, address_line_2, city], array[postcode]) gin_trgm_ops
 );
 
+-- Participants whose current plan changes, for the task that runs at midnight.
+create index participants_by_plan_change on participants (next_plan_change) where next_plan_change is not null;
+
 -- Without a foreign key to participants: a hold can keep the events of a deleted one.
 create table legal_holds (
     plan_manager_id uuid not null references plan_managers (id),
@@ -570,6 +574,35 @@ create table legal_holds (
     created_by text not null,
     primary key (plan_manager_id, participant_id)
 );
+
+-- Plans of participants
+
+create extension if not exists btree_gist with schema public;
+
+-- The participant's row is the lock of its plans, and has the dates of the current one. Components are part of their
+-- plan, because they are read and written with it: a list of objects, of which each has an id that lines can name.
+create table plans (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    participant_id uuid not null,
+    start_date date,
+    end_date date,
+    is_pace_plan boolean not null,
+    external_id text,
+    components jsonb not null,
+    created_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint plans_participant_id_fkey foreign key (plan_manager_id, participant_id)
+        references participants (plan_manager_id, id),
+    -- A guard: the program compares the dates first, under the participant's lock, because its message names them. Plans
+    -- that lack a date or end before they start are in force on no day.
+    constraint plans_dates_excl exclude using gist (
+        plan_manager_id with =, participant_id with =, daterange(start_date, end_date, '[]') with &&
+    ) where (start_date <= end_date)
+);
+create unique index plans_external_id_key on plans (plan_manager_id, external_id) where external_id is not null;
+create index plans_by_participant on plans (plan_manager_id, participant_id, id);
 
 -- Team members of participants, and what they may do
 
@@ -890,7 +923,7 @@ create index events_by_resource on events (plan_manager_id, resource_id, id);
 -- The timeline of a participant, with its team members and invoices.
 create index events_by_participant on events (plan_manager_id, (
     case resource_kind when 'participant' then resource_id else coalesce(data, previous) ->> 'participant_id' end
-), id) where resource_kind in ('participant', 'team_member', 'invoice');
+), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice');
 create index events_by_import on events (plan_manager_id, import_id, id) where import_id is not null;
 
 -- Committed events without a position, in batches of at most 100. `types` has one element if all types are the same.

@@ -1,0 +1,1 @@
+"""Plans of participants: their components, funding periods and numbers."""

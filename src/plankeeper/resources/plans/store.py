@@ -1,0 +1,197 @@
+"""Plans in SQL. The participants' rows are their locks: see `plankeeper.resources.participants.plans`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from datetime import date
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.record_matches import ValueHolder
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.combined_writes import Write
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.row_ids import HAS_ID, in_array
+from plankeeper.database.versions import UPDATED_AT, compose_update
+from plankeeper.resources.plans.schemas import Plan, PlanListQuery, PlanRow, ServiceLine
+
+COLUMNS: LiteralString = "participant_id, start_date, end_date, is_pace_plan, external_id, components, created_at"
+ROW_COLUMNS: LiteralString = """
+    id, participant_id, start_date, end_date, is_pace_plan, external_id, components::json as components, created_at
+"""
+RECORD_COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"
+
+LIST = FilteredList(
+    "plans",
+    PlanListQuery,
+    {"participant_id": Filter("participant_id = {}")},
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+PLAIN_PAGE: LiteralString = f"""
+    select {RECORD_COLUMNS}
+    from plans
+    where plan_manager_id = $1 and participant_id = $2 and id > $3
+    order by id
+    limit $4 offset $5
+"""
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: PlanListQuery) -> PageRows[Plan]:
+    if query.is_plain:
+        position = (query.start, query.limit + 1, query.offset)
+        rows = await db.rows(Plan, PLAIN_PAGE, plan_manager_id, participant_id, *position)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many, participant_id=participant_id)
+
+
+async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: PlanListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, participant_id=participant_id))
+
+
+GET_MANY: LiteralString = f"select {RECORD_COLUMNS} from plans where plan_manager_id = $1 and {HAS_ID} order by id"
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, plan_ids: Sequence[UUID]) -> list[Plan]:
+    """The plans with these ids, in order of id; unknown ids are ignored."""
+    return await db.rows(Plan, GET_MANY, plan_manager_id, plan_ids)
+
+
+LIST_OF_PARTICIPANTS: LiteralString = f"""
+    select {RECORD_COLUMNS}
+    from plans
+    where plan_manager_id = $1 and {in_array("participant_id", "$2::uuid[]")}
+    order by participant_id, start_date, id
+"""
+
+
+async def list_of_participants(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Plan]:
+    """The plans of participants, those of one in the order of their first days."""
+    return await db.rows(Plan, LIST_OF_PARTICIPANTS, plan_manager_id, participant_ids)
+
+
+INSERT = Write(
+    "added_plans as materialized (select * from json_populate_recordset(null::plans, $2))",
+    f"""
+    insert into plans (plan_manager_id, id, {COLUMNS}, updated_at)
+    select $1, id, {COLUMNS}, {UPDATED_AT} from added_plans
+    """,
+    parameters=2,
+)
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert plans. `records` is a JSON list of Plan."""
+    await tx.queue_write(INSERT, plan_manager_id, records)
+
+
+UPDATE = compose_update("plans", COLUMNS)
+
+
+async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Update plans whose participants the caller has locked. `records` is a JSON list of Plan."""
+    await tx.queue_write(UPDATE, plan_manager_id, records, None)
+
+
+DELETE_MANY = f"delete from plans where plan_manager_id = $1 and {HAS_ID}"
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, plan_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_MANY, plan_manager_id, plan_ids)
+
+
+EXPORT: LiteralString = f"select {ROW_COLUMNS} from plans where plan_manager_id = $1 order by participant_id, id"
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[PlanRow]]:
+    return tx.stream(PlanRow, EXPORT, plan_manager_id)
+
+
+LIST_BY_EXTERNAL_IDS = """
+    select id, external_id as value
+    from plans
+    where plan_manager_id = $1 and external_id is not null and external_id = any ($2) -- the index has no nulls
+"""
+
+
+async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids: Sequence[str]) -> list[ValueHolder]:
+    return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
+
+
+LIST_PARTICIPANTS_WITH_BUDGETS = """
+    select distinct participant_id::text
+    from plans
+    where plan_manager_id = $1 and participant_id = any ($2) and components <> '[]'
+"""
+
+
+async def list_participants_with_budgets(
+    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
+) -> list[str]:
+    """Those of the participants that have a plan with components."""
+    return await db.rows(str, LIST_PARTICIPANTS_WITH_BUDGETS, plan_manager_id, participant_ids)
+
+
+# The amount of a line is its price with tax. A difference between the invoice's tax and the sum of the rounded tenths,
+# of up to a cent for each taxed line, goes to the last of them: as `line_amounts` of plankeeper.resources.invoices.
+LIST_LINES = """
+    with priced as (
+        select line.invoice_id, line.id, coalesce(line.service_date_from, invoice.invoice_date) as service_date,
+            line.service_item_number, line.component_id, line.claim_status, invoice.wont_claim, line.paid_amount,
+            line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
+            invoice.tax, line.position, 'check_total' = any (invoice.error_codes) as has_wrong_total
+        from (
+            select id, invoice_date, tax, error_codes, wont_claim
+            from invoices
+            where plan_manager_id = $1 and participant_id = $2 and not is_deleted
+        ) invoice
+        cross join lateral (
+            select invoice_lines.*, coalesce(total_price, quantity * unit_price) as price
+            from invoice_lines
+            where plan_manager_id = $1 and invoice_id = invoice.id and not is_deleted
+        ) line
+    ), taxed as (
+        select invoice_id, tax - sum(line_tax) as difference, max(position) as last_position
+        from priced
+        where line_tax is not null and not has_wrong_total
+        group by invoice_id, tax
+        having abs(tax - sum(line_tax)) <= 0.01 * count(*)
+    )
+    select priced.invoice_id, priced.id, service_date, service_item_number, component_id, claim_status, wont_claim,
+        round(price, 2) + coalesce(line_tax, 0) + coalesce(difference, 0) as amount, paid_amount as paid
+    from priced
+    left join taxed on taxed.invoice_id = priced.invoice_id and taxed.last_position = priced.position
+        and priced.line_tax is not null
+    order by priced.invoice_id, position
+"""
+
+
+async def list_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[ServiceLine]:
+    """The lines of a participant's invoices, without deleted ones."""
+    return await db.rows(ServiceLine, LIST_LINES, plan_manager_id, participant_id)
+
+
+CLAIMED_LINES: LiteralString = """
+    select line.id, coalesce(line.service_date_from, invoice.invoice_date) as service_date, line.component_id
+    from invoices invoice
+    join invoice_lines line on line.plan_manager_id = $1 and line.invoice_id = invoice.id
+    where invoice.plan_manager_id = $1 and invoice.participant_id = $2
+        and not invoice.is_deleted and not line.is_deleted
+        and line.claim_status in ('pending', 'payment_ready', 'partially_ready', 'partially_paid', 'paid')
+"""
+HAS_CLAIMED_LINE = f"""
+    select exists (
+        select from ({CLAIMED_LINES}) claimed
+        where claimed.service_date between $3::date and $4::date or claimed.component_id = any ($5::uuid[])
+    )
+"""
+
+
+async def has_claimed_line(
+    db: Executor,
+    plan_manager_id: UUID,
+    participant_id: UUID,
+    dates: tuple[date | None, date | None],
+    component_ids: Sequence[UUID],
+) -> bool:
+    """Whether a claimed line of a participant has a service between two dates, or names one of the components."""
+    return await db.one(bool, HAS_CLAIMED_LINE, plan_manager_id, participant_id, *dates, component_ids)

@@ -1,0 +1,238 @@
+"""The rules of plans, compared with plain computations over all days."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plankeeper.resources.plans.rules import (
+    WAITING_STATUSES,
+    Numbers,
+    category_of,
+    component_for,
+    compute_numbers,
+    contains,
+    current_plan,
+    describe_dates,
+    find_errors,
+    find_overlap,
+    lines_of,
+    next_change,
+    plan_on,
+    released,
+    runs_out_on,
+    with_numbers,
+)
+from plankeeper.resources.plans.schemas import FundingPeriod, Plan, PlanComponent, ServiceLine, SpentElsewhere
+
+START = date(2026, 7, 1)
+DAYS = [START + timedelta(days=number) for number in range(60)]
+PARTICIPANT = UUID(int=1)
+STATUSES = (
+    *sorted(WAITING_STATUSES),
+    "pending",
+    "payment_ready",
+    "partially_ready",
+    "partially_paid",
+    "paid",
+    "cancelled",
+)
+
+days = st.sampled_from(DAYS)
+amounts = st.integers(0, 100_000).map(lambda cents: Decimal(cents) / 100)
+
+
+def plan(number: int, start: date | None, end: date | None, *components: PlanComponent) -> Plan:
+    return Plan(
+        id=UUID(int=number), participant_id=PARTICIPANT, start_date=start, end_date=end, components=list(components)
+    )
+
+
+def component(number: int = 1, amount: Decimal | int = 1000, **fields: Any) -> PlanComponent:
+    values: dict[str, Any] = {
+        "name": f"Component {number}", "kind": "stated", "categories": [15], "periods": [], "spent_elsewhere": None
+    }  # fmt: skip
+    return PlanComponent(id=UUID(int=100 + number), amount=Decimal(amount), **(values | fields))
+
+
+def period(start: date, end: date, amount: Decimal | int) -> FundingPeriod:
+    return FundingPeriod(start_date=start, end_date=end, amount=Decimal(amount))
+
+
+def line(**fields: Any) -> ServiceLine:
+    values: dict[str, Any] = {
+        "invoice_id": UUID(int=7), "id": UUID(int=8), "service_date": START, "service_item_number": "15_056_0128_1_3",
+        "component_id": None, "claim_status": "new", "wont_claim": False, "amount": Decimal(100), "paid": None,
+    }  # fmt: skip
+    return ServiceLine(**(values | fields))
+
+
+@st.composite
+def separate_plans(draw: st.DrawFn) -> list[Plan]:
+    """Plans that don't overlap, in any order, some of which lack a date or end before they start."""
+    limits = sorted(draw(st.lists(days, unique=True, max_size=8)))
+    found = [plan(number, *pair) for number, pair in enumerate(list(pairwise(limits))[::2], 10)]
+    found += [plan(number, None, end) for number, end in enumerate(draw(st.lists(st.none() | days, max_size=1)), 50)]
+    found += [plan(60, limits[-1], limits[0])] if len(limits) > 1 and draw(st.booleans()) else []
+    return draw(st.permutations(found))
+
+
+@given(separate_plans(), days)
+def test_the_current_plan_changes_on_the_next_change_and_not_before(plans: list[Plan], day: date) -> None:
+    change = next_change(plans, day)
+    current = current_plan(plans, day)
+    for later in DAYS[DAYS.index(day) :]:
+        if change is None or later < change:
+            assert current_plan(plans, later) == current
+    if change:
+        assert current_plan(plans, change) != current
+
+
+@given(separate_plans(), days)
+def test_the_current_plan_is_in_force_or_next_or_latest(plans: list[Plan], day: date) -> None:
+    current = current_plan(plans, day)
+    in_force = [each for each in plans if contains(each, day)]
+    upcoming = [each for each in plans if each.start_date and each.end_date and day < each.start_date <= each.end_date]
+    if in_force:
+        assert [current] == in_force == [plan_on(plans, day)]
+    elif upcoming:
+        assert current == min(upcoming, key=lambda each: each.start_date or day)
+    else:
+        assert (current is None) == (not plans)
+
+
+@given(days, days, days, days)
+def test_plans_overlap_if_they_have_a_day_in_common(start: date, end: date, other_start: date, other_end: date) -> None:
+    one, other = plan(1, start, end), plan(2, other_start, other_end)
+    common = [day for day in DAYS if contains(one, day) and contains(other, day)]
+    assert (find_overlap(one, [other]) is other) == bool(common)
+    assert find_overlap(plan(3, start, None), [one]) is None
+
+
+def test_a_line_counts_for_the_component_that_it_names_or_that_has_its_category() -> None:
+    core = component(1, kind="flexible", categories=[1, 4])
+    transport, therapy = component(2, categories=[4]), component(3, categories=[15])
+    own = plan(1, START, DAYS[-1], core, transport, therapy)
+    assert component_for(own, None, 1) is core
+    assert component_for(own, None, 4) is transport
+    assert component_for(own, core.id, 15) is core
+    assert component_for(own, UUID(int=999), 15) is therapy
+    assert component_for(own, None, 7) is None
+    assert component_for(own, None, None) is None
+    assert [category_of(each) for each in ("15_056_0128_1_3", "1_2", "OT", "155_1", "", None)] == [15, 1, *[None] * 4]
+
+
+@given(
+    st.lists(st.tuples(amounts, st.none() | amounts, st.sampled_from(STATUSES), st.booleans(), st.none() | days)),
+    amounts,
+    days,
+)
+def test_numbers_are_sums_of_the_lines_up_to_the_day(
+    lines: list[tuple[Decimal, Decimal | None, str, bool, date | None]], elsewhere: Decimal, day: date
+) -> None:
+    spent = SpentElsewhere(amount=elsewhere, as_of=START)
+    own = component(spent_elsewhere=spent, periods=[period(each, each, 10) for each in DAYS[::7]], amount=90)
+    found = compute_numbers(
+        own,
+        [
+            line(amount=amount, paid=paid, claim_status=status, wont_claim=wont_claim, service_date=on)
+            for amount, paid, status, wont_claim, on in lines
+        ],
+        day,
+    )
+    counted = [each for each in lines if each[4] and each[4] <= day]
+    waiting = [each for each in counted if each[2] in WAITING_STATUSES and not each[3]]
+    assert found.paid == elsewhere + sum(paid or 0 for _, paid, *_ in counted)
+    assert found.pending == sum(amount - (paid or 0) for amount, paid, status, *_ in counted if status == "pending")
+    assert found.waiting == sum(amount - (paid or 0) for amount, paid, *_ in waiting)
+    assert found.released == 10 * len([each for each in DAYS[::7] if each <= day]) == released(own, day)
+    assert found.available == found.released - found.paid - found.pending - found.waiting
+
+
+def test_lines_count_for_the_plan_in_force_on_the_day_of_the_service() -> None:
+    therapy, later_therapy = component(1), component(2)
+    first, second = plan(1, START, DAYS[9], therapy), plan(2, DAYS[10], DAYS[-1], later_therapy)
+    lines = [line(service_date=day) for day in (DAYS[0], DAYS[9], DAYS[10], None)]
+    assert lines_of([first, second], first, lines) == {therapy.id: lines[:2]}
+    assert lines_of([first, second], second, lines) == {later_therapy.id: lines[2:3]}
+    [numbers] = with_numbers(first, [first, second], lines, DAYS[0]).components
+    assert (numbers.waiting, numbers.available) == (100, 900)
+
+
+def test_the_amount_is_released_at_once_without_periods() -> None:
+    assert released(component(amount=500), START - timedelta(days=1)) == 500
+
+
+def test_it_runs_out_at_the_rate_of_the_days_so_far() -> None:
+    own, budget = plan(1, DAYS[0], DAYS[59]), component(amount=100)
+
+    def on_day_ten(paid: int) -> date | None:
+        return runs_out_on(own, budget, Numbers(Decimal(100), Decimal(paid), Decimal(0), Decimal(0)), DAYS[9])
+
+    assert on_day_ten(50) == DAYS[19]
+    assert on_day_ten(100) == DAYS[9]
+    assert on_day_ten(10) is None  # it lasts
+    assert on_day_ten(0) is None
+    assert runs_out_on(own, budget, Numbers(*[Decimal(9)] * 4), DAYS[0] - timedelta(days=1)) is None
+
+
+def test_dates_are_described_for_people() -> None:
+    assert describe_dates(plan(1, START, None)) == "1 Jul 2026 to no date"
+
+
+HALF_YEARS = [period(START, DAYS[29], 400), period(DAYS[30], DAYS[59], 600)]
+
+
+@pytest.mark.parametrize(
+    "components, errors",
+    [
+        ([component(periods=HALF_YEARS)], []),
+        ([component(categories=[])], [("components[0].categories", "too_short")]),
+        ([component(amount=-1)], [("components[0].amount", "too_small")]),
+        ([component(amount=Decimal("1.005"))], [("components[0].amount", "invalid_format")]),
+        ([component(amount=Decimal(10) ** 10)], [("components[0].amount", "too_large")]),
+        ([component(amount=Decimal("NaN"))], [("components[0].amount", "too_large")]),
+        (
+            [component(spent_elsewhere=SpentElsewhere(amount=Decimal(-5), as_of=START))],
+            [("components[0].spent_elsewhere.amount", "too_small")],
+        ),
+        ([component(periods=HALF_YEARS[:1])], [("components[0].periods", "inconsistent")]),
+        (
+            [component(amount=0, periods=[period(START, DAYS[59] + timedelta(days=1), 0)])],
+            [("components[0].periods[0].start_date", "inconsistent")],
+        ),
+        (
+            [component(amount=0, periods=[period(START, DAYS[5], 0), period(DAYS[5], DAYS[9], 0)])],
+            [("components[0].periods[1].start_date", "inconsistent")],
+        ),
+        (
+            [component(amount=0, periods=[period(DAYS[5], START, 0)])],
+            [("components[0].periods[0].end_date", "inconsistent")],
+        ),
+        (
+            [component(1, kind="flexible", categories=[1, 2]), component(2, kind="flexible", categories=[2])],
+            [("components[1].categories", "inconsistent")],
+        ),
+        ([component(1, kind="flexible", categories=[1]), component(2, categories=[1])], []),
+        ([component(1), component(1)], [("components[1].id", "duplicate")]),
+    ],
+)
+def test_errors_name_their_fields(components: Sequence[PlanComponent], errors: list[tuple[str, str]]) -> None:
+    found = list(find_errors(plan(1, START, DAYS[59], *components)))
+    assert [(each.field, each.code) for each in found] == errors
+
+
+def test_messages_name_dates_and_sums() -> None:
+    own = plan(1, START, DAYS[59], component(periods=[period(START, DAYS[29], 400)]))
+    assert [each.message for each in find_errors(own)] == ["must add up to the amount, $1,000.00, and not to $400.00"]
+    own.components = [component(amount=0, periods=[period(START, DAYS[59] + timedelta(days=9), 0)])]
+    [error] = find_errors(own)
+    assert error.message == "1 Jul 2026 to 7 Sep 2026 must lie in the plan, 1 Jul 2026 to 29 Aug 2026"
+    own.end_date = None
+    assert list(find_errors(own)) == []
