@@ -23,6 +23,7 @@ async def record_event(
     before: Struct | None,
     after: Struct | None,
     resource_id: object = None,
+    *,
     parts: Iterable[Change] = (),
 ) -> UUID | None:
     """Record one event and return its id, or None for an update that changes nothing.

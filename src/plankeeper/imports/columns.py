@@ -82,6 +82,13 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "secondary_email": ("Other email", "Second email"),
         "secondary_phone_number": ("Other phone", "Second phone", "Home phone"),
     },
+    "plans": {
+        "participant_number": ("Participant", *_NDIS_NUMBER),
+        "start_date": ("Plan start", "Plan start date", "From"),
+        "end_date": ("Plan end", "Plan end date", "To"),
+        "is_pace_plan": ("PACE plan", "PACE"),
+        "external_id": _EXTERNAL_ID,
+    },
     "account-managers": {
         **{name: _PERSON[name] for name in ("first_name", "last_name", "email")},
         "active": ("Is active", "Status"),
@@ -109,6 +116,7 @@ _LIKELY_RESOURCES = (
     "team-members",
     "account-managers",
     "invoices",
+    "plans",
     "note-types",
     "exit-reasons",
 )  # fmt: skip - one line for each is too long

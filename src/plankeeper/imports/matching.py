@@ -180,8 +180,11 @@ def _words(*names: object) -> set[str]:
 
 
 def assign_ids(resource: str, rows: Sequence[ImportRow[Any]]) -> None:
-    """Give new records their ids, except those whose ids depend on other records or come from a sequence."""
-    if resource in ("note-types", "team-members", "account-managers"):
+    """Give new records their ids, except those whose ids depend on other records or come from a sequence.
+
+    A plan without an id can be an existing one with its dates.
+    """
+    if resource in ("note-types", "team-members", "account-managers", "plans"):
         return
     for row in rows:
         if row.values.id is UNSET:

@@ -108,6 +108,7 @@ def test_the_feed_keeps_its_events_and_their_order(world: SeededPlanManager) -> 
     assert [each["type"] for each in after[len(before) :]] == [
         "team_member.deleted",
         "team_member.deleted",
+        "plan.deleted",
         "participant.deleted",
         "participant.erased",
     ]

@@ -218,7 +218,7 @@ def test_each_resource_has_a_template_file(owner: Browser, resource: str) -> Non
     assert response.content == csv_template(resource).encode()
     lines = list(read_rows(io.BytesIO(response.content), RESOURCES[resource].import_schema))
     assert (len(lines), [each for each in lines if isinstance(each, RowError)]) == (1, [])
-    if resource == "team-members":  # who belongs to somebody
+    if resource in ("plans", "team-members"):  # which belong to somebody
         participant = upload(owner, b"participant_number\n430000001\n", "participants")
         assert confirm(owner, import_path(participant)).status_code == 200
     check = upload(owner, response.content)  # the kind is guessed

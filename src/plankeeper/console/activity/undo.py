@@ -37,6 +37,7 @@ REASONS: Mapping[BlockerReason, str] = {
     "deleted": "was deleted",
     "exists": "exists again",
     "has_team": "has team members now",
+    "has_plans": "has a plan with a budget now",
     "has_invoices": "has invoices now",
     "same": "is as it was before",
     "read_only": "can’t be changed back",

@@ -39,6 +39,7 @@ IMPORT_KINDS = {
     "exit-reasons": ImportKind("Exit reasons", "ID"),
     "account-managers": ImportKind("Account managers", "ID or email"),
     "participants": ImportKind("Participants", "ID or NDIS number"),
+    "plans": ImportKind("Plans", "ID, or participant and dates"),
     "providers": ImportKind("Providers", "ID or ABN"),
     "note-types": ImportKind("Note types", "ID"),
     "team-members": ImportKind("Team members", "participant and email, or ID"),

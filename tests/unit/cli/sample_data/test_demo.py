@@ -38,6 +38,7 @@ KEYS = {
         "exit_reason_category_id exit_reason_subcategory_id account_manager_id is_pace_plan "
         "plan_start_date plan_end_date postal_statement participant_receives_statements"
     ),
+    "plans": "id participant_id start_date end_date is_pace_plan created_at components",
     "providers": (
         "id entity_name abn email active primary_phone_number address city state postcode "
         "ndis_provider_number created_at"
@@ -196,13 +197,14 @@ def test_another_day_moves_dates_and_nothing_else(day: date) -> None:
 
 def is_moved(name: str) -> bool:
     return (
-        name != "date_of_birth" and re.search("date|_at$|started|ended|heartbeat|line_items|ceased", name) is not None
+        name != "date_of_birth"
+        and re.search("date|_at$|started|ended|heartbeat|line_items|components|periods|ceased", name) is not None
     )
 
 
 def check_moved(name: str, before: Any, after: Any, days: timedelta, now: datetime) -> None:
     """A date or datetime is as many days later, and a time of today is before `now`."""
-    if name == "line_items":
+    if name in ("line_items", "components", "periods"):
         for one, other in zip(before, after, strict=True):
             assert other == one | {name: value for name, value in other.items() if is_moved(name)}
             for each in filter(is_moved, one):
