@@ -18,7 +18,7 @@ from plankeeper.console.imports import runs
 from plankeeper.console.invoices import documents
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
-from plankeeper.console.participants import edit, personal_data, team, timeline
+from plankeeper.console.participants import edit, personal_data, plans, team, timeline
 from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.providers import pages as provider_pages
@@ -56,6 +56,7 @@ PAGE_MODULES = (
     account_pages.pages,
     participant_pages.pages,
     edit.pages,
+    plans.pages,
     team.pages,
     timeline.pages,
     personal_data.pages,

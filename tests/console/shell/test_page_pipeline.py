@@ -66,6 +66,7 @@ VIEWER_PAGES = {
     "GET /console/participants/selected.csv",
     "GET /console/participants/{participant_id}",
     "GET /console/participants/{participant_id}/invoices",
+    "GET /console/participants/{participant_id}/plans",
     "GET /console/participants/{participant_id}/team",
     "GET /console/participants/{participant_id}/team-members/{team_member_id}",
     "GET /console/participants/{participant_id}/timeline",

@@ -101,6 +101,8 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
     event = await _get_event(request, event_id)
     if event.type == "team_member.deleted":
         return await _add_member_again(request, event)
+    if event.type == "plan.deleted":
+        return await _add_plan_again(request, event)
     if undo_url(event) is None or not event.type.endswith(".updated"):
         return await undo_form(request, event_id)
     await lock(request.write_context, event)
@@ -173,6 +175,18 @@ async def _add_member_again(request: FormRequest, event: Event) -> Redirect | Ht
     name = resource_name(event) or "The team member"
     message = " ".join([f"{name} is on the team again.", *restored.changes])
     return Redirect(f"{PREFIX}/participants/{event.resource.participant_id}/team", message, undo=request.undo_path)
+
+
+async def _add_plan_again(request: FormRequest, event: Event) -> Redirect | HtmlPage:
+    """Add the plan as it was when it was deleted. Raises ValidationError if another plan overlaps it by now."""
+    snapshot = snapshot_of(event)
+    if snapshot.record.get("components") is None:  # erased
+        return _impossible(event, NOTHING_LEFT)
+    restored = await undo_deletion(request.write_context, "plan", snapshot)
+    if not restored.keys:
+        return _impossible(event, NOTHING_LEFT)
+    message = f"The plan {resource_name(event)} is there again."
+    return Redirect(f"{PREFIX}/participants/{event.resource.participant_id}/plans", message, undo=request.undo_path)
 
 
 def _back_url(event: Event) -> str:

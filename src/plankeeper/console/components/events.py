@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from msgspec import Raw
 from plankeeper.console.components.labels import TECHNICAL_FIELDS, field_label, format_field, humanize, program_name
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.context import ActorKind
-from plankeeper.core.formatting import format_money
+from plankeeper.core.formatting import format_date, format_money
 from plankeeper.events.event_types import NEVER_SENT, VERBS
 from plankeeper.events.schemas import Event, HistoryEvent
 from plankeeper.resources.invoices.warnings import WARNINGS
@@ -29,6 +30,7 @@ RECORD_PATHS = {
     "invoice": "/invoices/{}",
     "note_type": "/note-types/{}/edit",
     "account_manager": "/account-managers/{}/edit",
+    "plan": "/participants/{}/plans/{}/edit",
     "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
 }
@@ -74,6 +76,9 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
     fields = after | before if before_change else before | after
     if event.resource.kind == "export":
         return humanize(str(fields.get("what") or "").replace("-", "_")).replace("Access records", "Access log")
+    if event.resource.kind == "plan":
+        days = [fields[name] for name in ("start_date", "end_date") if fields.get(name)]
+        return " to ".join(format_date(date.fromisoformat(each)) for each in days)
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 
@@ -163,18 +168,20 @@ def type_groups() -> dict[str, dict[str, str]]:
 
 def describe_event(event: Event, zone: ZoneInfo) -> str:
     """A sentence about the change of a record, in the history of a participant, a provider or an invoice."""
-    name = resource_name(event)
-    if event.type == "team_member.created":
-        return f"Team member {name} added"
-    if event.type == "team_member.deleted":
-        return f"Team member {name} removed"
-    if event.type == "team_member.updated":
-        return f"Team member {name}: {list_labels(field_changes(event, zone))} changed"
+    if event.resource.kind in ("plan", "team_member"):
+        return _describe_part(event, zone)
     if event.resource.kind == "invoice":
         return _describe_invoice(event, zone)
     if event.type.endswith(".updated"):
         return f"{list_labels(field_changes(event, zone))} changed"
     return event_title(event.type)
+
+
+def _describe_part(event: Event, zone: ZoneInfo) -> str:
+    subject = f"{humanize(event.resource.kind)} {resource_name(event)}"
+    if event.type.endswith(".updated"):
+        return f"{subject}: {list_labels(field_changes(event, zone))} changed"
+    return f"{subject} {'added' if event.type.endswith('.created') else 'removed'}"
 
 
 def _describe_invoice(event: Event, zone: ZoneInfo) -> str:

@@ -1,0 +1,272 @@
+"""The plans of a participant: their budgets as bars, and forms that create, edit and delete a plan."""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from plankeeper.console.components.edit_forms import EditedRecord, require_unchanged, translate_constraints
+from plankeeper.console.components.labels import display_name
+from plankeeper.console.participants.header import participant_context
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.formatting import format_date
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.validation import known_fields, validate
+from plankeeper.database.versions import format_version
+from plankeeper.resources.participants import plans as service
+from plankeeper.resources.participants.store import get as get_participant
+from plankeeper.resources.plans import rules, store
+from plankeeper.resources.plans.schemas import Plan, PlanComponent, PlanCreate, PlanUpdate
+from plankeeper.resources.plans.service import CONSTRAINT_ERRORS, with_numbers
+
+C = TypeVar("C", bound=Struct)
+
+pages = Pages()
+PATH = "/participants/{participant_id}/plans"
+KINDS = {"flexible": "Flexible", "stated": "Stated"}
+EMPTY_ROWS = 3  # for new components
+MAX_ROWS = 30  # of a form
+_PARTS = ("id", "name", "categories", "amount", "periods", "spent", "as_of", "source")
+_PERIOD = re.compile(r"(?P<start>.+?)\s+(?:to|–|-)\s+(?P<end>.+?)\s*:\s*\$?(?P<amount>[0-9,]+(?:\.[0-9]+)?)")
+
+
+class Bar(NamedTuple):
+    """A component with the width of what is used and of the time that has passed, in percent."""
+
+    component: PlanComponent
+    used: Decimal
+    width: float
+    runs_out: date | None
+
+
+class ShownPlan(NamedTuple):
+    """A plan of the page. `passed` is the part of its days that has passed, in percent."""
+
+    plan: Plan
+    is_current: bool
+    dates: str
+    passed: float
+    bars: Sequence[Bar]
+
+
+@pages.get(PATH, role="viewer", access_log="participant")
+async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    context = await participant_context(request, participant_id, "/plans")
+    rows = await store.list_of_participants(request.db, request.plan_manager_id, [participant_id])
+    plans = await with_numbers(request.db, request.plan_manager_id, participant_id, rows, request.today)
+    current = rules.current_plan(plans, request.today)
+    shown = [_show(each, current, request.today) for each in reversed(plans)]
+    return HtmlPage("participants/plans.html", {**context, "plans": shown, "kinds": KINDS})
+
+
+def _show(plan: Plan, current: Plan | None, today: date) -> ShownPlan:
+    passed = 0.0
+    if plan.start_date and plan.end_date and rules.is_in_order(plan):
+        days = (plan.end_date - plan.start_date).days + 1
+        passed = min(100.0, max(0.0, 100 * ((today - plan.start_date).days + 1) / days))
+    bars = [_bar(plan, each, today) for each in plan.components]
+    return ShownPlan(plan, plan is current, rules.describe_dates(plan), passed, bars)
+
+
+def _bar(plan: Plan, component: PlanComponent, today: date) -> Bar:
+    numbers = rules.Numbers(
+        *(getattr(component, name) or rules.ZERO for name in ("released", "paid", "pending", "waiting"))
+    )
+    used = numbers.paid + numbers.pending + numbers.waiting
+    width = float(100 * min(used, component.amount) / component.amount) if component.amount else 0.0
+    return Bar(component, used, max(0.0, width), rules.runs_out_on(plan, component, numbers, today))
+
+
+@pages.get(PATH + "/new", role="manager", access_log="participant")
+async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    """An empty form, or with the components of the plan `from`: as that one, with new dates and amounts."""
+    source = await _get_plan(request, participant_id, parse_uuid(request.query.text("from")))
+    form = request.form or (_form_of(source, is_copy=True) if source else Form())
+    return HtmlPage("participants/plan_new.html", await _context(request, participant_id, form))
+
+
+@pages.post(PATH, role="manager", on_error=new)
+async def create(request: FormRequest, participant_id: UUID) -> Redirect:
+    values, rows = _read(request.form)
+    async with _translate_errors(request, rows):
+        change = _validated(PlanCreate, values)
+        plan = await service.create(request.write_context, participant_id, change)
+    return Redirect(plans_url(participant_id), f"Plan {rules.describe_dates(plan)} added.", undo=request.undo_path)
+
+
+@pages.get(PATH + "/{plan_id}/edit", role="manager", access_log="participant")
+async def edit(request: PageRequest, participant_id: UUID, plan_id: UUID) -> HtmlPage:
+    plan = or_404(await _get_plan(request, participant_id, plan_id))
+    form = request.form or _form_of(plan)
+    context = await _context(request, participant_id, form)
+    context |= {"plan": plan, "dates": rules.describe_dates(plan), "version": format_version(plan.updated_at)}
+    return HtmlPage("participants/plan_edit.html", context)
+
+
+@pages.post(PATH + "/{plan_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, participant_id: UUID, plan_id: UUID) -> Redirect:
+    plan = or_404(await service.lock(request.write_context, participant_id, plan_id))
+    await require_unchanged(request, EditedRecord("plan", plan_id, plan.updated_at, known_fields(PlanUpdate)))
+    values, rows = _read(request.form)
+    async with _translate_errors(request, rows):
+        change = _validated(PlanUpdate, values)
+        saved = await service.update(request.write_context, participant_id, plan_id, change)
+    message = f"Changes to the plan {rules.describe_dates(saved)} saved."
+    return Redirect(plans_url(participant_id), message, undo=request.undo_path)
+
+
+@pages.get(PATH + "/{plan_id}/delete", role="manager", access_log="participant")
+async def delete_form(request: PageRequest, participant_id: UUID, plan_id: UUID) -> HtmlPage:
+    plan = or_404(await _get_plan(request, participant_id, plan_id))
+    context = await _context(request, participant_id, Form())
+    return HtmlPage("participants/plan_delete.html", context | {"plan": plan, "dates": rules.describe_dates(plan)})
+
+
+@pages.post(PATH + "/{plan_id}/delete", role="manager", on_error=delete_form)
+async def delete(request: FormRequest, participant_id: UUID, plan_id: UUID) -> Redirect:
+    await service.delete(request.write_context, participant_id, plan_id)
+    return Redirect(plans_url(participant_id), "Plan deleted.", undo=request.undo_path)
+
+
+def plans_url(participant_id: UUID) -> str:
+    return f"{PREFIX}/participants/{participant_id}/plans"
+
+
+async def _get_plan(request: PageRequest, participant_id: UUID, plan_id: UUID | None) -> Plan | None:
+    found = await store.get_many(request.executor, request.plan_manager_id, [plan_id] if plan_id else [])
+    return next((each for each in found if each.participant_id == participant_id), None)
+
+
+async def _context(request: PageRequest, participant_id: UUID, form: Form) -> dict[str, Any]:
+    participant = or_404(await get_participant(request.executor, request.plan_manager_id, participant_id))
+    count = sum(1 for number in range(1, MAX_ROWS + 1) if _is_filled(form, number))
+    return {
+        "participant": participant,
+        "name": display_name(participant),
+        "form": form,
+        "kinds": KINDS,
+        "numbers": range(1, min(MAX_ROWS, count + EMPTY_ROWS) + 1),
+    }
+
+
+def _form_of(plan: Plan, *, is_copy: bool = False) -> Form:
+    """The values of a plan. A copy has the names and categories of the components."""
+    fields = dict[str, str]()
+    if not is_copy:
+        dates = {"start_date": plan.start_date, "end_date": plan.end_date}
+        fields |= {name: day.isoformat() for name, day in dates.items() if day}
+        fields["external_id"] = plan.external_id or ""
+    if plan.is_pace_plan:
+        fields["is_pace_plan"] = "true"
+    for number, each in enumerate(plan.components, 1):
+        parts = {"name": each.name, "kind": each.kind, "categories": ", ".join(map(str, each.categories))}
+        if not is_copy:
+            spent = each.spent_elsewhere
+            parts |= {
+                "id": str(each.id),
+                "amount": f"{each.amount:.2f}",
+                "periods": "\n".join(
+                    f"{format_date(period.start_date)} to {format_date(period.end_date)}: {period.amount:.2f}"
+                    for period in each.periods
+                ),
+                "spent": f"{spent.amount:.2f}" if spent else "",
+                "as_of": spent.as_of.isoformat() if spent else "",
+                "source": (spent.source or "") if spent else "",
+            }
+        fields |= {f"component_{number}_{part}": text for part, text in parts.items()}
+    return Form(fields.items())
+
+
+def _is_filled(form: Form, number: int) -> bool:
+    return any(form.text(f"component_{number}_{part}") for part in _PARTS)
+
+
+def _read(form: Form) -> tuple[dict[str, Any], list[int]]:
+    """The values of a form as the API takes them, and the row of each component. Raises ValidationError for others."""
+    errors = list[FieldError]()
+
+    def day(name: str) -> str:
+        try:
+            return parse_date(form.text(name)).isoformat() if form.text(name) else ""
+        except DateError as error:
+            errors.append(FieldError(name, str(error)))
+            return ""
+
+    rows = [number for number in range(1, MAX_ROWS + 1) if _is_filled(form, number)]
+    values: dict[str, Any] = {"is_pace_plan": bool(form.getlist("is_pace_plan"))}
+    values |= {name: text for name in ("start_date", "end_date") if (text := day(name))}
+    values["external_id"] = form.text("external_id") or None
+    values["components"] = [_read_component(form, f"component_{number}_", errors, day) for number in rows]
+    if errors:
+        raise ValidationError(*errors)
+    return values, rows
+
+
+def _read_component(form: Form, prefix: str, errors: list[FieldError], day: Any) -> dict[str, Any]:
+    given = {part: text for part in ("id", "name", "kind") if (text := form.text(prefix + part))}
+    values: dict[str, Any] = {**given, "periods": list(_read_periods(form, f"{prefix}periods", errors))}
+    categories = re.findall(r"[0-9]{1,2}", form.text(f"{prefix}categories"))
+    values["categories"] = [int(each) for each in categories]
+    for part in ("amount", "spent"):
+        if text := form.text(prefix + part):
+            try:
+                values[part] = Decimal(text.replace(",", "").removeprefix("$"))
+            except InvalidOperation:
+                errors.append(FieldError(prefix + part, "must be an amount, such as 12,500.00"))
+    spent, as_of = values.pop("spent", None), day(f"{prefix}as_of")
+    if spent is not None and not as_of:
+        errors.append(FieldError(f"{prefix}as_of", "is required with an amount that was spent elsewhere"))
+    source = form.text(f"{prefix}source") or None
+    values["spent_elsewhere"] = None if spent is None else {"amount": spent, "as_of": as_of, "source": source}
+    return values
+
+
+def _read_periods(form: Form, name: str, errors: list[FieldError]) -> Iterator[dict[str, Any]]:
+    for line in filter(None, map(str.strip, form.text(name).splitlines())):
+        match = _PERIOD.fullmatch(line)
+        if match is None:
+            message = f"must have lines such as 1 Jul 2026 to 30 Sep 2026: 5,000.00, and not {line[:60]}"
+            errors.append(FieldError(name, message))
+            return
+        try:
+            start, end = (parse_date(match[each]).isoformat() for each in ("start", "end"))
+        except DateError as error:
+            errors.append(FieldError(name, str(error)))
+            return
+        yield {"start_date": start, "end_date": end, "amount": Decimal(match["amount"].replace(",", ""))}
+
+
+def _validated(struct_type: type[C], values: dict[str, Any]) -> C:
+    change, errors = validate(struct_type, values)
+    if change is None:
+        raise ValidationError(*errors)
+    return change
+
+
+@asynccontextmanager
+async def _translate_errors(request: FormRequest, rows: Sequence[int]) -> AsyncGenerator[None]:
+    """Assigns the API's errors to the fields of the form. `rows` are those of the components."""
+    try:
+        async with translate_constraints(request, CONSTRAINT_ERRORS):
+            yield
+    except ValidationError as error:
+        raise ValidationError(*(replace(each, field=_field_of(each.field, rows)) for each in error.errors)) from None
+
+
+def _field_of(name: str, rows: Sequence[int]) -> str:
+    """The field of the form for one of the API: `component_1_periods` for `components[0].periods[2].amount`."""
+    match = re.match(r"components\[(\d+)\]\.(\w+)", name)
+    if match is None or int(match[1]) >= len(rows):
+        return name
+    part = "spent" if match[2] == "spent_elsewhere" else match[2]
+    return f"component_{rows[int(match[1])]}_{part}"

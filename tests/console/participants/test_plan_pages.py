@@ -1,0 +1,86 @@
+"""The plans of a participant in the console."""
+
+from typing import Any
+
+import pytest
+
+from support.client import Client
+from support.console import Browser
+from support.form_helpers import form_fields
+
+
+@pytest.fixture
+def plans(client: Client) -> str:
+    return f"/participants/{client.create('/participants', {'last_name': 'Ng'})['id']}/plans"
+
+
+FORM = {
+    "start_date": "1 Jul 2026", "end_date": "30/6/2027", "is_pace_plan": "true",
+    "component_1_name": "Core supports", "component_1_kind": "flexible", "component_1_categories": "1, 2, 4",
+    "component_1_amount": "$10,000.50",
+    "component_1_periods": "1 Jul 2026 to 31 Dec 2026: 6,000.50\n1/1/2027 - 30/6/2027: $4000",
+    "component_1_spent": "250", "component_1_as_of": "2026-08-01", "component_1_source": "Former office",
+    "component_3_name": "Therapy", "component_3_kind": "stated", "component_3_categories": "15",
+    "component_3_amount": "800",
+}  # fmt: skip
+
+
+def post(owner: Browser, path: str, form: dict[str, Any]) -> Any:
+    return owner.submit(path, form | {"csrf": owner.csrf()})
+
+
+def test_a_plan_is_added_shown_edited_and_deleted(owner: Browser, client: Client, plans: str) -> None:
+    page = f"/console{plans}"
+    assert "There are no plans yet." in owner.get(page).text
+    assert post(owner, page, FORM).status_code == 303
+    [plan] = client.get(plans, on="2026-12-01").json()["data"]
+    core, therapy = plan["components"]
+    assert (plan["start_date"], plan["end_date"], plan["is_pace_plan"]) == ("2026-07-01", "2027-06-30", True)
+    assert (core["categories"], core["amount"], core["released"], core["paid"]) == ([1, 2, 4], 10000.5, 6000.5, 250)
+    assert (therapy["kind"], therapy["categories"], therapy["amount"]) == ("stated", [15], 800)
+    shown = owner.get(page).text
+    assert "1 Jul 2026 to 30 Jun 2027" in shown
+    assert "$250.00 of $10,000.50" in shown
+    assert "Former office" in shown
+    edit = f"{page}/{plan['id']}/edit"
+    assert post(owner, edit, form_fields(owner, edit)).status_code == 303
+    assert client.get(plans).json()["data"][0]["updated_at"] == plan["updated_at"]  # nothing was changed
+    changed = form_fields(owner, edit) | {"component_2_amount": ["900"]}
+    changed |= {name: [""] for name in changed if name.startswith("component_1_")}
+    assert post(owner, edit, changed).status_code == 303
+    [after] = client.get(plans).json()["data"]
+    assert [(each["id"], each["amount"]) for each in after["components"]] == [(therapy["id"], 900)]
+    assert post(owner, f"{page}/{plan['id']}/delete", {}).status_code == 303
+    assert client.get(plans).json()["data"] == []
+
+
+def test_a_plan_begins_as_the_previous_one(owner: Browser, client: Client, plans: str) -> None:
+    component = {"name": "Therapy", "kind": "stated", "categories": [15, 7], "amount": 500}
+    dates = {"start_date": "2026-07-01", "end_date": "2027-06-30"}
+    plan = client.create(plans, dates | {"components": [component]})
+    fields = form_fields(owner, f"/console{plans}/new?from={plan['id']}")
+    assert fields["component_1_name"] == ["Therapy"]
+    assert fields["component_1_categories"] == ["15, 7"]
+    assert [fields[name] for name in ("start_date", "component_1_amount", "component_1_id")] == [[""]] * 3
+
+
+def test_errors_stand_beside_their_fields(owner: Browser, plans: str) -> None:
+    page = f"/console{plans}"
+    for change, message in (
+        ({"start_date": "31 Feb 2026"}, "31 Feb 2026 doesn’t exist"),
+        ({"start_date": ""}, "Start date is required."),
+        ({"component_1_periods": "1 Jul 2026: 4"}, "must have lines such as"),
+        ({"component_1_amount": "many"}, "must be an amount, such as 12,500.00"),
+        ({"component_3_amount": "-1"}, "must be 0 or more"),
+        ({"component_1_periods": "1 Jul 2026 to 31 Dec 2026: 5"}, "must add up to the amount, $10,000.50"),
+    ):
+        rejected = post(owner, page, FORM | change)
+        assert rejected.status_code in (400, 422), change
+        assert message in rejected.text, change
+
+
+def test_a_deleted_plan_can_be_added_again(owner: Browser, client: Client, plans: str) -> None:
+    plan = client.create(plans, {"start_date": "2026-07-01", "end_date": "2027-06-30", "components": []})
+    assert post(owner, f"/console{plans}/{plan['id']}/delete", {}).status_code == 303
+    event = owner.get(f"/console{plans.removesuffix('/plans')}/timeline?kind=plans").text
+    assert "Plan 1 Jul 2026 to 30 Jun 2027 removed" in event
