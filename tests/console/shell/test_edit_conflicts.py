@@ -28,6 +28,7 @@ CHANGES = {
     "plan_end_date": "31/12/2031",
     "account_manager_id": "",
     "reason_for_leaving": "Changed",
+    "external_id": "Changed",
 }
 
 

@@ -11,15 +11,22 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import replace
 
-from plankeeper.console.components.edit_forms import EditedRecord, require_unchanged, translate_constraints
+from plankeeper.console.components.edit_forms import (
+    VERSION_FIELD,
+    Conflict,
+    EditedRecord,
+    edit_context,
+    require_unchanged,
+    translate_constraints,
+)
 from plankeeper.console.components.labels import display_name
 from plankeeper.console.participants.header import participant_context
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.dates import DateError, normalize_date, parse_date
 from plankeeper.core.errors import FieldError, ValidationError
-from plankeeper.core.formatting import format_date
+from plankeeper.core.formatting import format_date, format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import known_fields, validate
 from plankeeper.database.versions import format_version
@@ -107,16 +114,38 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
 @pages.get(PATH + "/{plan_id}/edit", role="manager", access_log="participant")
 async def edit(request: PageRequest, participant_id: UUID, plan_id: UUID) -> HtmlPage:
     plan = or_404(await _get_plan(request, participant_id, plan_id))
-    form = request.form or _form_of(plan)
-    context = await _context(request, participant_id, form)
-    context |= {"plan": plan, "dates": rules.describe_dates(plan), "version": format_version(plan.updated_at)}
-    return HtmlPage("participants/plan_edit.html", context)
+    current = _form_of(plan)
+    context = await _context(request, participant_id, request.form or current)
+    context |= await edit_context(request, PlanUpdate, current, _edited(plan))
+    context["conflicts"] |= _find_component_conflict(request.form, current, plan)
+    return HtmlPage("participants/plan_edit.html", context | {"plan": plan, "dates": rules.describe_dates(plan)})
+
+
+def _edited(plan: Plan) -> EditedRecord:
+    return EditedRecord("plan", plan.id, plan.updated_at, known_fields(PlanUpdate))
+
+
+def _find_component_conflict(form: Form, current: Form, plan: Plan) -> dict[str, Conflict]:
+    """The saved components, if the plan has another version than the submitted form, and other components."""
+    if not form or form.text(VERSION_FIELD) == format_version(plan.updated_at):
+        return {}
+    numbers, parts = range(1, MAX_ROWS + 1), ("kind", *_PARTS)
+    names = [f"component_{number}_{part}" for number in numbers if _is_filled(current, number) for part in parts]
+    if all(_lines(form, name) == _lines(current, name) for name in names):
+        return {}
+    saved = ", ".join(f"{each.name} {format_money(each.amount)}" for each in plan.components)
+    return {"components": Conflict(saved or "none", None)}
+
+
+def _lines(form: Form, name: str) -> list[str]:
+    """The lines of a field, with dates in the form of the API."""
+    return [normalize_date(line) for line in form.text(name).splitlines()]
 
 
 @pages.post(PATH + "/{plan_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, participant_id: UUID, plan_id: UUID) -> Redirect:
     plan = or_404(await service.lock(request.write_context, participant_id, plan_id))
-    await require_unchanged(request, EditedRecord("plan", plan_id, plan.updated_at, known_fields(PlanUpdate)))
+    await require_unchanged(request, _edited(plan))
     values, rows = _read(request.form)
     async with _translate_errors(request, rows):
         change = _validated(PlanUpdate, values)
