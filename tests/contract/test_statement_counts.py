@@ -65,6 +65,9 @@ def test_a_read_is_one_statement_and_an_update_two(client: Client, statements_of
         assert statements_of(client.put(path, change)) == [f"{STORE}.GET", write]
     assert statements_of(client.put(path, {"city": "Hobart"})) == [f"{STORE}.GET"]
     assert statements_of(client.post("/participants", {"city": "Perth"})) == [f"{STORE}.INSERT + events.store.INSERT"]
+    # A plan comes with the participant.
+    with_plan = f"{STORE}.INSERT + resources.plans.store.INSERT + events.store.INSERT_FEW"
+    assert statements_of(client.post("/participants", {"plan_start_date": "2026-07-01"})) == [with_plan]
 
 
 @pytest.mark.parametrize("resource", ["providers", "note_types"])

@@ -1,12 +1,15 @@
 """The plans of a participant in the console."""
 
+import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from support.client import Client
 from support.console import Browser
 from support.form_helpers import form_fields
+from support.server import RunningServer
 
 
 @pytest.fixture
@@ -79,8 +82,59 @@ def test_errors_stand_beside_their_fields(owner: Browser, plans: str) -> None:
         assert message in rejected.text, change
 
 
-def test_a_deleted_plan_can_be_added_again(owner: Browser, client: Client, plans: str) -> None:
-    plan = client.create(plans, {"start_date": "2026-07-01", "end_date": "2027-06-30", "components": []})
-    assert post(owner, f"/console{plans}/{plan['id']}/delete", {}).status_code == 303
-    event = owner.get(f"/console{plans.removesuffix('/plans')}/timeline?kind=plans").text
-    assert "Plan 1 Jul 2026 to 30 Jun 2027 removed" in event
+def undo_page(server: RunningServer, client: Client, event_type: str) -> str:
+    """The page that undoes the latest event of a type."""
+    statement = "select id from events where plan_manager_id = $1 and type = $2 order by id desc limit 1"
+    return (
+        f"/console/activity/{server.run(server.db.one(UUID, statement, UUID(client.plan_manager_id), event_type))}/undo"
+    )
+
+
+def test_changes_of_plans_are_undone(server: RunningServer, owner: Browser, client: Client, plans: str) -> None:
+    component = {"name": "Therapy", "kind": "stated", "categories": [15], "amount": 500.25}
+    plan = client.create(plans, {"start_date": "2026-07-01", "end_date": "2027-06-30", "components": [component]})
+    person = plans.removesuffix("/plans")
+
+    def shown() -> dict[str, Any]:
+        [found] = client.get(plans).json()["data"]
+        assert client.get(person).json()["plan_end_date"] == found["end_date"]
+        return {name: value for name, value in found.items() if name != "updated_at"}
+
+    before = shown()
+    client.put(f"{plans}/{plan['id']}", {"components": [], "end_date": "2026-12-31"}).raise_for_status()
+    page = undo_page(server, client, "plan.updated")
+    assert owner.submit(page, form_fields(owner, page)).status_code == 303
+    assert shown() == before  # with the same ids
+    redirect = owner.get(undo_page(server, client, "plan.created"))
+    assert redirect.headers["location"] == f"/console{plans}/{plan['id']}/delete"
+    assert post(owner, redirect.headers["location"], {}).status_code == 303
+    assert "Plan 1 Jul 2026 to 30 Jun 2027 removed" in owner.get(f"/console{person}/timeline?kind=plans").text
+    page = undo_page(server, client, "plan.deleted")
+    assert "can’t be added if another plan" in owner.get(page).text
+    assert post(owner, page, {}).status_code == 303
+    assert shown() == before
+    assert "The record exists again." in owner.get(page).text
+
+
+def test_a_participant_comes_back_from_the_trash_with_its_plans(owner: Browser, client: Client, plans: str) -> None:
+    component = {"name": "Therapy", "kind": "stated", "categories": [15], "amount": 500.25}
+    for year in (2026, 2028):
+        dates = {"start_date": f"{year}-07-01", "end_date": f"{year + 1}-06-30"}
+        client.create(plans, dates | {"components": [component]})
+    before = [{**each, "updated_at": ""} for each in client.get(plans).json()["data"]]
+    deleted = owner.submit(f"/console{plans.removesuffix('/plans')}/delete")
+    assert client.get(plans).status_code == 404
+    [entry] = re.findall(r"/console/trash/[0-9a-f-]{36}", owner.get(deleted.headers["location"]).text)[:1]
+    assert owner.submit(f"{entry}/restore").status_code == 303
+    assert [{**each, "updated_at": ""} for each in client.get(plans).json()["data"]] == before
+
+
+def test_a_conflict_names_the_components_that_others_saved(owner: Browser, client: Client, plans: str) -> None:
+    component = {"name": "Therapy", "kind": "stated", "categories": [15], "amount": 500}
+    plan = client.create(plans, {"start_date": "2026-07-01", "end_date": "2027-06-30", "components": [component]})
+    edit = f"/console{plans}/{plan['id']}/edit"
+    form = form_fields(owner, edit)
+    client.put(f"{plans}/{plan['id']}", {"components": [component | {"amount": 700}]}).raise_for_status()
+    late = owner.submit(edit, form | {"component_1_amount": ["600"]})
+    assert late.status_code == 409
+    assert "Therapy $700.00" in late.text

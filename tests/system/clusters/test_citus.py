@@ -49,6 +49,7 @@ ALL_SHARDS = {
     "imports.store.purge_rejected": "a periodic task",
     "imports.store.purge_uploaded": "a periodic task",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
+    "resources.participants.store.list_plan_changes": "a periodic task",
     "database.stored_counts.compact": "a periodic task",
     "access.request_log.store.purge_key_days": "a periodic task",
     "access.request_log.store.purge_minutes": "a periodic task",
