@@ -40,6 +40,7 @@ def test_an_erasure_is_shown_first_and_done_with_yes(world: SeededPlanManager) -
     assert shown[:4] == [
         "1 participant deleted",
         "1 team member deleted",
+        "1 plan deleted",
         "1 user deleted who is on no other team",
         "1 document of an invoice deleted",
     ]

@@ -266,6 +266,11 @@ LIST_MENTIONS = """
         union all
         select 'team_members', participant_id || '/' || id, 'note', note from team_members where plan_manager_id = $1
         union all
+        select 'plans', plan.id::text, 'components',
+            concat_ws(', ', component ->> 'name', component -> 'spent_elsewhere' ->> 'source')
+        from plans plan cross join lateral jsonb_array_elements(plan.components) as component
+        where plan.plan_manager_id = $1
+        union all
         select 'invoice_lines', invoice_id::text, 'description', description
         from invoice_lines where plan_manager_id = $1
         union all

@@ -23,6 +23,7 @@ PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
 # A change of a resource of each list that the API can change.
 CHANGES = {
     "/participants": {"city": "Perth"},
+    "/participants/{participant_id}/plans": {"is_pace_plan": True},
     "/participants/{participant_id}/team-members": {"role": "Sister"},
     "/exit-reasons": {"name": "Changed"},
     "/note-types": {"badge_color": "red"},
@@ -52,6 +53,7 @@ def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "team-members": {"first_name": name, "email": f"m{number}@example.com"},
         "exit-reasons": {"name": name},
+        "plans": {"start_date": f"20{number + 20}-07-01", "end_date": f"20{number + 21}-06-30"},
         "note-types": {"note_type": name},
         "webhook-endpoints": {"url": f"https://example.com/{number}", "event_types": ["exit_reason.created"]},
     }
@@ -86,7 +88,7 @@ def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]
 
 
 def test_the_lists_are_found() -> None:
-    assert len(PATHS) == 9
+    assert len(PATHS) == 10
 
 
 @sweep("path", PATHS)

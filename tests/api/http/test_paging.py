@@ -57,7 +57,8 @@ def numbered_names(count: int) -> list[str]:
 def test_the_lists_are_found() -> None:
     assert sorted(LISTS) == sorted(
         [
-            "/participants", "/participants/{participant_id}/team-members", "/team-members", "/account-managers",
+            "/participants", "/participants/{participant_id}/plans",
+            "/participants/{participant_id}/team-members", "/team-members", "/account-managers",
             "/exit-reasons", "/note-types",
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/error-catalogue", "/webhook-endpoints",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",
