@@ -83,10 +83,9 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
     async with db.transaction(snapshot=True) as tx:
         values = (tx, plan_manager_id, participant_id)
         participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
-        trash_entries = await export_store.list_trash_entries(*values)
+        team, trash_entries = await export_store.list_team_members(*values), await export_store.list_trash_entries(*values)
         if participant is None and not events and not trash_entries:
             raise NotFound
-        team = await export_store.list_team_members(*values)
         people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_trash(trash_entries)
         sessions = await export_store.list_view_sessions(*values)
         session_ids: list[str] = [_decode(each)["id"] for each in sessions]

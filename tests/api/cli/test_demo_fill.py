@@ -250,7 +250,7 @@ def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> Non
         rows = list_all(client, "/invoices")
         assert len(rows) == count
         found = Counter(code for row in rows for code in row["state_management"]["errors"])
-        assert found.keys() == WARNINGS.keys()
+        assert found.keys() == WARNINGS.keys() - {"several_participants", "several_providers"}  # only of requests
         assert min(found.values()) >= 4
         for row in rows:
             codes, ignored = (set(row["state_management"][name]) for name in ("errors", "ignored_errors"))

@@ -46,6 +46,9 @@ def build_components(struct_types: Sequence[Any]) -> dict[str, Schema]:
     in_json = {each: schema for each, schema in schemas_of.items() if not issubclass(each, Query)}
     for schema in in_json.values():
         for property_schema in schema.get("properties", {}).values():
+            items: Schema = property_schema.get("items", {})
+            if items.get("format") == "decimal":
+                property_schema["items"] = {"type": "number"}
             if property_schema.get("format") == "decimal":  # a number, not a text
                 del property_schema["format"]
                 property_schema["type"] = "number"

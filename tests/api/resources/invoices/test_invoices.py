@@ -78,14 +78,14 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
         "id": str(uuid7()), "description": "Lawn mowing", "service_date_from": "2026-01-12",
         "service_date_to": "2026-01-13", "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDO",
         "component_id": str(uuid7()), "claim_status": "paid", "claim_batch_ref": "B1", "claim_number": "C1",
-        "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "closing_reason": None, "is_deleted": False,
-        "created_at": "2026-01-16T01:02:03.000004Z",
+        "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "closing_reason": None,
+        "is_deleted": False, "created_at": "2026-01-16T01:02:03.000004Z",
     }  # fmt: skip
     work: dict[str, Any] = {
         "payee": "participant", "received_at": "2026-01-15T23:00:00Z", "due_date": "2026-02-15",
         "assigned_to": str(uuid7()), "held_at": "2026-01-17T00:00:00Z", "held_by": "Ama Owusu", "hold_reason": "Late",
-        "cancelled_at": None, "closing_reason": None, "external_id": "crm-1", "ambiguous_participant_number": "430205409",
-        "ambiguous_provider_abn": "51824753556",
+        "cancelled_at": None, "closing_reason": None, "external_id": "crm-1",
+        "ambiguous_participant_number": "430205409", "ambiguous_provider_abn": "51824753556",
     }  # fmt: skip
     ident = import_invoice(
         **work, line_items=[line], claim_status="paid", approval_status="approved", created_at="2026-01-16T00:00:00Z",
