@@ -83,9 +83,10 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
     async with db.transaction(snapshot=True) as tx:
         values = (tx, plan_manager_id, participant_id)
         participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
-        team, trash_entries = await export_store.list_team_members(*values), await export_store.list_trash_entries(*values)
+        trash_entries = await export_store.list_trash_entries(*values)
         if participant is None and not events and not trash_entries:
             raise NotFound
+        team = await export_store.list_team_members(*values)
         people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_trash(trash_entries)
         sessions = await export_store.list_view_sessions(*values)
         session_ids: list[str] = [_decode(each)["id"] for each in sessions]
@@ -93,8 +94,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
         pattern = _file_pattern(participant_id, people)
-        own_ids = [participant_id, *(UUID(_decode(each)["id"]) for each in invoices)]
-        event_ids = [UUID(each["id"]) for each in decoded]
+        own_ids = [participant_id, *_ids([_decode(each) for each in invoices])]
         return PersonExport(
             plan_manager_id=plan_manager_id,
             participant_id=participant_id,
@@ -111,13 +111,17 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             invoice_view_sessions=sessions,
             trash_entries=trash_entries,
             events=events,
-            webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, event_ids),
+            webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, _ids(decoded)),
             stored_responses=[_response(each) for each in await store.list_responses(*values)],
             uploaded_files=await _file_lines(tx, plan_manager_id, pattern),
             import_rows=await export_store.list_import_rows(*values, pattern.pattern),
             requests=await _requests(tx, plan_manager_id, participant_id),
             access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
+
+
+def _ids(records: Sequence[JsonObject]) -> list[UUID]:
+    return [UUID(each["id"]) for each in records]
 
 
 def _decode(raw: Raw) -> JsonObject:
