@@ -1,13 +1,16 @@
 """The application on a real socket, in a thread of the test process."""
 
 import asyncio
+import atexit
+import shutil
 import socket
 import threading
 import time
 from collections.abc import Coroutine
 from dataclasses import replace
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import asyncpg
 import uvicorn
@@ -21,6 +24,10 @@ from support.secret_keys import shared_key_file
 
 T = TypeVar("T")
 
+# The documents of all servers of this process.
+_DOCUMENTS = mkdtemp(prefix="plankeeper-documents-")
+atexit.register(shutil.rmtree, _DOCUMENTS, ignore_errors=True)
+
 
 class RunningServer:
     """A server with its own event loop; `run` runs a coroutine there, beside it, on a pool of its own (`db`)."""
@@ -28,7 +35,6 @@ class RunningServer:
     def __init__(self, dsn: str, idle_timeout: int = IDLE_TIMEOUT, **changes: Any) -> None:
         self.dsn = dsn
         self.idle_timeout = idle_timeout
-        self._documents = TemporaryDirectory(prefix="plankeeper-documents-")
         # All tests come from one address, and some send more in a minute than a client should.
         defaults: dict[str, Any] = {
             "auth_failure_rate_limit": 0,
@@ -36,7 +42,7 @@ class RunningServer:
             "rate_limit": 100_000,
             "access_log": False,
             "secret_key_file": shared_key_file(),
-            "documents_url": f"file://{self._documents.name}",
+            "documents_url": f"file://{_DOCUMENTS}/{uuid4()}",
         }
         self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(defaults | changes))
         self.db = Database(dsn, pool_size=5)
@@ -60,7 +66,6 @@ class RunningServer:
         self._server.should_exit = True
         self._thread.join(60)
         assert not self._thread.is_alive(), "the server did not stop"
-        self._documents.cleanup()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
