@@ -29,8 +29,9 @@ GetMany = Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[Struct]]]
 Lock = Callable[[Transaction, UUID, Sequence[str]], Awaitable[object]]
 
 
-# Undoes an action on a record. Takes its key and the changed fields with their values before the action.
-Inverse = Callable[[WriteContext, str, Mapping[str, Any]], Awaitable[object]]
+# Undoes an action on a record. Takes its key, the changed fields with their values before the action, and the record
+# after it.
+Inverse = Callable[[WriteContext, str, Mapping[str, Any], Mapping[str, Any]], Awaitable[object]]
 
 
 class Reference(NamedTuple):

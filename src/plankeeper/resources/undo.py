@@ -43,10 +43,11 @@ _TYPES_BY_VERB = {
     "restored": [each.kind for each in BY_KIND.values() if each.remove],
     "deleted": [each.kind for each in BY_KIND.values() if each.restore],
 }
-_TYPES_OF_ACTIONS = frozenset(f"{each.kind}.{verb}" for each in BY_KIND.values() for verb in each.inverses)
-UNDOABLE_TYPES = _TYPES_OF_ACTIONS | {f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds}
+ACTION_TYPES = frozenset(f"{each.kind}.{verb}" for each in BY_KIND.values() for verb in each.inverses)
+WARNING_TYPES = ("invoice.warning_ignored", "invoice.warning_restored")
+UNDOABLE_TYPES = ACTION_TYPES | {f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds}
 # Those that are undone with others of their request.
-UNDOABLE_TOGETHER = _TYPES_OF_ACTIONS | {f"{kind}.updated" for kind in _TYPES_BY_VERB["updated"]}
+UNDOABLE_TOGETHER = ACTION_TYPES | {f"{kind}.updated" for kind in _TYPES_BY_VERB["updated"]}
 
 
 class FieldUndo(NamedTuple):
@@ -139,7 +140,10 @@ def _find_undo(
         return Undo(event, current, reason=dependents)
     schema = resource.import_schema if is_import else resource.update_schema
     is_action = event.type.partition(".")[2] in resource.inverses
-    fields = _find_fields(resource, event, current, None if is_action else schema)
+    if event.type in WARNING_TYPES:
+        fields = _find_ignored_warnings(event, current)
+    else:
+        fields = _find_fields(resource, event, current, None if is_action else schema)
     states = {each.state for each in fields}
     reason: Reason | None = None
     if "conflict" in states:
@@ -175,6 +179,22 @@ def _find_fields(resource: Resource, event: Event, current: Struct, schema: type
     return undos
 
 
+def _find_ignored_warnings(event: Event, current: Struct) -> list[FieldUndo]:
+    """The effect on each warning that a person has ignored or restored. Others that are ignored since don't matter."""
+    after, now = _fields_of(event.data), _decode(to_json(current))
+    old, new, ignored = (_ignored_codes(each) for each in (_fields_of(event.previous), after, now))
+    undos = list[FieldUndo]()
+    for code in sorted(old ^ new):
+        values: dict[Choice, Any] = {"before": code in old, "event": code in new, "now": code in ignored}
+        undos.append(FieldUndo(code, code, _state(values), values, values))
+    return undos
+
+
+def _ignored_codes(invoice: Mapping[str, Any]) -> set[str]:
+    state: dict[str, list[str]] = invoice.get("state_management") or {}
+    return set(state.get("ignored_errors") or ())
+
+
 def _fields_of(raw: Raw | None) -> dict[str, Any]:
     return _decode(raw) if raw else {}
 
@@ -203,7 +223,7 @@ async def undo_update(ctx: WriteContext, event: Event, values: Mapping[str, Any]
     """Set fields of the record of an event. Raises NotFound and ValidationError, and violates constraints."""
     resource = BY_KIND[event.resource.kind]
     if inverse := resource.inverses.get(event.type.partition(".")[2]):
-        await inverse(ctx, event_key(event), _fields_of(event.previous))
+        await inverse(ctx, event_key(event), _fields_of(event.previous), _fields_of(event.data))
         return
     if resource.update_schema is None:
         raise LookupError(f"a {resource.kind} can't be updated")

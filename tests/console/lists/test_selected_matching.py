@@ -212,12 +212,12 @@ def test_a_warning_of_all_invoices_that_match_is_ignored_once_and_comes_back(
     code = client.get(f"/invoices/{ids[0]}").json()["state_management"]["errors"][0]
     assert re.search(rf'value="{code}"[^>]*>[^<]+\(101 invoices\)', page)
     form = {**form_fields(owner, path), "code": code, "reason": "Checked"}
-    before = events("invoice.updated")
+    before = events("invoice.warning_ignored")
     done = owner.submit(IGNORE, form).text
     assert "ignored: 101 invoices" in done
-    assert events("invoice.updated") == before + COUNT
+    assert events("invoice.warning_ignored") == before + COUNT
     assert owner.submit(IGNORE, form).status_code == 409
-    assert events("invoice.updated") == before + COUNT
+    assert events("invoice.warning_ignored") == before + COUNT
     [undo] = {*re.findall(r'href="(/console/activity/[0-9a-f-]+/request)"', done)}
     assert "Undone: 101 changes" in owner.submit(undo).text
     assert client.get(f"/invoices/{ids[0]}").json()["state_management"]["ignored_errors"] == []

@@ -161,14 +161,14 @@ def test_a_warning_is_ignored_with_a_reason_and_brought_back(
     choices = dict(re.findall(r'<option value="(\w+)"[^>]*>([^<]+)</option>', page))
     code = "check_dates"
     assert "(2 invoices)" in choices[code]
-    before = event_count(server, plan_manager_id, "invoice.updated")
+    before = event_count(server, plan_manager_id, "invoice.warning_ignored")
     page = owner.submit(IGNORE, {"id": invoices, "code": code, "reason": "Known\r\nto us"}).text
     assert outcomes(page) == [
         ("INV-2", "doesn’t have this warning, or it is ignored already"),
         ("INV-0", "ignored"),
         ("INV-1", "ignored"),
     ]
-    assert event_count(server, plan_manager_id, "invoice.updated") == before + 2
+    assert event_count(server, plan_manager_id, "invoice.warning_ignored") == before + 2
     assert "Known\nto us" in owner.get(f"/console/invoices/{invoices[0]}").text
     [restore, _] = re.findall(r'<form method="post" action="(/console/invoices/[^"]+/warn)"', page)
     assert owner.submit(restore).status_code == 303

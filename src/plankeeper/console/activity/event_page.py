@@ -40,13 +40,14 @@ from plankeeper.imports import store as import_store
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.registry import BY_KIND
 from plankeeper.resources.trash import store as trash_store
-from plankeeper.resources.undo import Undo, find_undos, lock, snapshot_of, undo_deletion, undo_update
+from plankeeper.resources.undo import ACTION_TYPES, Undo, find_undos, lock, snapshot_of, undo_deletion, undo_update
 
 pages = Pages()
 
 MAX_NAME_LENGTH = 60  # characters of a record's name
 MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
 NOTHING_LEFT = "The record no longer exists."
+CHANGED_SINCE = "The record has changed again since."
 NOT_IN_TRASH = "The record was deleted, and isn’t in the trash: it expired, or was deleted permanently or by a program."
 
 
@@ -85,6 +86,8 @@ async def undo_form(request: PageRequest, event_id: UUID) -> HtmlPage | Redirect
     if verb in ("created", "restored"):
         url = str(resource_url(event)).removesuffix("/edit")
         return Redirect(f"{url}/{'remove' if event.resource.kind == 'team_member' else 'delete'}")
+    if undo.reason == "changed" and event.type in ACTION_TYPES:
+        return _impossible(event, CHANGED_SINCE)
     fields = show_fields(undo, request.settings.time_zone)
     context = {
         "undos": fields,
@@ -103,10 +106,12 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
         return await _add_member_again(request, event)
     if event.type == "plan.deleted":
         return await _add_plan_again(request, event)
-    if undo_url(event) is None or not event.type.endswith(".updated"):
+    if undo_url(event) is None or not (event.type.endswith(".updated") or event.type in ACTION_TYPES):
         return await undo_form(request, event_id)
     await lock(request.write_context, event)
     undo = await _find_undo(request, event)
+    if undo.reason == "changed" and event.type in ACTION_TYPES:
+        return _impossible(event, CHANGED_SINCE)
     if request.form.text(VERSION_FIELD) != version_of_record(or_404(undo.current)):
         raise EditConflictError(
             "Someone else changed the record while you were editing. Nothing is undone yet: check the values, and undo"

@@ -22,6 +22,7 @@ from plankeeper.resources.registry import BY_KIND
 from plankeeper.resources.undo import (
     UNDOABLE_TOGETHER,
     UNDOABLE_TYPES,
+    WARNING_TYPES,
     Choice,
     FieldState,
     FieldUndo,
@@ -58,12 +59,16 @@ class ShownField(NamedTuple):
 
 
 def undo_url(event: Event) -> str | None:
-    """The page that undoes an event; null for a kind of event that can't be undone."""
-    return f"{PREFIX}/activity/{event.id}/undo" if event.type in UNDOABLE_TYPES else None
+    """The page that undoes an event; null for a kind of event that can't be undone.
+
+    An invoice isn't deleted, but cancelled.
+    """
+    is_undoable = event.type in UNDOABLE_TYPES and event.type != "invoice.created"
+    return f"{PREFIX}/activity/{event.id}/undo" if is_undoable else None
 
 
 def show_fields(undo: Undo, zone: ZoneInfo) -> list[ShownField]:
-    show = _show_warning if undo.event.resource.kind == "invoice" else _show_field
+    show = _show_warning if undo.event.type in WARNING_TYPES else _show_field
     return [show(each, zone) for each in undo.fields]
 
 

@@ -131,6 +131,12 @@ _TITLES = {
     "account.single_sign_on_unlinked": "Single sign-on unlinked",
     "export.created": "Data downloaded",
     "invoice.created": "Invoice received",
+    "invoice.document_added": "Document added",
+    "invoice.held": "Invoice put on hold",
+    "invoice.line_changed": "Line of an invoice changed",
+    "invoice.warning_ignored": "Warning ignored",
+    "invoice.warning_restored": "Warning restored",
+    "invoice.wont_claim": "Invoice excluded from claims",
     "invoice_view_session.started": "Invoice opened",
     "invoice_view_session.ended": "Invoice closed",
     "participant.erased": "Personal data erased",
@@ -139,6 +145,14 @@ _TITLES = {
     "participant.purged": "Participant deleted permanently",
     "provider.purged": "Provider deleted permanently",
     "team_member.deleted": "Team member removed",
+}
+# The actions on invoices, with the field of their reason.
+_INVOICE_ACTIONS = {
+    "invoice.held": "hold_reason",
+    "invoice.released": "",
+    "invoice.cancelled": "closing_reason",
+    "invoice.reopened": "",
+    "invoice.wont_claim": "closing_reason",
 }
 _VERBS = {"created": "added", "updated": "changed"}
 _CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager")
@@ -190,6 +204,11 @@ def _describe_invoice(event: Event, zone: ZoneInfo) -> str:
     if event.type == "invoice.created":
         total = after.get("total")
         return f"{label} received" + (f", {format_money(total)}" if total is not None else "")
+    if event.type == "invoice.document_added":
+        return f"{label}: document added"
+    if event.type in _INVOICE_ACTIONS:
+        reason = after.get(_INVOICE_ACTIONS[event.type]) or ""
+        return f"{label} {event_title(event.type).removeprefix('Invoice ')}" + (f": {reason}" if reason else "")
     states: list[dict[str, Any]] = [each.get("state_management") or {} for each in (before, after)]
     ignored = [set[str](each.get("ignored_errors") or ()) for each in states]
     if "state_management" in before and ignored[0] != ignored[1]:

@@ -14,6 +14,8 @@ from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, Invoic
 from plankeeper.resources.resource import Dependents, Resource, by_uuid, invalid
 from plankeeper.resources.upsert import ImportRow
 
+Changed = Mapping[str, Any]  # fields of an event
+
 
 async def _update(ctx: WriteContext, key: str, change: InvoiceUpdate) -> Invoice:
     """A line that was deleted since is created again, with another id."""
@@ -26,17 +28,21 @@ async def _update(ctx: WriteContext, key: str, change: InvoiceUpdate) -> Invoice
     return await service.update(ctx, UUID(key), change)
 
 
-async def _hold_again(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+async def _hold_again(ctx: WriteContext, key: str, before: Changed, _after: Changed) -> None:
     await actions.hold(ctx, UUID(key), before.get("hold_reason") or "")
 
 
-async def _cancel_again(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+async def _cancel_again(ctx: WriteContext, key: str, before: Changed, _after: Changed) -> None:
     """Undo the reopening of a cancelled invoice, or of one that was excluded from claims."""
     action = actions.cancel if "claim_status" in before else actions.wont_claim
     await action(ctx, UUID(key), before.get("closing_reason") or "")
 
 
-async def _restore_lines(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
+async def _assign_back(ctx: WriteContext, key: str, before: Changed, _after: Changed) -> None:
+    await service.update(ctx, UUID(key), InvoiceUpdate(assigned_to=before["assigned_to"]))
+
+
+async def _restore_lines(ctx: WriteContext, key: str, before: Changed, _after: Changed) -> None:
     """Undo the cancellation or the reopening of a line."""
     current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key)))
     statuses = {str(each.id): each.claim_status for each in unset_to_none(current.line_items) or []}
@@ -48,16 +54,13 @@ async def _restore_lines(ctx: WriteContext, key: str, before: Mapping[str, Any])
             await actions.reopen_line(ctx, UUID(key), UUID(line["id"]))
 
 
-async def _change_ignored(ctx: WriteContext, key: str, before: Mapping[str, Any]) -> None:
-    """Undo that a warning was ignored, or that it counts again."""
-    ignored: list[str] = before["state_management"]["ignored_errors"]
-    current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key))).state_management.ignored_errors
-    for code in current:
-        if code not in ignored:
-            await service.restore(ctx, UUID(key), code)
-    for code in ignored:
-        if code not in current:
-            await service.ignore(ctx, UUID(key), code, "Ignored again by an undo")
+async def _change_ignored(ctx: WriteContext, key: str, before: Changed, after: Changed) -> None:
+    """Undo that warnings were ignored, or that they count again. Other ignored warnings stay so."""
+    old, new = (set[str](each["state_management"]["ignored_errors"]) for each in (before, after))
+    for code in sorted(new - old):
+        await service.restore(ctx, UUID(key), code)
+    for code in sorted(old - new):
+        await service.ignore(ctx, UUID(key), code, "Ignored again by an undo")
 
 
 async def _mark_as_deleted(ctx: WriteContext, keys: Sequence[str]) -> None:
@@ -83,11 +86,12 @@ RESOURCE = Resource(
     update_schema=InvoiceUpdate,
     update=_update,
     inverses={
-        "held": lambda ctx, key, _before: actions.release(ctx, UUID(key)),
+        "assigned": _assign_back,
+        "held": lambda ctx, key, _before, _after: actions.release(ctx, UUID(key)),
         "released": _hold_again,
-        "cancelled": lambda ctx, key, _before: actions.reopen(ctx, UUID(key)),
+        "cancelled": lambda ctx, key, _before, _after: actions.reopen(ctx, UUID(key)),
         "reopened": _cancel_again,
-        "wont_claim": lambda ctx, key, _before: actions.reopen(ctx, UUID(key)),
+        "wont_claim": lambda ctx, key, _before, _after: actions.reopen(ctx, UUID(key)),
         "line_changed": _restore_lines,
         "warning_ignored": _change_ignored,
         "warning_restored": _change_ignored,

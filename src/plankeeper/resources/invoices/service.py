@@ -179,7 +179,11 @@ async def _write(
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for each in drafts for line in each.changed_lines])
     before = [to_row(each.before) for each in drafts if each.before]
     await store.write_counts(ctx.tx, ctx.plan_manager_id, before, [each.row for each in drafts])
-    await record_events(ctx, [_to_event(each, saved[each.row.id]) for each in drafts])
+    events = [_to_event(each, saved[each.row.id]) for each in drafts]
+    if len(events) == 1:  # whose id the console needs for its undo
+        await record_event(ctx, *events[0])
+    else:
+        await record_events(ctx, events)
 
 
 def _to_record(row: InvoiceRow, saved: SavedInvoice) -> dict[str, Any]:
