@@ -107,3 +107,26 @@ def test_lines_survive_the_end_of_the_session(visitor: Any, client: Client, reco
     visitor.get_by_text("Your changes were kept.").wait_for()
     second = visitor.get_by_role("group", name="Line 2", exact=True)
     assert second.get_by_label("Quantity", exact=True).input_value() == "7"
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_an_invoice_is_held_released_and_undone_with_keys(visitor: Any, client: Client) -> None:
+    made = client.create("/invoices", {"invoice_number": "INV-1", "total": 10, "line_items": [{"total_price": 10}]})
+    visitor.goto(f"/console/invoices/{made['id']}")
+    type_keys(visitor, "[h]")
+    reason = visitor.get_by_role("textbox", name="Reason")
+    assert reason.input_value().startswith("No participant, No provider")  # the open warnings
+    reason.fill("Price above limit")
+    with visitor.expect_navigation():
+        type_keys(visitor, "[Control+Enter]")
+    visitor.get_by_text("by Robin Hale: Price above limit.").wait_for()
+    with visitor.expect_navigation():
+        type_keys(visitor, "[r]")
+    visitor.get_by_text("Invoice INV-1 released.").wait_for()
+    visitor.get_by_role("status").get_by_role("link", name="Undo").click()
+    visitor.get_by_role("button", name="Undo change").click()
+    visitor.get_by_text("by Robin Hale: Price above limit.").wait_for()
+    type_keys(visitor, "[a]")
+    assert visitor.get_by_role("combobox", name="Assigned to").locator("option:checked").inner_text() == "Robin Hale"
+    type_keys(visitor, "[Escape]", "[e]")
+    visitor.get_by_role("heading", name="Edit invoice INV-1").wait_for()

@@ -168,7 +168,7 @@ def test_six_duplicates_are_found_in_two_pages_and_each_is_settled_in_one_more(
         assert heading(visitor) == f"Invoice {number} · Pewter Pelican · Róisín Kavanagh · $100.00"
         assert visitor.get_by_role("link", name="Open the earlier invoice").is_visible()
         visitor.get_by_text("Ignore…").click()
-        visitor.get_by_label("Reason").fill("The first one was withdrawn")
+        visitor.get_by_role("textbox", name="Reason").fill("The first one was withdrawn")
         click(visitor, "button", "Ignore warning")
         assert loads.count == 1
     assert message(visitor) == "“Possible duplicate” ignored."  # there is no next invoice

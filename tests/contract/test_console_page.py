@@ -54,7 +54,7 @@ def test_the_guide_explains_every_status() -> None:
 
 
 def test_the_guide_has_the_keys_of_the_console() -> None:
-    for keys, action in templating.SHORTCUTS.items():
+    for keys, action in [*templating.SHORTCUTS.items(), *templating.INVOICE_SHORTCUTS.items()]:
         names = " then ".join(f"`{key}`" for key in keys.split())
         assert f"| {names} | {action} |" in text_of("docs/console.md")
 

@@ -15,6 +15,7 @@ from plankeeper.console.developers import api_keys, requests, webhooks
 from plankeeper.console.home import pages as home_pages
 from plankeeper.console.imports import pages as import_pages
 from plankeeper.console.imports import runs
+from plankeeper.console.invoices import actions as invoice_actions
 from plankeeper.console.invoices import documents
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
@@ -63,6 +64,7 @@ PAGE_MODULES = (
     invoice_pages.pages,
     documents.pages,
     invoice_edit.pages,
+    invoice_actions.pages,
     provider_pages.pages,
     activity_pages.pages,
     event_page.pages,

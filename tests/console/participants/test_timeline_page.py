@@ -51,7 +51,7 @@ def test_everything_about_the_participant_is_there_newest_first(owner: Browser, 
     ]
     assert [text in page for text in ("22 Jun 1975", "23 Jun 1975", "Primary contact", ">Today</h2>")] == [True] * 4
     assert 'aria-current="page">Timeline' in page
-    assert page.count(">Undo<") + page.count(">Restore<") == 5
+    assert page.count(">Undo<") + page.count(">Restore<") == 6
 
 
 def test_kinds_and_views(owner: Browser, person: str) -> None:

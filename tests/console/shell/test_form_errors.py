@@ -14,6 +14,7 @@ from support.form_helpers import require_linked_errors
 from support.server import RunningServer
 from support.sweeps import sweep
 
+INVOICE_ACTIONS = ("hold", "release", "cancel", "wont-claim", "reopen", "assign")
 # Forms whose errors are about no field that a person fills in, with the reason.
 WITHOUT_FIELD_ERRORS = {
     "POST /console/settings/webhooks/{endpoint_id}/test": "a button",
@@ -25,6 +26,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/participants/{participant_id}/hold/release": "a button",
     "POST /console/settings/people/invitations/{invitation_id}/again": "a button",
     "POST /console/trash/{entry_id}/restore": "a button",
+    "POST /console/participants/{participant_id}/plans/{plan_id}/delete": "a button",
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/included": "tick boxes",
     "POST /console/imports/{import_id}/undo": "a button",
@@ -32,6 +34,8 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/activity/{event_id}/undo": "a button, with the choice of values that have changed since",
     "POST /console/participants/selected/account-manager": "the page needs selected records: its test looks at errors",
     "POST /console/invoices/selected/ignore-warning": "likewise",
+    **{f"POST /console/invoices/selected/{each}": "likewise" for each in INVOICE_ACTIONS},
+    **{f"POST /console/invoices/{{invoice_id}}/{each}": "on the invoice's page: likewise" for each in INVOICE_ACTIONS},
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",
@@ -92,7 +96,7 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
     }
     if path.endswith("/replay"):
         return path.removesuffix("/replay")
-    return f"{path}/new" if path.endswith("/team-members") else pages.get(path, path)
+    return f"{path}/new" if path.endswith(("/team-members", "/plans")) else pages.get(path, path)
 
 
 @sweep("entry", FORMS_WITH_ERRORS, ids=route_name)

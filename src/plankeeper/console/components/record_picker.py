@@ -84,7 +84,7 @@ class RecordPicker(NamedTuple):
         if not self.is_unclear:
             return ""
         noun = NOUNS[self.kind]
-        return f"Which {noun}?" if self.candidates else f"No {noun} matches “{self.text}”"
+        return f"Which {noun}?" if self.candidates else f"No {noun} matches “{' '.join(self.text.split())}”"
 
 
 async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form | None = None) -> RecordPicker:
@@ -214,6 +214,12 @@ async def manager_choices(request: PageRequest) -> dict[str, str]:
     labelled = [(each.name or each.email or "No name", each) for each in rows]
     labelled.sort(key=lambda each: each[0].casefold())
     return {str(each.id): name if each.active else f"{name} (inactive)" for name, each in labelled}
+
+
+async def account_choices(request: PageRequest) -> dict[str, str]:
+    """The accounts that work on invoices: names by id, sorted by name. Viewers only look at them."""
+    members = await member_store.list_members(request.db, request.plan_manager_id)
+    return {"": "Nobody", **{str(each.id): each.name for each in members if each.role != "viewer"}}
 
 
 MAX_OPTIONS = 12  # account managers of a select

@@ -10,7 +10,6 @@ from uuid import UUID
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import member_store
 from plankeeper.console.components.edit_forms import (
     EditedRecord,
     describe_changes,
@@ -18,13 +17,20 @@ from plankeeper.console.components.edit_forms import (
     require_unchanged,
 )
 from plankeeper.console.components.labels import error_sentence
-from plankeeper.console.components.record_picker import RecordPicker, find_candidates, pick_changed, record_label
+from plankeeper.console.components.record_picker import (
+    RecordPicker,
+    account_choices,
+    find_candidates,
+    pick_changed,
+    record_label,
+)
 from plankeeper.console.invoices.form import (
     EDITED_FIELDS,
     HEADER,
     LINE,
     LINE_LABELS,
     MAX_FORM_LINES,
+    SPARE_NUMBER,
     InvoiceChange,
     LineForm,
     blank_line,
@@ -184,17 +190,16 @@ async def _edit_page(request: PageRequest, invoice: Invoice, lines: Sequence[Lin
 async def _form_context(
     request: PageRequest, pickers: Mapping[str, RecordPicker], lines: Sequence[LineForm]
 ) -> dict[str, Any]:
-    members = await member_store.list_members(request.db, request.plan_manager_id)
     return {
         "pickers": pickers,
         "lines": lines,
-        "spare_line": blank_line(lines)._replace(number=9999),
+        "spare_line": blank_line(lines)._replace(number=SPARE_NUMBER),
         "header": HEADER,
         "header_fields": {each.name: each for each in HEADER.all_fields},
         "line": LINE,
         "line_fields_by_name": {each.name: each for each in LINE.all_fields},
         "line_labels": LINE_LABELS,
-        "accounts": {"": "Nobody", **{str(each.id): each.name for each in members if each.role != "viewer"}},
+        "accounts": await account_choices(request),
     }
 
 
@@ -208,8 +213,9 @@ def _edited(invoice: Invoice) -> EditedRecord:
 
 
 def _comparable_form(invoice: Invoice) -> Form:
-    """The fields of an invoice by the names of the form, which has the ids of records under other names."""
-    return Form((name, text) for name, text in header_form(invoice).multi_items() if name in HEADER.fields)
+    """The fields of an invoice by the names of the form, which has the provider's id under another name."""
+    names = (*HEADER.fields, "participant_id")
+    return Form((name, text) for name, text in header_form(invoice).multi_items() if name in names)
 
 
 async def _pickers(request: PageRequest, invoice: Invoice | None) -> dict[str, RecordPicker]:

@@ -29,6 +29,7 @@ from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate, LineItem, LineItemUpdate
 from plankeeper.resources.invoices.states import find_lock
 
+SPARE_NUMBER = 9999  # of the line that the page copies for new ones, and that isn't sent
 MAX_FORM_LINES = 100  # an invoice with more lines comes from a program, which also corrects it
 
 PAYEES = {"provider": "Provider", "participant": "Participant (reimbursement)"}
@@ -57,7 +58,7 @@ HEADER = FormSection(
         FormField("invoice_date", "date"),
         FormField("due_date", "date"),
         FormField("payee", "select", options=PAYEES),
-        FormField("assigned_to", "select", options={"": "Nobody"}),
+        FormField("assigned_to", "select"),
         FormField("external_id", hint="The invoice’s ID in another system"),
         FormField("subtotal", "amount"),
         FormField("tax", "amount"),
@@ -171,7 +172,7 @@ def read_lines(form: Form) -> list[LineForm]:
     for name, text in form.multi_items():
         if found := _LINE_NAME.fullmatch(name):
             fields[int(found[1])].append((found[2], text))
-    return [LineForm(number, Form(each)) for number, each in sorted(fields.items())]
+    return [LineForm(number, Form(each)) for number, each in sorted(fields.items()) if number < SPARE_NUMBER]
 
 
 def blank_line(lines: Sequence[LineForm], first_number: int = 1) -> LineForm:

@@ -210,6 +210,12 @@ INVOICES = ListDefinition(
         BuiltInView("Waiting for approval", {"approval_status": "pending"}),
     ),
     actions=(
+        BulkAction(f"{PREFIX}/invoices/selected/release", "Release"),
+        BulkAction(f"{PREFIX}/invoices/selected/hold", "Hold"),
+        BulkAction(f"{PREFIX}/invoices/selected/assign", "Assign"),
+        BulkAction(f"{PREFIX}/invoices/selected/cancel", "Cancel invoices"),
+        BulkAction(f"{PREFIX}/invoices/selected/wont-claim", "Exclude from claims"),
+        BulkAction(f"{PREFIX}/invoices/selected/reopen", "Reopen"),
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
         BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
     ),

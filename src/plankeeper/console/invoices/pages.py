@@ -1,6 +1,8 @@
 """Invoices: list, details, ignoring a warning with a reason, restoring an ignored warning."""
 
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -8,8 +10,11 @@ from starlette.responses import JSONResponse, Response
 
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.components.money import STRIP_WIDTH, strip_position
+from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
+from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names, warning_titles
+from plankeeper.console.invoices.status import describe_status
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import ListPlace, list_position
 from plankeeper.console.lists.selection import (
@@ -35,7 +40,9 @@ from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoice_view_sessions.service import ClientReport
 from plankeeper.resources.invoices import check_store, service, store
 from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.states import InvoiceAction, act_on_invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, InvoiceWarning
 from plankeeper.resources.providers import store as provider_store
 
@@ -117,6 +124,7 @@ def get_warning(code: str) -> InvoiceWarning:
 
 
 LATEST_EVENTS = 4
+ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen")
 
 
 @pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
@@ -140,13 +148,28 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
             compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
         ],
         "plan_strip": plan_strip(invoice, evidence),
-        "document_name": file_name(invoice.s3_key),
+        "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
+        "status": describe_status(invoice, warning_titles(invoice), today, request.settings.time_zone),
+        "allowed": allowed_actions(invoice),
+        "accounts": await account_choices(request),
+        "own_account": str(request.account.account_id),
+        "claim_types": CLAIM_TYPES,
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)
+
+
+def allowed_actions(invoice: Invoice) -> set[InvoiceAction]:
+    """The actions that the state of an invoice with its lines allows."""
+    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), set[InvoiceAction]()
+    for action in ACTIONS:
+        with suppress(DomainError):
+            act_on_invoice(state, action)
+            allowed.add(action)
+    return allowed
 
 
 def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:

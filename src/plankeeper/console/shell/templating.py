@@ -128,11 +128,6 @@ SHORTCUTS = {
     "x": "Select the record",
     "e": "Edit",
     "Ctrl+Enter": "Save the form",
-    "Alt+Enter": "Save the invoice, and go on to the next",
-    "Alt+L": "Add a line to the invoice",
-    "Alt+C": "Duplicate the line",
-    "Alt+W": "Swap the quantity and the price of the line",
-    "Alt+X": "Remove the line",
     "g h": "Go to Home",
     "g p": "Go to Participants",
     "g i": "Go to Invoices",
@@ -140,6 +135,20 @@ SHORTCUTS = {
     "g a": "Go to Activity",
     "g s": "Go to Settings",
     "?": "Show this list",
+}
+# Those of invoices.
+INVOICE_SHORTCUTS = {
+    "h": "Hold the invoice",
+    "r": "Release the invoice",
+    "a": "Assign the invoice",
+    "w": "Exclude the invoice from claims",
+    "c": "Cancel the invoice",
+    "o": "Reopen the invoice",
+    "Alt+Enter": "Save the invoice, and go on to the next",
+    "Alt+L": "Add a line to the invoice",
+    "Alt+C": "Duplicate the line",
+    "Alt+W": "Swap the quantity and the price of the line",
+    "Alt+X": "Remove the line",
 }
 
 
@@ -178,6 +187,7 @@ def create_templates(
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
+        "invoice_shortcuts": INVOICE_SHORTCUTS,
         "product_version": full_version(),
         **names,
     }

@@ -1,0 +1,153 @@
+"""What people do with an invoice on its page, or with several that are selected in the list.
+
+Each action is an event, which its timeline can undo; those of several invoices are undone together.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from plankeeper.console.components.record_picker import account_choices
+from plankeeper.console.invoices.list import INVOICES
+from plankeeper.console.invoices.pages import INVOICES_URL, get, invoice_url
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.lists.selection import (
+    Outcome,
+    confirm_selection,
+    outcome_page,
+    read_selection,
+)
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.resources.invoices import actions, service, store
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
+
+pages = Pages()
+
+MAX_REASON_LENGTH = 1000
+
+
+class Action(NamedTuple):
+    """An action: `run` takes an invoice's id and what the form says, the reason or the id of an account.
+
+    `title` is the heading for several invoices, `verb` its button, and `done` the result.
+    """
+
+    run: Callable[[WriteContext, UUID, str], Awaitable[object]]
+    title: str
+    verb: str
+    done: str
+    field: str = ""  # `reason` or `assigned_to`, or nothing
+    hint: str = ""
+
+
+async def _release(ctx: WriteContext, invoice_id: UUID, _text: str) -> object:
+    return await actions.release(ctx, invoice_id)
+
+
+async def _reopen(ctx: WriteContext, invoice_id: UUID, _text: str) -> object:
+    return await actions.reopen(ctx, invoice_id)
+
+
+async def _assign(ctx: WriteContext, invoice_id: UUID, account_id: str) -> object:
+    return await service.update(ctx, invoice_id, InvoiceUpdate(assigned_to=account_id or None))
+
+
+ACTIONS: Mapping[str, Action] = {
+    "hold": Action(actions.hold, "Hold", "Hold", "held", "reason", "Invoices on hold are neither claimed nor paid."),
+    "release": Action(_release, "Release", "Release", "released"),
+    "cancel": Action(
+        actions.cancel, "Cancel", "Cancel invoices", "cancelled", "reason",
+        "All lines are cancelled. You can reopen them.",
+    ),
+    "wont-claim": Action(
+        actions.wont_claim, "Exclude from claims:", "Exclude from claims", "excluded from claims", "reason",
+        "Claims leave these invoices out until you reopen them.",
+    ),
+    "reopen": Action(_reopen, "Reopen", "Reopen", "reopened"),
+    "assign": Action(_assign, "Assign", "Assign", "assigned", "assigned_to"),
+}  # fmt: skip
+
+
+def read_text(request: PageRequest, action: Action) -> str:
+    """The reason of the form, or the id of an account. Raises ValidationError for a reason that is missing."""
+    # A browser counts a line break as one character, but sends two.
+    text = request.form.text(action.field).replace("\r\n", "\n") if action.field else ""
+    if action.field == "reason" and not 0 < len(text) <= MAX_REASON_LENGTH:
+        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    return text
+
+
+def act(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
+    """The handler of an action on one invoice. If it no longer matches its list, the next one of the list follows."""
+    action = ACTIONS[name]
+
+    async def handle(request: FormRequest, invoice_id: UUID) -> Redirect:
+        await action.run(request.write_context, invoice_id, read_text(request, action))
+        invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
+        place = await list_position(request, INVOICES, invoice_id)
+        subject = f"Invoice {invoice.invoice_number}" if invoice.invoice_number else "The invoice without number"
+        if place and place.next_url and not place.matches_filters:
+            message = f"{subject} {action.done}. This is the next invoice."
+            return Redirect(place.next_url, message, undo=request.undo_path)
+        return Redirect(invoice_url(invoice_id, place), f"{subject} {action.done}.", undo=request.undo_path)
+
+    return handle
+
+
+def select_form(name: str) -> Callable[[PageRequest], Awaitable[HtmlPage]]:
+    """The handler of the page that confirms an action on the selected invoices."""
+    action = ACTIONS[name]
+
+    async def handle(request: PageRequest) -> HtmlPage:
+        selection = await read_selection(request, INVOICES, request.form or request.query, _describe)
+        context: dict[str, Any] = {
+            "selection": selection,
+            "rows": [(each, selection.names) for each in selection.shown],
+            "action": action,
+            "path": f"{INVOICES_URL}/selected/{name}",
+            "text": request.form.text(action.field) if action.field else "",
+            "accounts": await account_choices(request) if action.field == "assigned_to" else {},
+            "max_length": MAX_REASON_LENGTH,
+        }
+        return HtmlPage("invoices/selected_action.html", context)
+
+    return handle
+
+
+def act_on_selected(name: str) -> Callable[[FormRequest], Awaitable[HtmlPage]]:
+    """The handler of an action on the selected invoices. Those that don't allow it are left out, with the reason."""
+    action = ACTIONS[name]
+
+    async def handle(request: FormRequest) -> HtmlPage:
+        text = read_text(request, action)
+        selection = await confirm_selection(request, INVOICES, _describe)
+        await store.select_for_update(request.tx, request.plan_manager_id, [each.id for each in selection.rows])
+        outcomes = [await _act_on_one(request, each, action, text) for each in selection.rows]
+        return outcome_page(request, action.done.capitalize(), selection, outcomes)
+
+    return handle
+
+
+async def _act_on_one(request: FormRequest, invoice: Invoice, action: Action, text: str) -> Outcome:
+    name, url, count = invoice.invoice_number or "No number", f"{INVOICES_URL}/{invoice.id}", len(request.recorded)
+    try:
+        async with request.tx.savepoint():
+            await action.run(request.write_context, invoice.id, text)
+    except DomainError as error:
+        return Outcome(name, url, error.detail, is_changed=False)
+    if len(request.recorded) == count:
+        return Outcome(name, url, f"is already {action.done}", is_changed=False)
+    return Outcome(name, url, action.done, is_changed=True, undo_path=f"{PREFIX}/activity/{request.recorded[-1]}/undo")
+
+
+def _describe(invoice: Invoice) -> str:
+    """The status and the account, which the page shows."""
+    return f"{invoice.claim_status} {invoice.assigned_to}"
+
+
+for _name in ACTIONS:
+    pages.post(f"/invoices/{{invoice_id}}/{_name}", role="manager", on_error=get)(act(_name))
+    _form = pages.get(f"/invoices/selected/{_name}", role="manager")(select_form(_name))
+    pages.post(f"/invoices/selected/{_name}", role="manager", on_error=_form)(act_on_selected(_name))

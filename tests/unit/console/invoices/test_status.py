@@ -1,0 +1,82 @@
+"""The sentences that say where an invoice stands and what comes next."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.invoices.status import describe_status
+from plankeeper.resources.invoices.schemas import Invoice, LineItem, StateManagement
+
+ZONE = ZoneInfo("Australia/Sydney")
+TODAY = date(2026, 11, 24)
+MORNING = datetime(2026, 11, 2, 22, 30, tzinfo=UTC)  # 3 Nov in Sydney
+ID = UUID(int=1)
+
+
+def make(struct_type: type[Any], **values: Any) -> Any:
+    """A struct with these values, and with null in the fields that are left out."""
+    return struct_type(**{name: values.get(name) for name in struct_type.__struct_fields__})
+
+
+def sentences(*warnings: str, **values: Any) -> tuple[str, str]:
+    defaults = {
+        "id": ID, "claim_status": "new", "approval_status": "not_required", "payee": "provider", "is_deleted": False,
+        "wont_claim": False, "received_at": MORNING, "total": Decimal(1), "line_items": [],
+        "state_management": StateManagement([], []),
+    }  # fmt: skip
+    return describe_status(make(Invoice, **(defaults | values)), warnings, TODAY, ZONE)
+
+
+def test_a_held_invoice_names_the_day_the_person_the_reason_and_what_to_do() -> None:
+    held = {"claim_status": "on_hold", "held_at": MORNING, "held_by": "Alex", "hold_reason": "price above\nlimit"}
+    assert sentences(**held) == ("Held since 3 Nov by Alex: price above limit.", "Next: release it.")
+    assert sentences("No provider", "Check the date", **held)[1] == (
+        "Next: settle 2 open warnings (No provider, Check the date), then release it."
+    )
+    assert sentences(**held | {"held_at": datetime(2025, 1, 1, tzinfo=UTC), "hold_reason": "Why?"})[0] == (
+        "Held since 1 Jan 2025 by Alex: Why?"
+    )
+    assert sentences(claim_status="on_hold") == ("Held.", "Next: release it.")
+
+
+def test_what_keeps_a_new_invoice_from_being_claimed_is_named() -> None:
+    assert sentences() == ("Received 3 Nov. Nothing is left to check.", "Next: claim it.")
+    assert sentences("A", "B", "C", "D", "E", approval_status="pending") == (
+        "Received 3 Nov, with 5 open warnings: A, B, C and 2 more.",
+        "Next: correct the invoice, or ignore the warning with a reason.",
+    )
+    assert sentences(approval_status="pending")[1] == "Next: the participant or a nominee approves it."
+    assert sentences(approval_status="rejected")[0] == "Received 3 Nov, and not approved."
+    assert sentences(claim_status="flagged")[0] == (
+        "Received 3 Nov, and left out of the last claim. Nothing is left to check."
+    )
+
+
+def test_closed_invoices_say_why_and_that_they_can_be_reopened() -> None:
+    reopen = "Next: nothing, unless you reopen it."
+    cancelled = {"claim_status": "cancelled", "cancelled_at": MORNING, "closing_reason": "Billed twice"}
+    assert sentences(**cancelled) == ("Cancelled since 3 Nov: Billed twice.", reopen)
+    assert sentences(claim_status="cancelled") == ("Cancelled.", reopen)
+    assert sentences(wont_claim=True, closing_reason="Too small.") == ("Won’t be claimed: Too small.", reopen)
+    assert sentences(is_deleted=True) == ("Deleted.", "It is neither claimed nor paid.")
+
+
+def test_each_status_has_its_sentences() -> None:
+    expected = {
+        "pending": ("Claimed, and not decided yet.", "Next: the agency’s decision."),
+        "rejected": ("The agency has rejected it.", "Next: correct the lines, or claim them again."),
+        "payment_ready": ("The agency has paid for it.", "Next: pay the provider."),
+        "partially_ready": (
+            "The agency has paid for a part of it.", "Next: pay the provider that part, and follow up the rest.",
+        ),
+        "partially_paid": ("A part of it is paid.", "Next: follow up the rest."),
+        "paid": ("Paid.", "Nothing is left to do."),
+    }  # fmt: skip
+    assert {status: sentences(claim_status=status) for status in expected} == expected
+    assert sentences(claim_status="payment_ready", payee="participant")[1] == "Next: pay the participant."
+    lines = [
+        make(LineItem, is_deleted=deleted, rejection_reason=why) for deleted, why in ((True, "No"), (False, "Cap"))
+    ]
+    assert sentences(claim_status="rejected", line_items=lines)[0] == "The agency has rejected it: Cap."
