@@ -39,10 +39,10 @@ def status(browser: Browser, ident: str) -> str:
     return main_text(f"<main>{found[1]}</main>")
 
 
-def offered(browser: Browser, ident: str) -> set[str]:
-    """The actions of a page."""
+def offered(browser: Browser, ident: str, actions: str = "[a-z-]+") -> set[str]:
+    """The actions on an invoice that its page offers."""
     page = browser.get(f"{INVOICES}/{ident}").text
-    return set(re.findall(rf'action="{INVOICES}/{ident}/([a-z-]+)"', page))
+    return set(re.findall(rf'action="{INVOICES}/{ident}/({actions})"', page))
 
 
 def undo(browser: Browser, page: str) -> Any:
@@ -180,6 +180,34 @@ def test_lines_show_dates_taxes_and_why_they_are_closed(owner: Browser, client: 
     made = client.create("/invoices", {"line_items": [line | {"claim_type": "TRAN"}, {"total_price": 5}]})
     second = made["line_items"][1]["id"]
     client.post(f"/invoices/{made['id']}/lines/{second}/cancel", {"reason": "Twice"}).raise_for_status()
-    text = main_text(owner.get(f"{INVOICES}/{made['id']}").text)
+    page = owner.get(f"{INVOICES}/{made['id']}").text
+    text = main_text(page)
     for part in ("2 Nov 2026 – 8 Nov 2026", "$10.00 + GST", "Provider travel", "Cancelled Twice"):
         assert part in text
+
+
+def test_a_line_is_cancelled_reopened_and_claimed_again(owner: Browser, client: Client, import_invoice: Put) -> None:
+    lines = [INVOICE_LINE, INVOICE_LINE | {"claim_status": "rejected", "rejection_reason": "Not in the plan"}]
+    ident = import_invoice(line_items=lines, total=2469, subtotal=2469)
+    first, second = (each["id"] for each in client.get(f"/invoices/{ident}").json()["line_items"])
+
+    def statuses() -> list[str]:
+        return [each["claim_status"] for each in client.get(f"/invoices/{ident}").json()["line_items"]]
+
+    path = f"{INVOICES}/{ident}/lines"
+    assert offered(owner, ident, "lines/[a-z0-9/-]+") == {
+        f"lines/{each}" for each in (f"{first}/cancel", f"{second}/cancel", f"{second}/retry")
+    }
+    assert owner.submit(f"{path}/{first}/cancel", {"reason": ""}).status_code == 422
+    done = owner.submit(f"{path}/{first}/cancel", {"reason": "Twice"})
+    assert statuses() == ["cancelled", "rejected"]
+    assert undo(owner, owner.get(done.headers["location"]).text).status_code == 303
+    assert statuses() == ["new", "rejected"]
+    owner.submit(f"{path}/{first}/cancel", {"reason": "Twice"})
+    assert owner.submit(f"{path}/{first}/reopen").status_code == 303
+    again = owner.submit(f"{path}/{second}/retry")
+    assert "Line put up for the next claim." in owner.get(again.headers["location"]).text
+    assert statuses() == ["new", "new"]
+    refused = owner.submit(f"{path}/{first}/retry")
+    assert (refused.status_code, "Line 1 is new, so it can&#39;t be" in refused.text) == (409, True)
+    assert owner.submit(f"{path}/{ident}/reopen").status_code == 404

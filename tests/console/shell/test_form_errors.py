@@ -35,6 +35,10 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/participants/selected/account-manager": "the page needs selected records: its test looks at errors",
     "POST /console/invoices/selected/ignore-warning": "likewise",
     **{f"POST /console/invoices/selected/{each}": "likewise" for each in INVOICE_ACTIONS},
+    **{
+        f"POST /console/invoices/{{invoice_id}}/lines/{{line_id}}/{each}": "on the invoice's page: likewise"
+        for each in ("cancel", "reopen", "retry")
+    },
     **{f"POST /console/invoices/{{invoice_id}}/{each}": "on the invoice's page: likewise" for each in INVOICE_ACTIONS},
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.

@@ -1,6 +1,6 @@
-"""What people do with an invoice on its page, or with several that are selected in the list.
+"""What people do with invoices and their lines, and the pages of actions on the selected invoices of the list.
 
-Each action is an event, which its timeline can undo; those of several invoices are undone together.
+Each action is an event; those of several invoices are undone together.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,23 +9,20 @@ from uuid import UUID
 
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.invoices.list import INVOICES
-from plankeeper.console.invoices.pages import INVOICES_URL, get, invoice_url
-from plankeeper.console.lists.reading import list_position
+from plankeeper.console.invoices.pages import INVOICES_URL, MAX_REASON_LENGTH
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
     outcome_page,
     read_selection,
 )
-from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.context import WriteContext, or_404
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
+from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.resources.invoices import actions, service, store
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
 
 pages = Pages()
-
-MAX_REASON_LENGTH = 1000
 
 
 class Action(NamedTuple):
@@ -70,30 +67,36 @@ ACTIONS: Mapping[str, Action] = {
 }  # fmt: skip
 
 
-def read_text(request: PageRequest, action: Action) -> str:
+class LineAction(NamedTuple):
+    """An action on a line: `run` takes the ids of the invoice and of the line, and the reason."""
+
+    run: Callable[[WriteContext, UUID, UUID, str], Awaitable[object]]
+    done: str
+    field: str = ""
+
+
+async def _reopen_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, _text: str) -> object:
+    return await actions.reopen_line(ctx, invoice_id, line_id)
+
+
+async def _retry_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, _text: str) -> object:
+    return await actions.retry_line(ctx, invoice_id, line_id)
+
+
+LINE_ACTIONS: Mapping[str, LineAction] = {
+    "cancel": LineAction(actions.cancel_line, "cancelled", "reason"),
+    "reopen": LineAction(_reopen_line, "reopened"),
+    "retry": LineAction(_retry_line, "put up for the next claim"),
+}
+
+
+def read_text(request: PageRequest, field: str) -> str:
     """The reason of the form, or the id of an account. Raises ValidationError for a reason that is missing."""
     # A browser counts a line break as one character, but sends two.
-    text = request.form.text(action.field).replace("\r\n", "\n") if action.field else ""
-    if action.field == "reason" and not 0 < len(text) <= MAX_REASON_LENGTH:
+    text = request.form.text(field).replace("\r\n", "\n") if field else ""
+    if field == "reason" and not 0 < len(text) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     return text
-
-
-def act(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
-    """The handler of an action on one invoice. If it no longer matches its list, the next one of the list follows."""
-    action = ACTIONS[name]
-
-    async def handle(request: FormRequest, invoice_id: UUID) -> Redirect:
-        await action.run(request.write_context, invoice_id, read_text(request, action))
-        invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
-        place = await list_position(request, INVOICES, invoice_id)
-        subject = f"Invoice {invoice.invoice_number}" if invoice.invoice_number else "The invoice without number"
-        if place and place.next_url and not place.matches_filters:
-            message = f"{subject} {action.done}. This is the next invoice."
-            return Redirect(place.next_url, message, undo=request.undo_path)
-        return Redirect(invoice_url(invoice_id, place), f"{subject} {action.done}.", undo=request.undo_path)
-
-    return handle
 
 
 def select_form(name: str) -> Callable[[PageRequest], Awaitable[HtmlPage]]:
@@ -121,7 +124,7 @@ def act_on_selected(name: str) -> Callable[[FormRequest], Awaitable[HtmlPage]]:
     action = ACTIONS[name]
 
     async def handle(request: FormRequest) -> HtmlPage:
-        text = read_text(request, action)
+        text = read_text(request, action.field)
         selection = await confirm_selection(request, INVOICES, _describe)
         await store.select_for_update(request.tx, request.plan_manager_id, [each.id for each in selection.rows])
         outcomes = [await _act_on_one(request, each, action, text) for each in selection.rows]
@@ -148,6 +151,5 @@ def _describe(invoice: Invoice) -> str:
 
 
 for _name in ACTIONS:
-    pages.post(f"/invoices/{{invoice_id}}/{_name}", role="manager", on_error=get)(act(_name))
     _form = pages.get(f"/invoices/selected/{_name}", role="manager")(select_form(_name))
     pages.post(f"/invoices/selected/{_name}", role="manager", on_error=_form)(act_on_selected(_name))

@@ -1,20 +1,13 @@
-"""Invoices: list, details, ignoring a warning with a reason, restoring an ignored warning."""
+"""Invoices: list, ignoring a warning with a reason, restoring an ignored warning, sessions of viewing."""
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from starlette.responses import JSONResponse, Response
 
-from plankeeper.console.activity.timeline import latest_events
-from plankeeper.console.components.money import STRIP_WIDTH, strip_position
-from plankeeper.console.components.record_picker import account_choices
-from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
-from plankeeper.console.invoices.form import CLAIM_TYPES
-from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names, warning_titles
-from plankeeper.console.invoices.status import describe_status
+from plankeeper.console.invoices.evidence import find_evidence
+from plankeeper.console.invoices.list import INVOICES, active_warnings, warning_titles
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import ListPlace, list_position
 from plankeeper.console.lists.selection import (
@@ -38,13 +31,10 @@ from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoice_view_sessions.service import ClientReport
-from plankeeper.resources.invoices import check_store, service, store
+from plankeeper.resources.invoices import service, store
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice
-from plankeeper.resources.invoices.states import InvoiceAction, act_on_invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, InvoiceWarning
-from plankeeper.resources.providers import store as provider_store
 
 pages = Pages()
 
@@ -121,64 +111,6 @@ def get_warning(code: str) -> InvoiceWarning:
     if code not in WARNINGS:
         raise NotFound
     return WARNINGS[code]
-
-
-LATEST_EVENTS = 4
-ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen")
-
-
-@pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
-async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
-    place = (request.db, request.plan_manager_id)
-    invoice = or_404(await store.get(*place, invoice_id))
-    state, today = invoice.state_management, request.today
-    evidence = await find_evidence(request, invoice, today)
-    request.record_list("invoice", [each.id for each in evidence.earlier], {})
-    names = await load_names(request, [invoice, *evidence.earlier])
-    reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
-    providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
-    context: dict[str, Any] = {
-        "invoice": invoice,
-        "names": names,
-        "provider": next(iter(providers), None),
-        "evidence": evidence,
-        "warnings": [evidence.card(code) for code in active_warnings(invoice)],
-        "ignored": [evidence.card(code, reasons) for code in state.ignored_errors],
-        "comparisons": [
-            compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
-        ],
-        "plan_strip": plan_strip(invoice, evidence),
-        "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
-        "status": describe_status(invoice, warning_titles(invoice), today, request.settings.time_zone),
-        "allowed": allowed_actions(invoice),
-        "accounts": await account_choices(request),
-        "own_account": str(request.account.account_id),
-        "claim_types": CLAIM_TYPES,
-        "max_length": MAX_REASON_LENGTH,
-        "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
-        "max_events": LATEST_EVENTS,
-        "place": await list_position(request, INVOICES, invoice_id),
-    }
-    return HtmlPage("invoices/invoice.html", context)
-
-
-def allowed_actions(invoice: Invoice) -> set[InvoiceAction]:
-    """The actions that the state of an invoice with its lines allows."""
-    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), set[InvoiceAction]()
-    for action in ACTIONS:
-        with suppress(DomainError):
-            act_on_invoice(state, action)
-            allowed.add(action)
-    return allowed
-
-
-def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
-    """The positions of the plan and the invoice's date on the strip; null without a date or without a complete plan."""
-    start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
-    if start is None or end is None or day is None or end < start:
-        return None
-    positions = {"start": strip_position(start, start, end), "end": strip_position(end, start, end)}
-    return positions | {"day": strip_position(day, start, end), "width": STRIP_WIDTH}
 
 
 @pages.get("/invoices/selected.csv", role="viewer")

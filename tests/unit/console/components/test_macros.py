@@ -41,6 +41,7 @@ CHART = {
 }
 LISTED_BAR = {"name": TEXT, "text": TEXT, "url": "/console", "width": 1, "tone": "good"}
 PARTICIPANT = {
+    "id": "1",
     "plan_start_date": None, "plan_end_date": None, "is_pace_plan": True, "preferred_name": TEXT, "pronouns": TEXT,
     "participant_number": TEXT, "status": "Lead", "account_manager": {"id": "1", "name": TEXT}, "first_name": TEXT,
     "phone_number": TEXT, "email": TEXT,
@@ -361,6 +362,7 @@ NO_TEXTS = {
     "components/events.html event_line": "an event, which the page that undoes it shows",
     "lists/selection_macros.html more_rows": "a number",
     "invoices/actions.html plain_action": "texts of the console",
+    "invoices/actions.html line_actions": "a number and addresses that the console builds",
     "invoices/invoice.html service_dates": "dates",
     "invoices/form_macros.html line_button": "a number and addresses that the console builds",
     "invoices/form_macros.html line_fields": "a form, whose values the macro of each control shows",

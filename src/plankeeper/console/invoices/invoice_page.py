@@ -1,0 +1,140 @@
+"""The page of an invoice, and the actions on it and on its lines. Each is an event, which its timeline can undo."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from plankeeper.console.activity.timeline import latest_events
+from plankeeper.console.components.money import STRIP_WIDTH, strip_position
+from plankeeper.console.components.record_picker import account_choices
+from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
+from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
+from plankeeper.console.invoices.form import CLAIM_TYPES
+from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names, warning_titles
+from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
+from plankeeper.console.invoices.status import describe_status
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import DomainError
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line
+from plankeeper.resources.providers import store as provider_store
+
+pages = Pages()
+
+LATEST_EVENTS = 4
+INVOICE_ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen")
+LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry")
+
+
+@pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
+async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    place = (request.db, request.plan_manager_id)
+    invoice = or_404(await store.get(*place, invoice_id))
+    state, today = invoice.state_management, request.today
+    evidence = await find_evidence(request, invoice, today)
+    request.record_list("invoice", [each.id for each in evidence.earlier], {})
+    names = await load_names(request, [invoice, *evidence.earlier])
+    reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
+    providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
+    context: dict[str, Any] = {
+        "invoice": invoice,
+        "names": names,
+        "provider": next(iter(providers), None),
+        "evidence": evidence,
+        "warnings": [evidence.card(code) for code in active_warnings(invoice)],
+        "ignored": [evidence.card(code, reasons) for code in state.ignored_errors],
+        "comparisons": [
+            compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
+        ],
+        "plan_strip": plan_strip(invoice, evidence),
+        "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
+        "status": describe_status(invoice, warning_titles(invoice), today, request.settings.time_zone),
+        "allowed": allowed_actions(invoice),
+        "allowed_line_actions": allowed_line_actions(invoice),
+        "accounts": await account_choices(request),
+        "own_account": str(request.account.account_id),
+        "claim_types": CLAIM_TYPES,
+        "max_length": MAX_REASON_LENGTH,
+        "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
+        "max_events": LATEST_EVENTS,
+        "place": await list_position(request, INVOICES, invoice_id),
+    }
+    return HtmlPage("invoices/invoice.html", context)
+
+
+async def get_after_error(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:  # noqa: ARG001 - of the path
+    """The page of the invoice with the error of an action on a line."""
+    request.record_access("viewed", "invoice", invoice_id)
+    return await get(request, invoice_id)
+
+
+def allowed_actions(invoice: Invoice) -> set[InvoiceAction]:
+    """The actions that the state of an invoice with its lines allows."""
+    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), set[InvoiceAction]()
+    for action in INVOICE_ACTIONS:
+        with suppress(DomainError):
+            act_on_invoice(state, action)
+            allowed.add(action)
+    return allowed
+
+
+def allowed_line_actions(invoice: Invoice) -> dict[UUID, set[Cause]]:
+    """The same for each line, by its id."""
+    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), defaultdict[UUID, set[Cause]](set)
+    for line in state.active_lines:
+        for cause in LINE_CAUSES:
+            with suppress(DomainError):
+                move_line(state, line.id, cause)
+                allowed[line.id].add(cause)
+    return allowed
+
+
+def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
+    """The positions of the plan and the invoice's date on the strip; null without a date or without a complete plan."""
+    start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
+    if start is None or end is None or day is None or end < start:
+        return None
+    positions = {"start": strip_position(start, start, end), "end": strip_position(end, start, end)}
+    return positions | {"day": strip_position(day, start, end), "width": STRIP_WIDTH}
+
+
+def act(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
+    """The handler of an action on one invoice. If it no longer matches its list, the next one of the list follows."""
+    action = ACTIONS[name]
+
+    async def handle(request: FormRequest, invoice_id: UUID) -> Redirect:
+        await action.run(request.write_context, invoice_id, read_text(request, action.field))
+        invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
+        place = await list_position(request, INVOICES, invoice_id)
+        subject = f"Invoice {invoice.invoice_number}" if invoice.invoice_number else "The invoice without number"
+        if place and place.next_url and not place.matches_filters:
+            message = f"{subject} {action.done}. This is the next invoice."
+            return Redirect(place.next_url, message, undo=request.undo_path)
+        return Redirect(invoice_url(invoice_id, place), f"{subject} {action.done}.", undo=request.undo_path)
+
+    return handle
+
+
+def act_on_line(name: str) -> Callable[[FormRequest, UUID, UUID], Awaitable[Redirect]]:
+    """The handler of an action on a line."""
+    action = LINE_ACTIONS[name]
+
+    async def handle(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+        await action.run(request.write_context, invoice_id, line_id, read_text(request, action.field))
+        place = await list_position(request, INVOICES, invoice_id)
+        return Redirect(invoice_url(invoice_id, place), f"Line {action.done}.", undo=request.undo_path)
+
+    return handle
+
+
+for _name in ACTIONS:
+    pages.post(f"/invoices/{{invoice_id}}/{_name}", role="manager", on_error=get)(act(_name))
+for _name in LINE_ACTIONS:
+    _path = f"/invoices/{{invoice_id}}/lines/{{line_id}}/{_name}"
+    pages.post(_path, role="manager", on_error=get_after_error)(act_on_line(_name))
