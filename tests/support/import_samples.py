@@ -109,7 +109,7 @@ ITEM: Row = {
     "service_date_from": "2026-01-28", "service_date_to": "2026-01-29", "quantity": 1.5, "unit_price": 100,
     "total_price": 150, "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDH", "component_id": MANAGER,
     "claim_status": "paid", "claim_batch_ref": "b", "claim_number": "n", "paid_amount": 165,
-    "rejection_reason": "r", "payment_ref": "p", "is_deleted": False, "created_at": CREATED_AT,
+    "rejection_reason": "r", "payment_ref": "p", "closing_reason": "c", "is_deleted": False, "created_at": CREATED_AT,
 }  # fmt: skip
 FULL_INVOICE: Row = {
     "id": INVOICE, "invoice_number": "INV-1", "invoice_date": "2026-01-30", "total": 165, "tax": 15, "subtotal": 150,
@@ -118,7 +118,7 @@ FULL_INVOICE: Row = {
     "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
     "wont_claim": True, "is_reimbursement": True, "payee": "participant", "received_at": CREATED_AT,
     "due_date": "2026-02-28", "assigned_to": MANAGER, "held_at": CREATED_AT, "held_by": "Ama Owusu",
-    "hold_reason": "h", "cancelled_at": CREATED_AT, "external_id": "crm-19",
+    "hold_reason": "h", "cancelled_at": CREATED_AT, "closing_reason": "c", "external_id": "crm-19",
     "ambiguous_participant_number": "430205409", "ambiguous_provider_abn": "51824753556", "line_items": [ITEM],
 }  # fmt: skip
 VIEW_SESSION: Row = {

@@ -199,7 +199,10 @@ def test_the_stored_data_equals_the_seeded_data(server: RunningServer, refill: R
     for resource, rows in records(plan_manager.id, seed=1):
         stored = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
         expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
-        assert stored.keys() == expected.keys()
+        others = [stored[each] for each in stored.keys() - expected.keys()]
+        if resource == "plans":  # those without a date come from the participant's fields, and have no budget
+            others = [each for each in others if each["start_date"] and each["end_date"]]
+        assert (others, stored.keys() >= expected.keys()) == ([], True)
         for place, row in expected.items():
             found = stored[place]
             assert {name: found[name] for name in row if name not in RECOMPUTED} == {
@@ -207,8 +210,8 @@ def test_the_stored_data_equals_the_seeded_data(server: RunningServer, refill: R
             }
 
 
-# What the checks find, lines (which name their invoice when they go out), and a set, whose order says nothing.
-RECOMPUTED = {"state_management", "line_items", "permissions"}
+# What the checks find, parts (which have more fields when they go out), and a set, whose order says nothing.
+RECOMPUTED = {"state_management", "line_items", "components", "permissions"}
 
 
 def _sort_key(row: dict[str, Any]) -> tuple[Any, Any]:

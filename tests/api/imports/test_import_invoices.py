@@ -33,7 +33,8 @@ MINIMAL_INVOICE: Row = {
     "claim_status": "new", "approval_status": "not_required", "pm_provider_id": None, "s3_key": None,
     "email_message_id": None, "errors": True, "is_deleted": False, "wont_claim": False, "is_reimbursement": False,
     "is_duplicate": False, "payee": "provider",
-    **dict.fromkeys(("due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at", "external_id")),
+    **dict.fromkeys(("due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at")),
+    **dict.fromkeys(("closing_reason", "external_id")),
     **dict.fromkeys(("ambiguous_participant_number", "ambiguous_provider_abn", "document")),
     "state_management": {
         "errors": ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates"],

@@ -259,7 +259,8 @@ def _chart_of_times(
 def _bar_of_time(start: datetime, step: timedelta, zone: ZoneInfo, values: Sequence[int]) -> StackedBar:
     """A bar that leads to the requests of its minute or hour on the same page."""
     name = format_datetime(start, zone)
-    bar = _bar(name.partition(", ")[2], name, values)
+    label = name.partition(", ")[2]
+    bar = _bar(label, name if step == timedelta(hours=1) else label, values)
     return replace(bar, url=with_query("", {"time": time_param(start, step)})) if any(values) else bar
 
 

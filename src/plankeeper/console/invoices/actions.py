@@ -55,16 +55,24 @@ ACTIONS: Mapping[str, Action] = {
     "hold": Action(actions.hold, "Hold", "Hold", "held", "reason", "Invoices on hold are neither claimed nor paid."),
     "release": Action(_release, "Release", "Release", "released"),
     "cancel": Action(
-        actions.cancel, "Cancel", "Cancel invoices", "cancelled", "reason",
+        actions.cancel,
+        "Cancel",
+        "Cancel invoices",
+        "cancelled",
+        "reason",
         "All lines are cancelled. You can reopen them.",
     ),
     "wont-claim": Action(
-        actions.wont_claim, "Exclude from claims:", "Exclude from claims", "excluded from claims", "reason",
+        actions.wont_claim,
+        "Exclude from claims:",
+        "Exclude from claims",
+        "excluded from claims",
+        "reason",
         "Claims leave these invoices out until you reopen them.",
     ),
     "reopen": Action(_reopen, "Reopen", "Reopen", "reopened"),
     "assign": Action(_assign, "Assign", "Assign", "assigned", "assigned_to"),
-}  # fmt: skip
+}
 
 
 class LineAction(NamedTuple):

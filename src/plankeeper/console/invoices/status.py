@@ -77,15 +77,17 @@ def _in_progress(invoice: Invoice) -> InvoiceStatus:
     sentences: dict[ClaimStatus, tuple[str, str]] = {
         "pending": ("Claimed, and not decided yet.", "Next: the agency’s decision."),
         "rejected": (
-            f"The agency has rejected it{_reason(rejection)}", "Next: correct the lines, or claim them again.",
+            f"The agency has rejected it{_reason(rejection)}",
+            "Next: correct the lines, or claim them again.",
         ),
         "payment_ready": ("The agency has paid for it.", f"Next: pay {payee}."),
         "partially_ready": (
-            "The agency has paid for a part of it.", f"Next: pay {payee} that part, and follow up the rest.",
+            "The agency has paid for a part of it.",
+            f"Next: pay {payee} that part, and follow up the rest.",
         ),
         "partially_paid": ("A part of it is paid.", "Next: follow up the rest."),
         "paid": ("Paid.", "Nothing is left to do."),
-    }  # fmt: skip
+    }
     return InvoiceStatus(*sentences[invoice.claim_status])
 
 

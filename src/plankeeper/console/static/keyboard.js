@@ -36,7 +36,7 @@ function moveTo(step) {
 function click(selector) {
   const found = currentRow()?.querySelector(selector) ?? document.querySelector(`main ${selector}`);
   found?.click();
-  if (found?.tagName === "SUMMARY" && found.parentElement.open) found.parentElement.querySelector("textarea, select")?.focus();
+  found?.closest("details[open]")?.querySelector("textarea, select")?.focus();
   return found !== undefined && found !== null;
 }
 
