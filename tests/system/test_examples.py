@@ -137,6 +137,7 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
         "PATH": os.pathsep.join([*programs, os.environ["PATH"]]), "PLANKEEPER_DATABASE_URL": dsn,
         "PLANKEEPER_OWNER_DATABASE_URL": as_owner(dsn),
         "PLANKEEPER_SECRET_KEY_FILE": str(key_file),
+        "PLANKEEPER_DOCUMENTS_URL": str(running.settings.documents_url),
         "BASH_ENV": str(folder / "shim"), "ANSWERS": str(folder / "answers"), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     yield ExampleServer(running, folder, environment)

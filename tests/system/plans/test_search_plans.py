@@ -51,9 +51,9 @@ select '017a5f00-0000-7000-8000-00000000da7a', id, last_name || ' Care', (518247
     'p' || n || '@example.com', true, now()
 from people;
 insert into invoices (plan_manager_id, id, invoice_number, claim_status, approval_status, created_at, is_deleted,
-    wont_claim, is_reimbursement, total)
+    wont_claim, is_reimbursement, total, received_at)
 select '017a5f00-0000-7000-8000-00000000da7a', id, 'INV-' || n, 'paid', 'not_required', now(), false, false, false,
-    case when n % 10 = 0 then 1240 else n / 100.0 end
+    case when n % 10 = 0 then 1240 else n / 100.0 end, now()
 from people;
 """
 

@@ -300,14 +300,16 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
             },
         }
     if operation.receive_file:
-        entry["requestBody"] = {"required": True, "content": _FILE_CONTENT}
+        entry["requestBody"] = {"required": True, "content": _SENT_FILE}
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
 
 
-# A file of one of the types of documents.
-_FILE_CONTENT: Mapping[str, Any] = {each: {} for each in allowed_values(MediaType)}
+# Generators of clients know this type. The server recognises the content, whatever the request says.
+_FILE: Mapping[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_SENT_FILE: Mapping[str, Any] = {"application/octet-stream": _FILE}
+_RECEIVED_FILE: Mapping[str, Any] = dict.fromkeys(allowed_values(MediaType), _FILE) | _SENT_FILE
 
 
 def _describe_scopes(operation: Operation) -> str:
@@ -332,7 +334,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": _FILE_CONTENT if operation.response_type is Download else json_content,
+        "content": _RECEIVED_FILE if operation.response_type is Download else json_content,
     }
     if links := build_links(operation, operations):
         success["links"] = links

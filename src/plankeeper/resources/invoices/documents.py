@@ -7,6 +7,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.files import Download, Upload
+from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.documents import service
 from plankeeper.resources.documents import store as document_store
@@ -40,7 +41,8 @@ async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> D
         created_by=ctx.actor.name or ctx.actor.kind,
     )
     await document_store.insert(ctx.tx, ctx.plan_manager_id, row)
-    await store.set_document_key(ctx.tx, ctx.plan_manager_id, invoice_id, stored.object_key, now)
+    updated_at = next_updated_at(before.updated_at)
+    await store.set_document_key(ctx.tx, ctx.plan_manager_id, invoice_id, stored.object_key, updated_at)
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     await record_event(ctx, "invoice.document_added", before, after)
     return Document(row.id, row.file_name, row.media_type, row.size, row.sha256)

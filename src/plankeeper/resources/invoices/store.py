@@ -227,15 +227,15 @@ async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoi
 
 
 SET_DOCUMENT_KEY = """
-    update invoices set s3_key = $3, updated_at = greatest($4, updated_at + interval '1 microsecond')
+    update invoices set s3_key = $3, updated_at = $4
     where plan_manager_id = $1 and id = $2
 """
 
 
 async def set_document_key(
-    tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, object_key: str, now: datetime
+    tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, object_key: str, updated_at: datetime
 ) -> None:
-    await tx.execute(SET_DOCUMENT_KEY, plan_manager_id, invoice_id, object_key, now)
+    await tx.execute(SET_DOCUMENT_KEY, plan_manager_id, invoice_id, object_key, updated_at)
 
 
 DELETE_OTHER_LINES = """
