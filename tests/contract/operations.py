@@ -61,7 +61,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},
     "POST /invoices": {"invoice_number": "INV-9", "line_items": [{"description": "New line"}]},
     "POST /invoices/bulk": {"items": [{"invoice_number": "INV-9"}]},
-    "PUT /invoices/{invoice_id}": {"invoice_number": "INV-10"},
+    "PUT /invoices/{invoice_id}": {"due_date": "2026-02-28"},
     "POST /webhook-endpoints": {"url": "https://example.com/hooks"},
     "PUT /webhook-endpoints/{webhook_endpoint_id}": {"description": "Changed"},
     "POST /webhook-endpoints/{webhook_endpoint_id}/test": {"type": "participant.created"},

@@ -37,6 +37,7 @@ python3 -m venv /opt/plankeeper
 /opt/plankeeper/bin/pip install --no-deps dist/plankeeper-*.whl""": "it downloads packages",
     "plankeeper migrate\nplankeeper distribute": "it needs Citus: tests/system/clusters/test_citus.py runs it",
     "plankeeper distribute --dry-run": "likewise",
+    "plankeeper restore --documents documents-backup plankeeper.dump": "it needs an empty database: tests/cli runs it",
 }
 
 # Languages of samples beside curl. What defines their clients stands on this page, and ends where a request begins.

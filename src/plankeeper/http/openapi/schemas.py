@@ -61,6 +61,8 @@ def _can_be_absent(kind: Any) -> bool:
 
 
 def _tidy_property(property_schema: Schema) -> None:
+    if property_schema.get("default", ...) is None:  # generators take it for the default of a text that can't be null
+        del property_schema["default"]
     if isinstance(property_schema.get("type"), list):
         property_schema.pop("anyOf", None)  # `type` lists the types already (an amount is a number)
     for choice in property_schema.get("anyOf", []):
