@@ -48,6 +48,7 @@ ALL_SHARDS = {
     "imports.store.purge_imported": "a periodic task",
     "imports.store.purge_rejected": "a periodic task",
     "imports.store.purge_uploaded": "a periodic task",
+    "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
     "resources.participants.store.list_plan_changes": "a periodic task",
     "database.stored_counts.compact": "a periodic task",

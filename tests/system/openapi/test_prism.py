@@ -51,7 +51,7 @@ def test_prism_finds_no_violation_in_the_responses_of_any_operation(
         wrong = [problem for request in requests if (problem := _problem(client, api, request))]
     assert not wrong, "\n".join(wrong)
     succeeded = {(each.method, each.path) for each in requests if each.status < 300}
-    assert len(succeeded) == len(ALL_OPERATIONS)
+    assert len(succeeded) == len([each for each in ALL_OPERATIONS.values() if not each.path.endswith("/document")])
 
 
 def _problem(client: httpx.Client, api: Client, request: Request) -> str:
