@@ -78,10 +78,10 @@ def test_the_requests_of_a_plan_manager_have_a_bar_for_each_minute_and_hour() ->
         MINUTES, "12:31 pm", "1:30 pm: 1 request",
     )  # fmt: skip
     assert rows_with_values(by_minute) == {
-        "23 Nov 2026, 12:31 pm": ["3", "3", "6"],
-        "23 Nov 2026, 12:59 pm": ["3", "0", "3"],
-        "23 Nov 2026, 1:00 pm": ["4", "0", "4"],
-        "23 Nov 2026, 1:30 pm": ["0", "1", "1"],
+        "12:31 pm": ["3", "3", "6"],
+        "12:59 pm": ["3", "0", "3"],
+        "1:00 pm": ["4", "0", "4"],
+        "1:30 pm": ["0", "1", "1"],
     }
     by_hour = requests_by_hour(counts, NOW, SYDNEY)
     assert (len(by_hour.columns), by_hour.heads) == (
