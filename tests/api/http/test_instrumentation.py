@@ -54,7 +54,6 @@ class AccessLog:
 
     def lines(self, count: int) -> list[dict[str, Any]]:
         """The lines, once there are as many: a line is written after its response."""
-
         # Reading with capfd empties its file, and a line that is written meanwhile is lost: it is done once.
         wait_until(lambda: os.pread(2, os.fstat(2).st_size, 0).count(b"\n") >= count)
         self.text = self._capfd.readouterr().err

@@ -14,6 +14,7 @@ from support.console import Account, Browser, main_text
 from support.factories import INVOICE_LINE
 from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
+from support.webhooks import wait_for_events
 
 INVOICES = "/console/invoices"
 Put = Callable[..., str]
@@ -206,8 +207,51 @@ def test_a_line_is_cancelled_reopened_and_claimed_again(owner: Browser, client: 
     owner.submit(f"{path}/{first}/cancel", {"reason": "Twice"})
     assert owner.submit(f"{path}/{first}/reopen").status_code == 303
     again = owner.submit(f"{path}/{second}/retry")
-    assert "Line put up for the next claim." in owner.get(again.headers["location"]).text
+    page = owner.get(again.headers["location"]).text
+    assert ("Line put up for the next claim." in page, "Undo</a>" in page) == (True, False)
+    event = wait_for_events(client, "invoice.line_changed", 5)[-1]["id"]
+    undo_path = f"/console/activity/{event}/undo"
+    refused = owner.submit(undo_path, form_fields(owner, undo_path))
+    assert (refused.status_code, "can only be cancelled" in refused.text) == (409, True)
     assert statuses() == ["new", "new"]
     refused = owner.submit(f"{path}/{first}/retry")
     assert (refused.status_code, "Line 1 is new, so it can&#39;t be" in refused.text) == (409, True)
     assert owner.submit(f"{path}/{ident}/reopen").status_code == 404
+
+
+def test_a_line_is_split_at_a_date(owner: Browser, client: Client) -> None:
+    line = {"service_date_from": "2026-11-02", "service_date_to": "2026-11-08", "quantity": 7, "unit_price": 10}
+    made = client.create("/invoices", {"line_items": [line | {"total_price": 70}, {"total_price": 5}]})
+    first, second = (each["id"] for each in made["line_items"])
+    ident, path = made["id"], f"{INVOICES}/{made['id']}/lines/{first}/split"
+    assert {each for each in offered(owner, ident, "lines/[a-z0-9/-]+") if "split" in each} == {f"lines/{first}/split"}
+    assert "/split" not in owner.get(f"{INVOICES}/{ident}").text.partition(second)[2]
+    for form, message in (
+        ({"date": "2026-11-02", "quantity": "3"}, "must be after the first day"),
+        ({"date": "", "quantity": "3"}, "must be a date"),
+        ({"date": "2026-11-05", "quantity": "7"}, "must be a number above 0 and below 7"),
+        ({"date": "2026-11-05", "quantity": "many"}, "must be a number above 0 and below 7"),
+    ):
+        refused = owner.submit(path, form)
+        assert (refused.status_code, message in refused.text) == (422, True), refused.text
+    done = owner.submit(path, {"date": "5 Nov 2026", "quantity": "3"})
+    page = owner.get(done.headers["location"]).text
+    assert "Line split." in page
+    parts = [
+        (each["service_date_from"], each["service_date_to"], each["quantity"], each["total_price"])
+        for each in client.get(f"/invoices/{ident}").json()["line_items"]
+        if each["service_date_from"]
+    ]
+    assert parts == [("2026-11-02", "2026-11-04", 3, 30), ("2026-11-05", "2026-11-08", 4, 40)]
+    assert undo(owner, page).status_code == 303
+    lines = [each for each in client.get(f"/invoices/{ident}").json()["line_items"] if not each["is_deleted"]]
+    assert [(each["id"], each["total_price"]) for each in lines] == [(first, 70), (second, 5)]
+
+
+def test_the_page_leads_to_invoices_with_the_same_document(owner: Browser, client: Client) -> None:
+    first, second = (client.create("/invoices", {"invoice_number": each})["id"] for each in ("A-1", "A-2"))
+    for ident in (first, second):
+        factories.upload_document(client, ident, b"%PDF-1.7 the same")
+    page = owner.get(f"{INVOICES}/{first}").text
+    assert f'<a class="break" href="{INVOICES}/{second}">Invoice A-2</a>' in page
+    assert "Another invoice has the same document." in page

@@ -37,7 +37,7 @@ WITHOUT_FIELD_ERRORS = {
     **{f"POST /console/invoices/selected/{each}": "likewise" for each in INVOICE_ACTIONS},
     **{
         f"POST /console/invoices/{{invoice_id}}/lines/{{line_id}}/{each}": "on the invoice's page: likewise"
-        for each in ("cancel", "reopen", "retry")
+        for each in ("cancel", "reopen", "retry", "split")
     },
     **{f"POST /console/invoices/{{invoice_id}}/{each}": "on the invoice's page: likewise" for each in INVOICE_ACTIONS},
     "POST /console/imports/{file_id}/columns": "the error is about all columns",

@@ -16,10 +16,14 @@ from plankeeper.console.lists.selection import (
     outcome_page,
     read_selection,
 )
+from plankeeper.console.shell.forms import parse_amount
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
-from plankeeper.core.context import WriteContext
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.invoices import actions, service, store
+from plankeeper.resources.invoices.action_schemas import LineSplit
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
 
 pages = Pages()
@@ -76,25 +80,45 @@ ACTIONS: Mapping[str, Action] = {
 
 
 class LineAction(NamedTuple):
-    """An action on a line: `run` takes the ids of the invoice and of the line, and the reason."""
+    """An action on a line: `run` takes the form, and the ids of the invoice and of the line."""
 
-    run: Callable[[WriteContext, UUID, UUID, str], Awaitable[object]]
+    run: Callable[[FormRequest, UUID, UUID], Awaitable[object]]
     done: str
-    field: str = ""
+    can_be_undone: bool = True
 
 
-async def _reopen_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, _text: str) -> object:
-    return await actions.reopen_line(ctx, invoice_id, line_id)
+async def _cancel_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> object:
+    return await actions.cancel_line(request.write_context, invoice_id, line_id, read_text(request, "reason"))
 
 
-async def _retry_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, _text: str) -> object:
-    return await actions.retry_line(ctx, invoice_id, line_id)
+async def _reopen_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> object:
+    return await actions.reopen_line(request.write_context, invoice_id, line_id)
+
+
+async def _retry_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> object:
+    return await actions.retry_line(request.write_context, invoice_id, line_id)
+
+
+async def _split_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> object:
+    """The form has the quantity of the first part: the second one gets the rest."""
+    invoice = or_404(await store.get_for_update(request.tx, request.plan_manager_id, invoice_id))
+    line = or_404(next((each for each in unset_to_none(invoice.line_items) or [] if each.id == line_id), None))
+    quantity = parse_amount(request.form.text("quantity"))
+    if line.quantity is None or quantity is None or not 0 < quantity < line.quantity:
+        raise ValidationError(quantity=f"must be a number above 0 and below {line.quantity}")
+    try:
+        day = parse_date(request.form.text("date"))
+    except DateError as error:
+        raise ValidationError(date=str(error)) from error
+    split = LineSplit(date=day, quantities=[quantity, line.quantity - quantity])
+    return await actions.split_line(request.write_context, invoice_id, line_id, split)
 
 
 LINE_ACTIONS: Mapping[str, LineAction] = {
-    "cancel": LineAction(actions.cancel_line, "cancelled", "reason"),
+    "cancel": LineAction(_cancel_line, "cancelled"),
     "reopen": LineAction(_reopen_line, "reopened"),
-    "retry": LineAction(_retry_line, "put up for the next claim"),
+    "retry": LineAction(_retry_line, "put up for the next claim", can_be_undone=False),
+    "split": LineAction(_split_line, "split"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The warnings of an invoice with their evidence: the facts of each, and the earlier invoices of duplicates."""
+"""The warnings of an invoice with their evidence: the facts of each, and the invoices that it may duplicate."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -32,7 +32,7 @@ from plankeeper.resources.invoices.warnings import (
     find_facts,
 )
 
-MAX_DUPLICATES = 5  # earlier invoices that a page shows
+MAX_RELATED = 5  # earlier invoices, and those with the same document, that a page shows
 # An imported invoice can have a code that the catalogue lacks.
 UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
 
@@ -52,6 +52,7 @@ class Evidence(NamedTuple):
     checked: InvoiceToCheck
     facts: Mapping[str, Sequence[Fact]]
     earlier: Sequence[Invoice]
+    same_document: Sequence[Invoice]
 
     @property
     def wrong_lines(self) -> dict[int, WrongLine]:
@@ -84,16 +85,24 @@ class Evidence(NamedTuple):
 
 
 async def find_evidence(request: PageRequest, invoice: Invoice, today: date) -> Evidence:
-    """Check an invoice without storing the result, and read the earlier invoices that it may duplicate."""
+    """Check an invoice without storing the result, and read the invoices that it may duplicate."""
     place = (request.db, request.plan_manager_id)
     [checked] = await check_store.get_many(*place, [invoice.id])
     facts = find_facts(checked, today)
     earlier: list[Invoice] = []
+    same_document: list[Invoice] = []
     if "possible_duplicate" in facts:
-        ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_DUPLICATES)
-        by_id: dict[UUID, Invoice] = {each.id: each for each in await store.get_many(*place, ids)}
-        earlier = [by_id[each] for each in ids if each in by_id]
-    return Evidence(checked, facts, earlier)
+        ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_RELATED)
+        earlier = await _get_in_order(request, ids)
+    if "same_document" in facts:
+        ids = await check_store.same_document_ids(*place, invoice.id, MAX_RELATED)
+        same_document = await _get_in_order(request, ids)
+    return Evidence(checked, facts, earlier, same_document)
+
+
+async def _get_in_order(request: PageRequest, ids: Sequence[UUID]) -> list[Invoice]:
+    by_id = {each.id: each for each in await store.get_many(request.db, request.plan_manager_id, ids)}
+    return [by_id[each] for each in ids if each in by_id]
 
 
 NOTHING = "—"

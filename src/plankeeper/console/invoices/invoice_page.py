@@ -19,9 +19,10 @@ from plankeeper.console.lists.reading import list_position
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
+from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
-from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line
 from plankeeper.resources.providers import store as provider_store
 
@@ -29,7 +30,7 @@ pages = Pages()
 
 LATEST_EVENTS = 4
 INVOICE_ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen")
-LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry")
+LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry", "split")
 
 
 @pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
@@ -38,8 +39,9 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = or_404(await store.get(*place, invoice_id))
     state, today = invoice.state_management, request.today
     evidence = await find_evidence(request, invoice, today)
-    request.record_list("invoice", [each.id for each in evidence.earlier], {})
-    names = await load_names(request, [invoice, *evidence.earlier])
+    related = [*evidence.earlier, *evidence.same_document]
+    request.record_list("invoice", [each.id for each in related], {})
+    names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
     context: dict[str, Any] = {
@@ -92,7 +94,16 @@ def allowed_line_actions(invoice: Invoice) -> dict[UUID, set[Cause]]:
             with suppress(DomainError):
                 move_line(state, line.id, cause)
                 allowed[line.id].add(cause)
+    for line in unset_to_none(invoice.line_items) or []:
+        if not can_be_split(line):
+            allowed[line.id].discard("split")
     return allowed
+
+
+def can_be_split(line: LineItem) -> bool:
+    """Whether a line has a quantity, and a service of several days."""
+    first, last = line.service_date_from, line.service_date_to
+    return line.quantity is not None and line.quantity > 0 and first is not None and last is not None and first < last
 
 
 def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
@@ -126,9 +137,10 @@ def act_on_line(name: str) -> Callable[[FormRequest, UUID, UUID], Awaitable[Redi
     action = LINE_ACTIONS[name]
 
     async def handle(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
-        await action.run(request.write_context, invoice_id, line_id, read_text(request, action.field))
+        await action.run(request, invoice_id, line_id)
         place = await list_position(request, INVOICES, invoice_id)
-        return Redirect(invoice_url(invoice_id, place), f"Line {action.done}.", undo=request.undo_path)
+        undo = request.undo_path if action.can_be_undone else None
+        return Redirect(invoice_url(invoice_id, place), f"Line {action.done}.", undo=undo)
 
     return handle
 

@@ -23,12 +23,20 @@ IS_EARLIER_DUPLICATE: LiteralString = """other.plan_manager_id = $1
             and other.pm_provider_id = invoice.pm_provider_id and other.invoice_number = invoice.invoice_number
             and btrim(other.invoice_number) <> '' and not other.is_deleted
             and (other.created_at, other.id) < (invoice.created_at, invoice.id)"""
-CHECKED_COLUMNS: LiteralString = """
+# The current document of an invoice, and another invoice with the same one.
+HAS_SAME_DOCUMENT: LiteralString = """documents own
+    join documents same on same.plan_manager_id = $1 and same.sha256 = own.sha256 and same.replaced_at is null
+    join invoices other on other.plan_manager_id = $1 and other.id = same.invoice_id
+        and not other.is_deleted and other.cancelled_at is null
+    where own.plan_manager_id = $1 and own.invoice_id = invoice.id and own.replaced_at is null
+        and other.id <> invoice.id"""
+CHECKED_COLUMNS: LiteralString = f"""
     invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
     invoice.participant_id, participant.status as participant_status,
     participant.plan_start_date, participant.plan_end_date, participant.date_ceased,
     invoice.pm_provider_id, provider.id is not null as provider_exists,
-    invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn
+    invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn,
+    exists (select from {HAS_SAME_DOCUMENT}) as has_same_document
 """
 GET_MANY = f"""
     select {CHECKED_COLUMNS},
@@ -103,44 +111,68 @@ async def earlier_duplicate_ids(db: Executor, plan_manager_id: UUID, invoice_id:
     return await db.rows(UUID, EARLIER_DUPLICATE_IDS, plan_manager_id, invoice_id, limit)
 
 
-class EarlierInvoice(Struct):
-    """An invoice and the latest earlier one with the same provider and number."""
+class RelatedInvoices(Struct):
+    """An invoice, the latest earlier one with the same provider and number, and the latest with the same document."""
 
     id: UUID
-    earlier_id: UUID
+    earlier_id: UUID | None
+    same_document_id: UUID | None
 
 
-LIST_EARLIER_DUPLICATES = f"""
-    select invoice.id, earlier.id as earlier_id
+LIST_RELATED = f"""
+    select invoice.id,
+        (
+            select other.id from invoices other where {IS_EARLIER_DUPLICATE}
+            order by other.created_at desc, other.id desc
+            limit 1
+        ) as earlier_id,
+        (
+            select other.id from {HAS_SAME_DOCUMENT}
+            order by other.created_at desc, other.id desc
+            limit 1
+        ) as same_document_id
     from invoices invoice
-    cross join lateral (
-        select other.id from invoices other where {IS_EARLIER_DUPLICATE}
-        order by other.created_at desc, other.id desc
-        limit 1
-    ) earlier
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
 """
 
 
-async def list_earlier_duplicates(
-    db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]
-) -> list[EarlierInvoice]:
-    """Those of the invoices that may be duplicates, each with the latest earlier one."""
-    return await db.rows(EarlierInvoice, LIST_EARLIER_DUPLICATES, plan_manager_id, invoice_ids)
+async def list_related(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[RelatedInvoices]:
+    """The invoices that these may duplicate."""
+    return await db.rows(RelatedInvoices, LIST_RELATED, plan_manager_id, invoice_ids)
 
 
-SAME_NUMBER = f"""
-    select distinct other.id
+SAME_DOCUMENT_IDS = f"""
+    select other.id from invoices invoice cross join lateral (
+        select other.id, other.created_at from {HAS_SAME_DOCUMENT}
+    ) other
+    where invoice.plan_manager_id = $1 and invoice.id = $2
+    order by other.created_at desc, other.id desc
+    limit $3
+"""
+
+
+async def same_document_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUID, limit: int) -> list[UUID]:
+    """The ids of other invoices with the same document, the latest of them first."""
+    return await db.rows(UUID, SAME_DOCUMENT_IDS, plan_manager_id, invoice_id, limit)
+
+
+LIST_SIMILAR = f"""
+    select other.id
     from invoices invoice
     join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
         and other.invoice_number = invoice.invoice_number
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
+    union
+    select same.invoice_id
+    from documents own
+    join documents same on same.plan_manager_id = $1 and same.sha256 = own.sha256 and same.replaced_at is null
+    where own.plan_manager_id = $1 and {in_array("own.invoice_id", "$2::uuid[]")} and own.replaced_at is null
 """
 
 
-async def same_number(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
-    """The ids of invoices that share provider and number with one of these: their warnings may change too."""
-    return await tx.rows(UUID, SAME_NUMBER, plan_manager_id, invoice_ids)
+async def list_similar(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
+    """The ids of invoices with the provider and number of one of these, or its document: their warnings may change."""
+    return await tx.rows(UUID, LIST_SIMILAR, plan_manager_id, invoice_ids)
 
 
 class CheckResult(Struct):

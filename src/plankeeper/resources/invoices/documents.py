@@ -12,7 +12,8 @@ from plankeeper.events.recorder import record_event
 from plankeeper.resources.documents import service
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import Document, DocumentRow, StoredObject
-from plankeeper.resources.invoices import store
+from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.service import check, recheck_others
 
 
 async def receive(ctx: ReadContext, invoice_id: UUID, upload: Upload) -> StoredObject:
@@ -23,6 +24,8 @@ async def receive(ctx: ReadContext, invoice_id: UUID, upload: Upload) -> StoredO
 
 async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> Document:
     """Make a stored file the document of an invoice. The current one remains if it is the same file."""
+    # Before the invoice, as the check of another invoice with this document would wait for both.
+    await store.lock_numbers(ctx.tx, ctx.plan_manager_id, [f"document {stored.sha256}"])
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     current = before.document
@@ -40,11 +43,15 @@ async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> D
         created_at=now,
         created_by=ctx.actor.name or ctx.actor.kind,
     )
+    others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, [invoice_id])
     await document_store.insert(ctx.tx, ctx.plan_manager_id, row)
     updated_at = next_updated_at(before.updated_at)
     await store.set_document_key(ctx.tx, ctx.plan_manager_id, invoice_id, stored.object_key, updated_at)
+    await check(ctx, [invoice_id])
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     await record_event(ctx, "invoice.document_added", before, after)
+    others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, [invoice_id])
+    await recheck_others(ctx, {*others} - {invoice_id})
     return Document(row.id, row.file_name, row.media_type, row.size, row.sha256)
 
 

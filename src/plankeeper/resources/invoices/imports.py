@@ -46,11 +46,11 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     if len({*ids}) < len(ids):
         return await upsert_each(upsert, ctx, rows)
     old = {each.id: each for each in await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids)}
-    affected = {*old, *await _same_number(ctx, old)}
+    affected = {*old, *await _list_similar(ctx, old)}
     before = await _get_many(ctx, affected)
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
     await _save(ctx, rows, records, before)
-    before |= await _get_many(ctx, {*await _same_number(ctx, ids)} - affected - {*ids})
+    before |= await _get_many(ctx, {*await _list_similar(ctx, ids)} - affected - {*ids})
     await check(ctx, sorted(before))
     after = await _get_many(ctx, {*before, *ids})
     pairs = [(before.get(id_), each) for id_, each in after.items()]
@@ -68,8 +68,8 @@ async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, Invoic
     return {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(ids))}
 
 
-async def _same_number(ctx: WriteContext, ids: Iterable[UUID]) -> list[UUID]:
-    return await check_store.same_number(ctx.tx, ctx.plan_manager_id, list(ids))
+async def _list_similar(ctx: WriteContext, ids: Iterable[UUID]) -> list[UUID]:
+    return await check_store.list_similar(ctx.tx, ctx.plan_manager_id, list(ids))
 
 
 def _build_invoice(row: InvoiceImportRow, id_: UUID, old: InvoiceRow | None) -> InvoiceRow:

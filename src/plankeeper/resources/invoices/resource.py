@@ -7,10 +7,12 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.validation import known_fields, validate
 from plankeeper.resources.invoices import actions, imports, service, store
 from plankeeper.resources.invoices.import_schemas import InvoiceImport
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceUpdate
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceUpdate, LineItemUpdate
 from plankeeper.resources.resource import Dependents, Resource, by_uuid, invalid
 from plankeeper.resources.upsert import ImportRow
 
@@ -42,16 +44,27 @@ async def _assign_back(ctx: WriteContext, key: str, before: Changed, _after: Cha
     await service.update(ctx, UUID(key), InvoiceUpdate(assigned_to=before["assigned_to"]))
 
 
-async def _restore_lines(ctx: WriteContext, key: str, before: Changed, _after: Changed) -> None:
-    """Undo the cancellation or the reopening of a line."""
+async def _restore_lines(ctx: WriteContext, key: str, before: Changed, after: Changed) -> None:
+    """Undo the cancellation, the reopening or the split of a line. A line that was put up again remains so."""
     current = or_404(await store.get(ctx.tx, ctx.plan_manager_id, UUID(key)))
     statuses = {str(each.id): each.claim_status for each in unset_to_none(current.line_items) or []}
     lines: list[dict[str, Any]] = before.get("line_items") or []
+    if len(after.get("line_items") or []) > len(lines):
+        names = known_fields(LineItemUpdate)
+        items = [{name: value for name, value in line.items() if name in names} for line in lines]
+        change, errors = validate(InvoiceUpdate, {"line_items": items})
+        if change is None:
+            raise ValidationError(*errors)
+        await service.update(ctx, UUID(key), change)
+        return
     for line in lines:
-        if line["claim_status"] == "cancelled" != statuses.get(line["id"]):
+        now = statuses.get(line["id"])
+        if line["claim_status"] == "cancelled" != now:
             await actions.cancel_line(ctx, UUID(key), UUID(line["id"]), line.get("closing_reason") or "")
-        elif line["claim_status"] != "cancelled" == statuses.get(line["id"]):
+        elif line["claim_status"] != "cancelled" == now:
             await actions.reopen_line(ctx, UUID(key), UUID(line["id"]))
+        elif line["claim_status"] != now:
+            raise DomainError("invalid_transition", "A line that is put up for the next claim can only be cancelled.")
 
 
 async def _change_ignored(ctx: WriteContext, key: str, before: Changed, after: Changed) -> None:

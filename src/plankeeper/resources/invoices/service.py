@@ -122,19 +122,26 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     changed = [each for each in drafts if each.is_changed]
     unchanged = [each.row.id for each in drafts if not each.is_changed]
     ctx.disclosed += [Disclosure("viewed", "invoice", each) for each in unchanged]
-    renumbered = [each for each in changed if _number_key(each.before) != _number_key(each.row)]
-    if keys := sorted({key for each in renumbered for key in (_number_key(each.before), _number_key(each.row)) if key}):
+    concerning = [each for each in changed if _concerns_others(each)]
+    if keys := sorted({key for each in concerning for key in (_number_key(each.before), _number_key(each.row)) if key}):
         await store.lock_numbers(ctx.tx, ctx.plan_manager_id, keys)
     saved = await _build_saved(ctx, changed)
-    existing = [each.row.id for each in renumbered if each.before]
-    others = await check_store.same_number(ctx.tx, ctx.plan_manager_id, existing) if existing else []
+    existing = [each.row.id for each in concerning if each.before]
+    others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, existing) if existing else []
     await _write(ctx, changed, saved, version)
-    if keys:  # also for a new invoice: the clock of another server can have given an earlier one a later time
-        ids = [each.row.id for each in renumbered]
-        others += await check_store.same_number(ctx.tx, ctx.plan_manager_id, ids)
+    if concerning:  # also for a new invoice: the clock of another server can have given an earlier one a later time
+        ids = [each.row.id for each in concerning]
+        others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, ids)
     if others := {*others} - {each.row.id for each in changed}:
-        await _recheck_others(ctx, others)
+        await recheck_others(ctx, others)
     return [saved.get(each.row.id) or _unchanged(each) for each in drafts]
+
+
+def _concerns_others(draft: Draft) -> bool:
+    """Whether other invoices can get or lose a warning: this one has another number, or is cancelled or reopened."""
+    before, after = draft.before, draft.row
+    is_reversed = before is not None and (before.cancelled_at is None) != (after.cancelled_at is None)
+    return is_reversed or _number_key(before) != _number_key(after)
 
 
 def _number_key(invoice: Invoice | InvoiceRow | None) -> str | None:
@@ -206,8 +213,8 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
 
-async def _recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID]) -> None:
-    """Check invoices whose numbers a changed one has or had."""
+async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID]) -> None:
+    """Check invoices whose number or document a changed one has or had."""
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before])
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)

@@ -17,6 +17,7 @@ from plankeeper.resources.invoices.warnings import (
     InactiveParticipant,
     MissingNumber,
     MissingRecord,
+    SameDocument,
     SeveralRecords,
     WrongDate,
     WrongItemCode,
@@ -27,6 +28,7 @@ from plankeeper.resources.invoices.warnings import (
 )
 
 NO_LONGER_FOUND = "This was found by the last check, and no longer applies. The next check removes the warning."
+RELATED_CODES = frozenset({"possible_duplicate", "same_document"})  # those about another invoice
 
 
 async def add_warnings(db: Executor, plan_manager_id: UUID, invoices: Sequence[Invoice], today: date) -> None:
@@ -37,11 +39,11 @@ async def add_warnings(db: Executor, plan_manager_id: UUID, invoices: Sequence[I
         (each.invoice_id, each.error_code): IgnoredBy(each.ignored_by, each.ignored_at, each.reason)
         for each in (await check_store.list_ignored_of(db, plan_manager_id, ids) if ids else [])
     }
-    duplicates = [each.id for each in invoices if each.is_duplicate]
-    earlier = dict[UUID, UUID]()
-    if duplicates:
-        found = await check_store.list_earlier_duplicates(db, plan_manager_id, duplicates)
-        earlier = {each.id: each.earlier_id for each in found}
+    similar = [each.id for each in invoices if RELATED_CODES & {*each.state_management.errors}]
+    related = dict[tuple[UUID, str], UUID | None]()
+    for each in await check_store.list_related(db, plan_manager_id, similar) if similar else []:
+        related[each.id, "possible_duplicate"] = each.earlier_id
+        related[each.id, "same_document"] = each.same_document_id
     for invoice in invoices:
         invoice.warnings = []
         if invoice.id in checked:
@@ -51,7 +53,7 @@ async def add_warnings(db: Executor, plan_manager_id: UUID, invoices: Sequence[I
                 is_ignored = code in invoice.state_management.ignored_errors
                 details = _details(code, facts, checked[invoice.id], by if is_ignored else None)
                 for each in details:
-                    each.related_invoice_id = earlier.get(invoice.id) if code == "possible_duplicate" else None
+                    each.related_invoice_id = related.get((invoice.id, code))
                 invoice.warnings += details
 
 
@@ -73,19 +75,23 @@ def _line_id(fact: Fact, checked: InvoiceToCheck) -> UUID | None:
 
 def _values(fact: Fact) -> tuple[Any, Any]:
     """What would be right, and what the invoice says."""
+    values: tuple[Any, Any] = (None, None)
     match fact:
         case WrongLine() | WrongSubtotal() | WrongTotal():
-            return fact.expected, fact.found
+            values = fact.expected, fact.found
         case WrongDate():
-            return fact.limit, fact.found
+            values = fact.limit, fact.found
         case MissingNumber() | WrongItemCode():
-            return None, fact.found
+            values = None, fact.found
         case MissingRecord():
-            return None, fact.id
+            values = None, fact.id
         case InactiveParticipant():
-            return None, fact.exit_date
+            values = None, fact.exit_date
         case SeveralRecords() | EarlierDuplicate():
-            return None, fact.number
+            values = None, fact.number
+        case SameDocument():
+            pass
+    return values
 
 
 ITEM_CODE_EXAMPLE = "01_011_0107_1_1"
@@ -105,6 +111,11 @@ def _missing_number(_: MissingNumber) -> str:
 @describe_fact.register
 def _earlier_duplicate(_: EarlierDuplicate) -> str:
     return "An earlier invoice from this provider has the same number."
+
+
+@describe_fact.register
+def _same_document(_: SameDocument) -> str:
+    return "Another invoice has the same document."
 
 
 @describe_fact.register

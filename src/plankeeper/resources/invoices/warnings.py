@@ -67,6 +67,11 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
             "Possible duplicate",
             "An earlier invoice from the same provider has the same number.",
         ),
+        "same_document": InvoiceWarning(
+            "invoice",
+            "Same document",
+            "Another invoice, which is neither cancelled nor deleted, has the same document.",
+        ),
     }
 )
 """All warnings, in the order in which `find_warnings` returns them."""
@@ -88,6 +93,7 @@ class CheckInput(Struct, frozen=True):
 
     `participant_status` is null if the participant doesn't exist; the plan's dates and the exit date are null if they
     are unknown. `ambiguous_participant_number` and `ambiguous_provider_abn` are those that several records have.
+    `has_same_document`: another invoice, which is neither cancelled nor deleted, has a document with the same bytes.
     `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     """
 
@@ -105,6 +111,7 @@ class CheckInput(Struct, frozen=True):
     provider_exists: bool
     ambiguous_participant_number: str | None
     ambiguous_provider_abn: str | None
+    has_same_document: bool
     has_earlier_duplicate: bool
     lines: list[CheckLine]
 
@@ -190,6 +197,10 @@ class EarlierDuplicate(Struct, frozen=True):
     number: str
 
 
+class SameDocument(Struct, frozen=True):
+    """Another invoice has the same document."""
+
+
 Fact = (
     MissingNumber
     | MissingRecord
@@ -201,6 +212,7 @@ Fact = (
     | WrongDate
     | WrongItemCode
     | EarlierDuplicate
+    | SameDocument
 )
 
 
@@ -226,6 +238,7 @@ def find_facts(invoice: CheckInput, today: date) -> dict[str, list[Fact]]:
         "check_dates": list(_date_facts(invoice, today)),
         "check_item_code": list(_item_code_facts(invoice)),
         "possible_duplicate": list(_duplicate_facts(invoice)),
+        "same_document": [SameDocument()] if invoice.has_same_document else [],
     }
     return {code: facts for code in WARNINGS if (facts := found[code])}
 

@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
 from support import factories
 from support.client import PREFIX, Client
+from support.importing import import_records
 from support.server import RunningServer
 from support.webhooks import wait_for_events
 
@@ -133,3 +135,34 @@ def test_the_storage_contains_only_the_objects_of_documents(
     folder = Path(server.settings.documents_url.removeprefix("file://"), api.plan_manager_id)
     assert Path(key).name in {each.name for each in folder.iterdir()}
     assert len(list(folder.iterdir())) == 2
+
+
+def test_invoices_with_the_same_document_have_a_warning(server: RunningServer, api: Client, invoice_id: str) -> None:
+    other_id = factories.import_invoice(server, api, {"participant": None, "provider": None})
+
+    def warned() -> list[bool]:
+        found = [api.get(f"/invoices/{each}").json()["state_management"]["errors"] for each in (invoice_id, other_id)]
+        return ["same_document" in each for each in found]
+
+    put(api, invoice_id, PDF)
+    assert warned() == [False, False]
+    put(api, other_id, PDF)
+    assert warned() == [True, True]
+    details = api.get("/invoices", include="warnings").json()["data"]
+    related = {
+        each["id"]: [
+            warning["related_invoice_id"] for warning in each["warnings"] if warning["code"] == "same_document"
+        ]
+        for each in details
+    }
+    assert related == {invoice_id: [other_id], other_id: [invoice_id]}
+    api.post(f"/invoices/{other_id}/cancel", {"reason": "Twice"}).raise_for_status()
+    assert warned() == [False, True]
+    api.post(f"/invoices/{other_id}/reopen", {}).raise_for_status()
+    assert warned() == [True, True]
+    put(api, other_id, PDF + b"another")
+    assert warned() == [False, False]
+    put(api, other_id, PDF)
+    rows = [{"id": other_id, "is_deleted": True}]
+    assert not server.run(import_records(server, UUID(api.plan_manager_id), "invoices", rows)).errors
+    assert warned() == [False, True]

@@ -18,7 +18,7 @@ STATUSES = {
 }  # fmt: skip
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "several_participants", "several_providers",
-    "inactive_participant", "check_total", "check_dates", "possible_duplicate",
+    "inactive_participant", "check_total", "check_dates", "possible_duplicate", "same_document",
 }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ VALID_INVOICE = CheckInput(
     ambiguous_participant_number=None,
     ambiguous_provider_abn=None,
     has_earlier_duplicate=False,
+    has_same_document=False,
     lines=(line(),),
 )
 NO_TAX = replace(VALID_INVOICE, total=Decimal("100.00"), tax=None)
@@ -67,7 +68,8 @@ def test_every_warning_is_reported_once_in_catalogue_order() -> None:
     bad = CheckLine(Decimal(3), Decimal(5), Decimal(20), None, is_deleted=False)
     check_input = replace(
         VALID_INVOICE, invoice_number=None, invoice_date=None, total=None, subtotal=Decimal(1),
-        participant_status=None, provider_exists=False, has_earlier_duplicate=True, lines=(bad, bad),
+        participant_status=None, provider_exists=False, has_earlier_duplicate=True, has_same_document=True,
+        lines=(bad, bad),
     )  # fmt: skip
     others = {"inactive_participant", "several_participants", "several_providers"}
     assert find_warnings(check_input, TODAY) == [code for code in WARNINGS if code not in others]
@@ -258,6 +260,7 @@ CHECK_INPUTS = st.builds(
     ambiguous_participant_number=st.sampled_from([None, "430205409"]),
     ambiguous_provider_abn=st.sampled_from([None, "51824753556"]),
     has_earlier_duplicate=st.booleans(),
+    has_same_document=st.booleans(),
     lines=st.lists(LINES, max_size=4),
 )
 

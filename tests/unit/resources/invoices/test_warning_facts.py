@@ -18,6 +18,7 @@ from plankeeper.resources.invoices.warnings import (
     InactiveParticipant,
     MissingNumber,
     MissingRecord,
+    SameDocument,
     SeveralRecords,
     WrongDate,
     WrongItemCode,
@@ -38,7 +39,7 @@ VALID_INVOICE = CheckInput(
     subtotal=HUNDRED, participant_id=PARTICIPANT_ID, participant_status="Active",
     plan_start_date=date(2026, 1, 1), plan_end_date=date(2026, 12, 31), date_ceased=None, pm_provider_id=PROVIDER_ID,
     provider_exists=True, ambiguous_participant_number=None, ambiguous_provider_abn=None, has_earlier_duplicate=False,
-    lines=[LINE],
+    has_same_document=False, lines=[LINE],
 )  # fmt: skip
 UNSAID = CheckLine(None, None, None, ITEM, is_deleted=False)
 WRONG = CheckLine(Decimal("2.25"), Decimal("219.80"), Decimal("495.18"), ITEM, is_deleted=False)
@@ -149,6 +150,7 @@ def item_code_fact(code: str | None) -> WrongItemCode:
             {"has_earlier_duplicate": True}, "possible_duplicate", [EarlierDuplicate("INV-1")],
             ["An earlier invoice from this provider has the same number."],
         ),
+        ({"has_same_document": True}, "same_document", [SameDocument()], ["Another invoice has the same document."]),
     ],
 )  # fmt: skip
 def test_each_warning_says_what_it_has_found(
@@ -183,6 +185,7 @@ CHECK_INPUTS = st.builds(
     ambiguous_participant_number=st.sampled_from([None, "430205409"]),
     ambiguous_provider_abn=st.sampled_from([None, "51824753556"]),
     has_earlier_duplicate=st.booleans(),
+    has_same_document=st.booleans(),
     lines=st.lists(LINES, max_size=4),
 )
 

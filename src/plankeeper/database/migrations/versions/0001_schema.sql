@@ -853,7 +853,7 @@ create table documents (
 );
 create unique index documents_current on documents (plan_manager_id, invoice_id) where replaced_at is null;
 create index documents_by_invoice on documents (plan_manager_id, invoice_id);
-create index documents_by_content on documents (plan_manager_id, sha256);
+create index documents_by_content on documents (plan_manager_id, sha256) where replaced_at is null;
 
 -- Objects to delete from the storage. A row is committed before each upload, and deleted with the insert of the
 -- document. So an upload that fails at any moment leaves no object for long, and the storage is never listed.
