@@ -16,7 +16,7 @@ from plankeeper.console.home import pages as home_pages
 from plankeeper.console.imports import pages as import_pages
 from plankeeper.console.imports import runs
 from plankeeper.console.invoices import actions as invoice_actions
-from plankeeper.console.invoices import documents, invoice_page
+from plankeeper.console.invoices import documents, invoice_page, upload
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.participants import edit, personal_data, plans, team, timeline
@@ -63,6 +63,7 @@ PAGE_MODULES = (
     personal_data.pages,
     invoice_pages.pages,
     documents.pages,
+    upload.pages,
     invoice_page.pages,
     invoice_edit.pages,
     invoice_actions.pages,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from plankeeper.console.shell.forms import MAX_UPLOAD_BYTES, read_form, read_upload
+from plankeeper.console.shell.forms import MAX_FORM_BYTES, UploadLimits, read_form, read_upload
 from plankeeper.core.errors import DomainError
 from plankeeper.http.requests import BodyBudget, read_body
 
@@ -99,7 +99,8 @@ async def read_large_form(body: SlowBody) -> object:
 
 async def read_large_upload(body: SlowBody) -> object:
     headers = [(b"content-type", b"multipart/form-data; boundary=x")]
-    return await read_upload(Request({"type": "http", "headers": headers}, body.receive))
+    limits = UploadLimits(1, 1, "too large")
+    return await read_upload(Request({"type": "http", "headers": headers}, body.receive), limits)
 
 
 async def read_large_body(body: SlowBody) -> object:
@@ -115,7 +116,7 @@ async def test_a_body_that_is_too_large_is_free_at_once(read: Callable[[SlowBody
     """Without a collection of cycles: the error, whose traceback has the frames with the body, is in none."""
     body = SlowBody()
     body.send(b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n')
-    body.send(b" " * MAX_UPLOAD_BYTES, is_last=True)
+    body.send(b" " * MAX_FORM_BYTES, is_last=True)
     gc.disable()
     try:
         with pytest.raises(DomainError, match="body_too_large") as caught:

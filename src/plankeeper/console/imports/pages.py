@@ -32,7 +32,7 @@ from plankeeper.console.imports.runs import (
     options_of,
     run_import,
 )
-from plankeeper.console.shell.forms import Form, parse_form
+from plankeeper.console.shell.forms import Form, UploadLimits, parse_form
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -57,6 +57,7 @@ from plankeeper.imports.writer import csv_template
 pages = Pages()
 
 MAX_FILES = 4  # files of one account
+UPLOAD_LIMITS = UploadLimits(1, 10 * 1024**2, "The file is larger than 10 MiB. Use `plankeeper import` for it.")
 LIST_SIZE = 40
 EXPORT_BATCH_SIZE = 500
 OUTCOMES = {
@@ -103,9 +104,9 @@ async def template(_request: PageRequest, name: str) -> Download:
     return Download.of_bytes(name, "text/csv; charset=utf-8", csv_template(resource).encode())
 
 
-@pages.post("/imports", role="manager", on_error=new, upload=True)
+@pages.post("/imports", role="manager", on_error=new, upload=UPLOAD_LIMITS)
 async def upload(request: FormRequest) -> Redirect:
-    resource, uploaded = request.form.text("resource"), request.form.upload
+    resource, uploaded = request.form.text("resource"), next(iter(request.form.uploads), None)
     if resource and resource not in IMPORT_KINDS:
         raise ValidationError(resource="must be one of the options")
     if uploaded is None:

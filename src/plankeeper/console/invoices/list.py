@@ -199,9 +199,10 @@ INVOICES = ListDefinition(
     load_file_names=load_file_names,
     filters=FILTERS,
     sort="-received_at",  # a mistaken date, such as one in 2062, would otherwise stay first
-    empty="There are no invoices yet. Enter one, or import them.",
+    empty="There are no invoices yet. Enter one, upload documents, or import them.",
     buttons=(
         ListButton("New invoice", f"{PREFIX}/invoices/new", "manager"),
+        ListButton("Upload", f"{PREFIX}/invoices/upload", "manager"),
         ListButton("Import", f"{PREFIX}/imports/new?kind=invoices", "manager"),
     ),
     views=(

@@ -241,7 +241,7 @@ class PageEndpoint:
         if not account.has_role(route.role):
             return Form()
         with self._upload_slot(account):
-            return await read_upload(request)
+            return await read_upload(request, route.upload)
 
     def _extends_session(self, request: Request) -> bool:
         route = self._routes.get(request.method)

@@ -1,7 +1,7 @@
-"""Parses forms and queries: names with their texts, and an uploaded file."""
+"""Parses forms and queries: names with their texts, and uploaded files."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
@@ -17,13 +17,11 @@ from plankeeper.core.validation import validate
 S = TypeVar("S", bound=Struct)
 
 MAX_FORM_BYTES = 256 * 1024  # the longest note, with nine bytes for each of its characters, and the other fields
-MAX_FILE_BYTES = 10 * 1024 * 1024
-MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
 MAX_FIELDS = 1500  # of a form without a file: the 100 lines of an invoice, and its other fields
 MAX_UPLOAD_FIELDS = 50
+MAX_MEMORY_BYTES = 32 * 1024 * 1024  # more than the limit of any form
 _AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,10})?|-?\.[0-9]{1,10}")
 _FORM_TOO_LONG = "The form is too long."
-_FILE_TOO_LARGE = "The file is larger than 10 MiB. Use `plankeeper import` for it."
 
 
 class FieldWarning(NamedTuple):
@@ -53,12 +51,20 @@ class Upload(NamedTuple):
     content: bytes
 
 
-class Form(ImmutableMultiDict[str, str]):
-    """The fields of a form or a query, and its file if it has one."""
+class UploadLimits(NamedTuple):
+    """How much a form may upload: `max_bytes` of all files together. `too_large` is the error beyond it."""
 
-    def __init__(self, fields: Iterable[tuple[str, str]] = (), upload: Upload | None = None) -> None:
+    max_files: int
+    max_bytes: int
+    too_large: str
+
+
+class Form(ImmutableMultiDict[str, str]):
+    """The fields of a form or a query, and its files."""
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = (), uploads: Sequence[Upload] = ()) -> None:
         super().__init__(list(fields))
-        self.upload = upload
+        self.uploads = uploads
 
     def text(self, name: str) -> str:
         """The text of a field that occurs once, without surrounding spaces; otherwise an empty string."""
@@ -71,9 +77,9 @@ class Form(ImmutableMultiDict[str, str]):
 
 
 class _UploadParser(MultiPartParser):
-    """Keeps the file in memory, so that personal data never reaches the disk, and detects truncated bodies."""
+    """Keeps the files in memory, so that personal data never reaches the disk, and detects truncated bodies."""
 
-    spool_max_size = MAX_UPLOAD_BYTES
+    spool_max_size = MAX_MEMORY_BYTES
     is_complete = False
 
     def on_end(self) -> None:
@@ -100,17 +106,17 @@ def is_upload(request: Request) -> bool:
     return _media_type(request) == "multipart/form-data"
 
 
-async def read_upload(request: Request) -> Form:
-    """The multipart form in a body, with its file; raises DomainError and ClientDisconnect."""
-    length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MAX_UPLOAD_BYTES:
-        raise DomainError("body_too_large", _FILE_TOO_LARGE)
+async def read_upload(request: Request, limits: UploadLimits) -> Form:
+    """The multipart form in a body, with its files; raises DomainError and ClientDisconnect."""
+    length, max_bytes = request.headers.get("content-length", "0"), limits.max_bytes + MAX_FORM_BYTES
+    if not length.isdigit() or int(length) > max_bytes:
+        raise DomainError("body_too_large", limits.too_large)
     parser = _UploadParser(
         request.headers,
-        _limited_stream(request, MAX_UPLOAD_BYTES, _FILE_TOO_LARGE),
-        max_files=1,
+        _limited_stream(request, max_bytes, limits.too_large),
+        max_files=limits.max_files,
         max_fields=MAX_UPLOAD_FIELDS,
-        max_part_size=MAX_UPLOAD_BYTES,  # the fields together are limited below, with an error of their own
+        max_part_size=max_bytes,  # the fields together are limited below, with an error of their own
     )
     try:
         parts = await parser.parse()
@@ -121,8 +127,8 @@ async def read_upload(request: Request) -> Form:
     fields = [(name, part) for name, part in parts.multi_items() if isinstance(part, str)]
     if sum(len(name.encode()) + len(text.encode()) for name, text in fields) > MAX_FORM_BYTES:
         raise DomainError("body_too_large", _FORM_TOO_LONG)
-    files = [part for part in parts.values() if isinstance(part, UploadFile) and part.filename]
-    return Form(_require_no_nul(fields), await _read_file(files[0]) if files else None)
+    files = [part for _, part in parts.multi_items() if isinstance(part, UploadFile) and part.filename]
+    return Form(_require_no_nul(fields), [await _read_file(each) for each in files])
 
 
 async def _read_file(file: UploadFile) -> Upload:

@@ -16,7 +16,7 @@ from plankeeper.access import policy
 from plankeeper.access.accounts.schemas import Session
 from plankeeper.access.single_sign_on.service import SingleSignOn
 from plankeeper.console.shell.concurrency import SharedLimit
-from plankeeper.console.shell.forms import FieldWarning, Form
+from plankeeper.console.shell.forms import FieldWarning, Form, UploadLimits
 from plankeeper.core.context import (
     Access,
     AccessAction,
@@ -244,7 +244,7 @@ class PageRoute:
     form_path: str | None = None  # of that page
     checks_credentials: bool = False  # whether the handler checks a password or a code, which is slow
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
-    upload: bool = False  # whether the form may carry a file
+    upload: UploadLimits | None = None  # whether the form may carry files, and which
     extends_session: bool = True  # not for requests that a page sends by itself
     access_log: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
     # The errors for constraints that the commit can violate.
@@ -270,7 +270,7 @@ class Pages:
         role: RequiredRole,
         on_error: Handler | None = None,
         checks_credentials: bool = False,
-        upload: bool = False,
+        upload: UploadLimits | None = None,
         extends_session: bool = True,
         constraint_errors: Mapping[str, ConstraintErrorHandler] | None = None,
     ) -> Callable[[H], H]:

@@ -42,7 +42,7 @@ async def receive(ctx: ReadContext, upload: Upload) -> StoredObject:
     start = await _read_start(upload.chunks)
     kind = recognise(start)
     if not start:
-        raise DomainError("invalid_request", "The body is empty. It must be a PDF, PNG or JPEG file.")
+        raise DomainError("invalid_request", "The file is empty. It must be a PDF, PNG or JPEG.")
     if kind is None:
         raise DomainError("unsupported_media_type", "The file must be a PDF, PNG or JPEG. Its name doesn't matter.")
     media_type, extension = kind
