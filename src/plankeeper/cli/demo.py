@@ -1,8 +1,8 @@
-"""`serve --demo`: loads the sample data through the same import as any file, and creates an account and a key."""
+"""`serve --demo`: loads the sample data through the same import as any file, adds documents, an account and a key."""
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,12 +21,18 @@ from plankeeper.access.plan_managers import store
 from plankeeper.access.tokens import hash_token
 from plankeeper.cli.context import system_context
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
-from plankeeper.core.context import Actor, WriteContext, or_404
+from plankeeper.cli.sample_data.invoice_pdf import invoice_pdf
+from plankeeper.cli.sample_data.random_values import Row
+from plankeeper.core.context import Actor, ReadContext, WriteContext, or_404
+from plankeeper.core.files import Upload
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.imports.importer import import_file
+from plankeeper.resources.documents import service as document_service
+from plankeeper.resources.documents import store as document_store
+from plankeeper.resources.invoices import documents
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 
 CREDENTIALS_FILE = "demo-credentials.json"
@@ -156,3 +162,41 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
         report = await import_file(import_ctx, RESOURCES[resource], lines, CONSTRAINT_ERRORS, lambda _lines: None)
         if report.errors:
             raise ValueError(f"the sample data of {resource} cannot be imported: {report.errors[:3]}")
+
+
+DOCUMENT_COUNT = 40  # of the latest invoices of each plan manager
+FIRST_ID = UUID(int=0)
+
+
+async def add_demo_documents(db: Database, settings: Settings, now: datetime | None = None) -> None:
+    """Add documents to the latest sample invoices, unless they have some. Without a storage, there are none."""
+    if settings.storage_url is None:
+        return
+    for manager in plan_managers():
+        if await document_store.list_page(db, manager.id, FIRST_ID, 1):
+            continue
+        read = ReadContext(db, manager.id, settings)
+        stored = [
+            (invoice_id, await document_service.receive(read, Upload(name, _chunks(content))))
+            for invoice_id, name, content in _documents(manager, now or datetime.now(settings.time_zone))
+        ]
+        async with db.transaction() as tx:
+            actor = Actor("system", None, f"plankeeper {COMMAND}")
+            ctx = WriteContext(tx, manager.id, settings, actor, import_id=uuid7(), notify=False)
+            for invoice_id, each in stored:
+                await documents.attach(ctx, invoice_id, each)
+
+
+def _documents(manager: DemoPlanManager, now: datetime) -> Iterator[tuple[UUID, str, bytes]]:
+    """The ids of invoices, the names of their documents, and these. Some invoices have none."""
+    rows: dict[str, list[Row]] = {resource: list(each) for resource, each in records(manager.id, now=now)}
+    people, providers = ({row["id"]: row for row in rows[each]} for each in ("participants", "providers"))
+    for invoice in sorted(rows["invoices"], key=lambda row: row["created_at"])[-DOCUMENT_COUNT:]:
+        participant, provider = people.get(invoice["participant_id"]), providers.get(invoice["pm_provider_id"])
+        if participant and provider and invoice["s3_key"]:
+            name = f"{invoice['invoice_number'] or 'invoice'}.pdf".replace("/", "-")
+            yield UUID(invoice["id"]), name, invoice_pdf(invoice, provider, participant)
+
+
+async def _chunks(content: bytes) -> AsyncIterator[bytes]:
+    yield content

@@ -133,9 +133,10 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
             warn(each, for_people=for_people)
         if not demo:
             return []
-        from plankeeper.cli.demo import load_demo_data
+        from plankeeper.cli.demo import add_demo_documents, load_demo_data
 
         credentials = await load_demo_data(db, settings, settings.data_dir if cluster else None)
+        await add_demo_documents(db, settings)
         return _demo_lines(*credentials)
 
 

@@ -17,13 +17,13 @@ from plankeeper.access.accounts import passwords, sessions
 from plankeeper.access.accounts.schemas import LoginResult
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store
-from plankeeper.cli.demo import CREDENTIALS_FILE, DemoCredentials, load_demo_data
+from plankeeper.cli.demo import CREDENTIALS_FILE, DOCUMENT_COUNT, DemoCredentials, add_demo_documents, load_demo_data
 from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.registry import RESOURCES
-from support.client import Client
+from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.sample_data import new_sample_database
 from support.server import RunningServer, wait_until
@@ -52,6 +52,9 @@ class Refill(NamedTuple):
     credentials: tuple[DemoCredentials, DemoCredentials]
     counts: tuple[list[RecordCounts], list[RecordCounts]]
     first_pages: list[Any]  # of the participants
+
+
+NOT_IN_FILES = {"several_participants", "several_providers", "same_document"}  # warnings of requests and documents
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +256,7 @@ def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> Non
         rows = list_all(client, "/invoices")
         assert len(rows) == count
         found = Counter(code for row in rows for code in row["state_management"]["errors"])
-        assert found.keys() == WARNINGS.keys() - {"several_participants", "several_providers"}  # only of requests
+        assert found.keys() == WARNINGS.keys() - NOT_IN_FILES
         assert min(found.values()) >= 4
         for row in rows:
             codes, ignored = (set(row["state_management"][name]) for name in ("errors", "ignored_errors"))
@@ -294,3 +297,21 @@ def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServe
     session = server.run(sessions.verify_session(server.db, entered.token))
     assert session is not None
     assert session.roles == {each.id: "owner" for each in plan_managers()}
+
+
+def test_the_latest_sample_invoices_have_documents(server: RunningServer, clients: list[Client]) -> None:
+    def sizes() -> list[dict[str, int]]:
+        return [
+            {each["id"]: each["document"]["size"] for each in list_all(client, "/invoices") if each["document"]}
+            for client in clients
+        ]
+
+    server.run(add_demo_documents(server.db, server.settings))
+    found = sizes()
+    server.run(add_demo_documents(server.db, server.settings))
+    assert sizes() == found
+    for client, documents in zip(clients, found, strict=True):
+        assert 30 < len(documents) <= DOCUMENT_COUNT
+        newest = max(documents)
+        content = client.http.get(f"{PREFIX}/invoices/{newest}/document", headers=client.headers()).content
+        assert (content[:5], len(content)) == (b"%PDF-", documents[newest])
