@@ -15,7 +15,7 @@ from plankeeper.resources.documents import store
 from plankeeper.resources.documents.schemas import DocumentRow
 from plankeeper.resources.documents.store import DueObject
 from support import factories
-from support.client import Client
+from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.factories import upload_document
 from support.program import Done, run_plankeeper
@@ -101,6 +101,50 @@ def test_a_person_gets_the_files_of_all_documents(
     assert [each["replaced_at"] is None for each in documents] == [False, True]
     names = [f"{each['id']}.pdf" for each in documents]
     assert files(tmp_path / "ann") == dict(zip(names, [FIRST, SECOND], strict=True))
+
+
+def test_exported_documents_are_imported_into_another_plan_manager(
+    server: RunningServer,
+    api: Client,
+    new_plan_manager: Callable[[], UUID],
+    new_key: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    made = [api.create("/invoices", {"external_id": each})["id"] for each in ("x-1", "x-2", "x-3")]
+    for ident, content in zip(made, (FIRST, SECOND), strict=False):
+        upload_document(api, ident, content)
+    upload_document(api, made[0], THIRD)
+    exported, folder = tmp_path / "invoices.jsonl", tmp_path / "documents"
+    done = run(server, "export", "invoices", "--plan-manager", api.plan_manager_id, "--documents", str(folder))
+    assert done.stderr == ""
+    assert files(folder) == {f"{made[0]}.pdf": THIRD, f"{made[1]}.pdf": SECOND}
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    target = new_plan_manager()
+    exported.write_text("".join(f"{json.dumps(row | {'plan_manager': str(target)})}\n" for row in rows))
+    command = ("import", "invoices", str(exported), "--plan-manager", str(target), "--documents", str(folder))
+    done = run(server, *command)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "documents: 2 added, 0 unchanged, 0 not added")
+    client = Client(server.url, new_key(target), target)
+    contents = {
+        ident: client.http.get(f"{PREFIX}/invoices/{ident}/document", headers=client.headers()) for ident in made
+    }
+    assert [(each.status_code, each.content) for each in contents.values()][:2] == [(200, THIRD), (200, SECOND)]
+    assert contents[made[2]].status_code == 404
+    # Again, with a document by external_id, and with files that are none.
+    (folder / "x-3.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
+    (folder / "x-9.pdf").write_bytes(FIRST)
+    (folder / f"{made[1]}.txt").write_text("a note")
+    (folder / "link.pdf").symlink_to(folder / "x-9.pdf")
+    done = run(server, *command)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "documents: 1 added, 2 unchanged, 2 not added")
+    assert done.stderr.splitlines() == [
+        f"{made[1]}.txt: The file must be a PDF, PNG or JPEG. Its name doesn't matter.",
+        "x-9.pdf: no invoice has the id or the external_id x-9",
+    ]
+    assert client.get(f"/invoices/{made[2]}").json()["document"]["file_name"] == "x-3.png"
+    client.http.close()
+    refused = run(server, "export", "providers", "--plan-manager", str(target), "--documents", str(folder))
+    assert (refused.returncode, "providers have no documents, only invoices have" in refused.stderr) == (2, True)
 
 
 @pytest.fixture

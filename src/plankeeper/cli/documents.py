@@ -1,7 +1,11 @@
-"""The files of documents in the commands: copies for backups, exports of a person, and the check of the storage."""
+"""The files of documents in the commands: backups, exports and imports, and the check of the storage."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import click
@@ -9,15 +13,22 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.plan_managers.store import list_all
 from plankeeper.cli.context import Line
+from plankeeper.core.context import ReadContext, WriteContext
 from plankeeper.core.errors import DomainError
+from plankeeper.core.files import Upload
+from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.resources.documents import store
 from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.documents.service import MAX_BYTES, receive
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError, storage_of
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.documents import attach
 
 PAGE_SIZE = 1000
 MAX_LOST_SHOWN = 20
+CHUNK_BYTES = 1024**2
 _FIRST_ID = UUID(int=0)
 
 
@@ -70,6 +81,94 @@ async def write_files(settings: Settings, documents: Sequence[DocumentRow], fold
         else:
             lost.append(row)
     return lost
+
+
+async def export_documents(db: Database, settings: Settings, plan_manager_id: UUID, folder: Path) -> list[DocumentRow]:
+    """Write the current documents to a folder, each under its invoice's id. Returns those that the storage lacks."""
+    source, target = open_storage(settings), open_folder(folder)
+    lost: list[DocumentRow] = []
+    after = _FIRST_ID
+    while page := await store.list_page(db, plan_manager_id, after, PAGE_SIZE):
+        for row in page:
+            if row.replaced_at is not None:
+                continue
+            if await source.exists(row.object_key):
+                name = f"{row.invoice_id}{Path(row.object_key).suffix}"
+                await target.put(name, source.read(row.object_key))
+            else:
+                lost.append(row)
+        after = page[-1].id
+    return lost
+
+
+class ImportedDocuments(NamedTuple):
+    """The numbers of files that are documents now, and that were already, and the errors of the others."""
+
+    added: int
+    unchanged: int
+    errors: Sequence[str]
+
+
+async def import_documents(
+    db: Database, settings: Settings, ctx: WriteContext, folder: Path, on_progress: Callable[[str, int], None]
+) -> ImportedDocuments:
+    """Make each file of a folder the document of the invoice whose id or `external_id` is its name.
+
+    Each file is a transaction, and one that is the document already is left alone: an import can be repeated.
+    `ctx` has the plan manager and the actor.
+    """
+    open_storage(settings)
+    added, errors, files = 0, list[str](), list_files(folder)
+    for number, file in enumerate(files, 1):
+        try:
+            invoice_id = await _find_invoice(db, ctx.plan_manager_id, file.stem)
+            added += await _add_document(db, settings, ctx, invoice_id, file)
+        except DomainError as error:
+            errors.append(f"{file.name}: {error.detail}")
+        except OSError as error:
+            errors.append(f"{file.name}: cannot be read: {error.strerror}")
+        on_progress(f"{number:,} of {len(files):,} documents", number)
+    return ImportedDocuments(added, len(files) - added - len(errors), errors)
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The files of a folder, in the order of their names. Links and folders in it are left out."""
+    return sorted(each for each in folder.iterdir() if each.is_file() and not each.is_symlink())
+
+
+async def _find_invoice(db: Database, plan_manager_id: UUID, name: str) -> UUID:
+    holders = await invoice_store.list_by_external_ids(db, plan_manager_id, [name])
+    if holders:
+        return holders[0].id
+    invoice_id = parse_uuid(name)
+    if invoice_id is None or not await invoice_store.exists(db, plan_manager_id, invoice_id):
+        raise DomainError("not_found", f"no invoice has the id or the external_id {name}")
+    return invoice_id
+
+
+async def _add_document(db: Database, settings: Settings, ctx: WriteContext, invoice_id: UUID, file: Path) -> bool:
+    """Whether the file was added: it wasn't the invoice's document yet."""
+    size = await asyncio.to_thread(lambda: file.stat().st_size)
+    if size > MAX_BYTES:
+        raise DomainError("body_too_large", f"has {size:,} bytes, but a document has at most {MAX_BYTES:,}")
+    current = await store.get(db, ctx.plan_manager_id, invoice_id)
+    if current and current.size == size and current.sha256 == await asyncio.to_thread(_hash_file, file):
+        return False
+    stored = await receive(ReadContext(db, ctx.plan_manager_id, settings), Upload(file.name, _read_chunks(file)))
+    async with db.transaction() as tx:
+        await attach(replace(ctx, tx=tx), invoice_id, stored)
+    return True
+
+
+def _hash_file(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as stream:
+        while chunk := await asyncio.to_thread(stream.read, CHUNK_BYTES):
+            yield chunk
 
 
 def report_lost(lost: Sequence[DocumentRow]) -> None:

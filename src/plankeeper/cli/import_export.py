@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -12,6 +13,13 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.access_log.store import record_export
 from plankeeper.cli.context import system_context, with_database, write
+from plankeeper.cli.documents import (
+    ImportedDocuments,
+    export_documents,
+    import_documents,
+    list_files,
+    report_lost,
+)
 from plankeeper.cli.parameter_types import plan_manager_option
 from plankeeper.cli.progress import progress
 from plankeeper.core.context import WriteContext
@@ -41,8 +49,17 @@ class _RolledBackError(Exception):
     type=click.Choice(["external_id", "participant_number", "abn"]),
     help="Update the record that has a line's value of this field; create one if none has it.",
 )
-def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool, match: str | None) -> None:
+@click.option(
+    "--documents",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Also import the documents in this folder, each with the id or the external_id of its invoice as its name.",
+)
+def import_(
+    resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool, match: str | None, folder: Path | None
+) -> None:
     """Import a CSV or JSON Lines FILE (`-` reads standard input). If any line is invalid, nothing is written."""
+    _require_invoices(resource, folder)
     fields = RESOURCES[resource].match_fields
     if match and match not in fields:
         known = f"use one of {', '.join(fields)}" if fields else "its lines can only be matched by id"
@@ -67,6 +84,31 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool, 
     except UnreadableFileError as error:
         raise click.ClickException(f"{file.name}: {error}. Nothing was written.") from None
     _print_summary(resource, report)
+    if folder:
+        _import_documents(plan_manager_id, folder, notify=notify)
+
+
+def _require_invoices(resource: str, folder: Path | None) -> None:
+    if folder and resource != "invoices":
+        raise click.BadParameter(f"{resource} have no documents, only invoices have.", param_hint="--documents")
+
+
+def _import_documents(plan_manager_id: UUID, folder: Path, *, notify: bool) -> None:
+    async def work(db: Database, settings: Settings) -> ImportedDocuments:
+        async with db.transaction() as tx:
+            ctx = await system_context(tx, settings, plan_manager_id, "import")
+        ctx = replace(ctx, notify=notify, import_id=uuid7())
+        with progress(lambda: len(list_files(folder))) as on_progress:
+            return await import_documents(db, settings, ctx, folder, on_progress)
+
+    found = with_database(work)
+    for error in found.errors[:MAX_REPORTED]:
+        click.echo(error, err=True)
+    if len(found.errors) > MAX_REPORTED:
+        click.echo(f"Only the first {MAX_REPORTED} errors are shown.", err=True)
+    click.echo(f"documents: {found.added:,} added, {found.unchanged:,} unchanged, {len(found.errors):,} not added")
+    if found.errors:
+        sys.exit(1)
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -132,8 +174,15 @@ def _stdout_errors() -> Generator[None]:
 @_resource_argument
 @_plan_manager_option
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
-def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
+@click.option(
+    "--documents",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the documents of invoices to this folder, each with the id of its invoice as its name.",
+)
+def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | None) -> None:
     """Write all records of a RESOURCE to standard output, in the format that `import` reads."""
+    _require_invoices(resource, folder)
     definition = RESOURCES[resource]
     writer = CsvWriter(definition.export_schema) if format_ == "csv" else JsonLinesWriter()
     out: Any = sys.stdout.buffer
@@ -151,6 +200,8 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
                     rows += len(records)
         with _stdout_errors():
             out.flush()
+        if folder:
+            report_lost(await export_documents(db, settings, plan_manager_id, folder))
         async with db.transaction() as tx:
             await record_export(await system_context(tx, settings, plan_manager_id, "export"), resource, None, rows)
 
