@@ -130,20 +130,32 @@ def test_exported_documents_are_imported_into_another_plan_manager(
     }
     assert [(each.status_code, each.content) for each in contents.values()][:2] == [(200, THIRD), (200, SECOND)]
     assert contents[made[2]].status_code == 404
-    # Again, with a document by external_id, and with files that are none.
-    (folder / "x-3.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
+    client.http.close()
+
+
+def test_an_import_of_documents_can_be_repeated_and_names_files_that_are_none(
+    server: RunningServer, api: Client, tmp_path: Path
+) -> None:
+    first, second = (api.create("/invoices", {"external_id": each})["id"] for each in ("x-1", "x-2"))
+    rows, folder = tmp_path / "invoices.jsonl", tmp_path / "documents"
+    rows.write_text("")
+    folder.mkdir()
+    (folder / "x-1.pdf").write_bytes(FIRST)
+    command = ("import", "invoices", str(rows), "--plan-manager", api.plan_manager_id, "--documents", str(folder))
+    assert run(server, *command).stdout.endswith("documents: 1 added, 0 unchanged, 0 not added\n")
+    (folder / f"{second}.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
+    (folder / "x-2.txt").write_text("a note")
     (folder / "x-9.pdf").write_bytes(FIRST)
-    (folder / f"{made[1]}.txt").write_text("a note")
     (folder / "link.pdf").symlink_to(folder / "x-9.pdf")
     done = run(server, *command)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "documents: 1 added, 2 unchanged, 2 not added")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "documents: 1 added, 1 unchanged, 2 not added")
     assert done.stderr.splitlines() == [
-        f"{made[1]}.txt: The file must be a PDF, PNG or JPEG. Its name doesn't matter.",
+        "x-2.txt: The file must be a PDF, PNG or JPEG. Its name doesn't matter.",
         "x-9.pdf: no invoice has the id or the external_id x-9",
     ]
-    assert client.get(f"/invoices/{made[2]}").json()["document"]["file_name"] == "x-3.png"
-    client.http.close()
-    refused = run(server, "export", "providers", "--plan-manager", str(target), "--documents", str(folder))
+    names = [api.get(f"/invoices/{each}").json()["document"]["file_name"] for each in (first, second)]
+    assert names == ["x-1.pdf", f"{second}.png"]
+    refused = run(server, "export", "providers", "--plan-manager", api.plan_manager_id, "--documents", str(folder))
     assert (refused.returncode, "providers have no documents, only invoices have" in refused.stderr) == (2, True)
 
 
