@@ -72,10 +72,10 @@ def _reconcile(load: Load, dsn: str, http: httpx.Client) -> Reconciliation:
     )
 
 
-def list_all(http: httpx.Client, path: str) -> Iterator[dict[str, Any]]:
+def list_all(http: httpx.Client, path: str, **filters: str) -> Iterator[dict[str, Any]]:
     after: str | None = "0"
     while after:
-        page = http.get(path, params={"limit": 1000, "after": after}).json()
+        page = http.get(path, params={"limit": 1000, "after": after, **filters}).json()
         yield from page["data"]
         after = page["pagination"]["next_cursor"]
 

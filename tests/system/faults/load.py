@@ -32,6 +32,7 @@ class Load:
         seed: int = 1,
         request_timeout: float = REQUEST_TIMEOUT,
         max_pause: float = 0.01,
+        writer: "type[Writer] | None" = None,
     ) -> None:
         self.address = address
         self.access = access
@@ -41,7 +42,7 @@ class Load:
         self.errors: list[str] = []
         self.stopping = threading.Event()
         self.writers = [
-            Writer(self, f"writer {number}", random.Random(f"{seed}.{number}")) for number in range(clients)
+            (writer or Writer)(self, f"writer {number}", random.Random(f"{seed}.{number}")) for number in range(clients)
         ]
         self.follower = FeedReader(self)
         for each in (*self.writers, self.follower):
@@ -132,7 +133,7 @@ class Writer(Client):
         self.expected_events: dict[str, list[ExpectedEvent]] = defaultdict(list)
         self.acknowledged: list[float] = []  # when each write was
         self.retries = 0
-        self._random = chance
+        self.random = chance
         self._count = 0
 
     def work(self) -> None:
@@ -146,9 +147,9 @@ class Writer(Client):
             self._read,
         )
         while not self.load.stopping.is_set():
-            act = self._create if not self.rows else self._random.choices(acts, (35, 20, 5, 15, 5, 5, 15))[0]
+            act = self._create if not self.rows else self.random.choices(acts, (35, 20, 5, 15, 5, 5, 15))[0]
             act()
-            time.sleep(self._random.uniform(0, self.load.max_pause))
+            time.sleep(self.random.uniform(0, self.load.max_pause))
 
     def _send_until_answered(self, method: str, path: str, **more: Any) -> tuple[httpx.Response, int]:
         """The response, and the number of failed attempts before it."""
@@ -163,59 +164,60 @@ class Writer(Client):
             self.retries += 1
             time.sleep(0.05)
 
-    def _write(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def write(self, method: str, path: str, body: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """The response of a write, which is sent until it is answered. `more` can have a content instead of `body`."""
         headers = {"Idempotency-Key": str(uuid4())} if method == "POST" else {}
-        response, before = self._send_until_answered(method, path, json=body, headers=headers)
+        response, before = self._send_until_answered(method, path, json=body, headers=headers, **more)
         # A second DELETE finds nothing where the first had been done and its answer was lost.
         gone = method == "DELETE" and before and response.status_code == 404
         assert response.status_code in (200, 201) or gone, (method, path, before, response.text)
         self.acknowledged.append(time.monotonic())
         return response.json()
 
-    def _new_name(self) -> str:
+    def new_name(self) -> str:
         self._count += 1
         return f"{self.name} {self._count}"
 
     def _pick_participant(self) -> str:
-        return self._random.choice([*self.rows])
+        return self.random.choice([*self.rows])
 
     def _create(self) -> None:
-        name = self._new_name()
-        participant = self._write("POST", "/participants", {"first_name": name, "state": self._random.choice(STATES)})
+        name = self.new_name()
+        participant = self.write("POST", "/participants", {"first_name": name, "state": self.random.choice(STATES)})
         self.rows[participant["id"]] = participant
         self.expected_events[participant["id"]].append(("participant.created", name))
 
     def _update(self) -> None:
-        ident, name = self._pick_participant(), self._new_name()
-        self.rows[ident] = self._write("PUT", f"/participants/{ident}", {"first_name": name})
+        ident, name = self._pick_participant(), self.new_name()
+        self.rows[ident] = self.write("PUT", f"/participants/{ident}", {"first_name": name})
         self.expected_events[ident].append(("participant.updated", name))
 
     def _delete(self) -> None:
         ident = self._pick_participant()
-        self._write("DELETE", f"/participants/{ident}")
+        self.write("DELETE", f"/participants/{ident}")
         del self.rows[ident]
         self.expected_events[ident].append(("participant.deleted", None))
         for member in [member for member, (participant, _) in self.members.items() if participant == ident]:
             self._forget_member(member)
 
     def _add_member(self) -> None:
-        participant, name = self._pick_participant(), self._new_name()
-        member = self._write("POST", f"/participants/{participant}/team-members", {"first_name": name})
+        participant, name = self._pick_participant(), self.new_name()
+        member = self.write("POST", f"/participants/{participant}/team-members", {"first_name": name})
         self.members[member["id"]] = (participant, name)
         self.expected_events[member["id"]].append(("team_member.created", name))
 
     def _rename_member(self) -> None:
         if self.members:
-            member, name = self._random.choice([*self.members]), self._new_name()
+            member, name = self.random.choice([*self.members]), self.new_name()
             participant, _ = self.members[member]
-            self._write("PUT", f"/participants/{participant}/team-members/{member}", {"first_name": name})
+            self.write("PUT", f"/participants/{participant}/team-members/{member}", {"first_name": name})
             self.members[member] = (participant, name)
             self.expected_events[member].append(("team_member.updated", name))
 
     def _remove_member(self) -> None:
         if self.members:
-            member = self._random.choice([*self.members])
-            self._write("DELETE", f"/participants/{self.members[member][0]}/team-members/{member}")
+            member = self.random.choice([*self.members])
+            self.write("DELETE", f"/participants/{self.members[member][0]}/team-members/{member}")
             self._forget_member(member)
 
     def _forget_member(self, member: str) -> None:

@@ -1,6 +1,7 @@
 """kill -9 at random moments under mixed load: nothing acknowledged is lost, nothing is done twice."""
 
 import random
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ from support.program import ServeProcess
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials
 from system.faults.accounts import assert_consistent
+from system.faults.invoices import InvoiceWriter, compare_invoices
 from system.faults.load import Load
 
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
@@ -33,10 +35,14 @@ class Service:
         return self.serving.url
 
     @property
-    def dsn(self) -> str:
+    def cluster(self) -> Cluster:
         shared = Cluster(self._folder)
         assert not shared.ensure()
-        return shared.dsn
+        return shared
+
+    @property
+    def dsn(self) -> str:
+        return self.cluster.dsn
 
     def access(self) -> Credentials:
         return create_credentials(self.dsn)
@@ -66,10 +72,8 @@ def backends(postmaster: psutil.Process) -> list[psutil.Process]:
     return [each for each in postmaster.children() if " plankeeper " in " ".join(each.cmdline())]
 
 
-def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, rounds: int) -> None:
-    chance = random.Random(4)
-    service = Service(folder, chance)
-    load = Load(lambda: service.address, service.access())
+def kill_repeatedly(service: Service, load: Load, rounds: int, chance: random.Random) -> str:
+    """Kill, and wait until writes are acknowledged again. Returns what was killed, and the longest silences."""
     wait_until(lambda: load.acknowledged > WRITES_BETWEEN_KILLS or load.errors)
     kills: Counter[str] = Counter()
     gaps: dict[str, float] = {}
@@ -87,5 +91,24 @@ def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, roun
             kills[kind] += 1
             gaps[kind] = max(load.longest_gap(moment), gaps.get(kind, 0))
     reported = ", ".join(f"{count} x {kind} (longest silence {gaps[kind]:.1f} s)" for kind, count in kills.items())
-    assert_consistent(load, service.dsn, f"{rounds} rounds, killed: {reported}")
+    return f"{rounds} rounds, killed: {reported}"
+
+
+def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, rounds: int) -> None:
+    chance = random.Random(4)
+    service = Service(folder, chance)
+    load = Load(lambda: service.address, service.access())
+    assert_consistent(load, service.dsn, kill_repeatedly(service, load, rounds, chance))
+    assert service.serving.stop() == 0
+
+
+def test_no_acknowledged_invoice_or_document_is_lost_or_duplicated_by_kills(folder: Path, rounds: int) -> None:
+    chance = random.Random(5)
+    service = Service(folder, chance)
+    load = Load(lambda: service.address, service.access(), writer=InvoiceWriter)
+    report = kill_repeatedly(service, load, rounds, chance)
+    result = compare_invoices(load, service.cluster.owner_dsn, folder / "documents")
+    sys.stdout.write(f"{report}: {result}\n")
+    assert (result.lost, result.doubled, result.wrong_documents, result.orphans) == (0, 0, 0, 0)
+    assert result.documents > 0
     assert service.serving.stop() == 0
