@@ -47,6 +47,7 @@ PICTURES = (
     Picture("participant", "{participant}", ("390", "1280-dark")),
     Picture("participant-timeline", "{participant}/timeline"),
     Picture("invoices", "/console/invoices", ("390",)),
+    Picture("invoice", "{invoice}", ("390",)),
     Picture("invoice-duplicate", "{duplicate}", ("1280-dark",)),
     Picture("search", "/console/search?q=nguyen"),
     Picture("import-check", "{import}"),
@@ -100,6 +101,7 @@ def find_addresses(page: Any, client: httpx.Client) -> dict[str, str]:
     return {
         "participant": f"/console/participants/{participant}",
         "duplicate": f"/console/invoices/{duplicate}",
+        "invoice": f"/console/invoices/{find_document(client)}",
         "webhook": f"/console/settings/webhooks/{endpoint}",
         "import": page.url,
     }
@@ -114,6 +116,12 @@ def find_duplicate(client: httpx.Client) -> tuple[str, str]:
                 return each["id"], each["participant_id"]
         assert body["pagination"]["has_more"], "the sample data has no duplicate"
     raise AssertionError
+
+
+def find_document(client: httpx.Client) -> str:
+    """The id of an invoice with a document, whose claim isn't made yet."""
+    found = client.get("/invoices", params={"sort": "-id", "limit": 100}).raise_for_status().json()["data"]
+    return next(each["id"] for each in found if each["document"] and each["claim_status"] in ("new", "on_hold"))
 
 
 def sign_in(page: Any, server: ServeProcess) -> None:
@@ -132,6 +140,7 @@ def save_screenshot(page: Any, file: Path, variant: str) -> None:
     size, _, scheme = variant.partition("-")
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=scheme or "light")
+    page.wait_for_load_state("networkidle")  # the page of a document is drawn after the others
     page.screenshot(path=file)
     with Image.open(file) as image:
         image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)

@@ -23,20 +23,25 @@ IS_EARLIER_DUPLICATE: LiteralString = """other.plan_manager_id = $1
             and other.pm_provider_id = invoice.pm_provider_id and other.invoice_number = invoice.invoice_number
             and btrim(other.invoice_number) <> '' and not other.is_deleted
             and (other.created_at, other.id) < (invoice.created_at, invoice.id)"""
-# The current document of an invoice, and another invoice with the same one.
-HAS_SAME_DOCUMENT: LiteralString = """documents own
-    join documents same on same.plan_manager_id = $1 and same.sha256 = own.sha256 and same.replaced_at is null
-    join invoices other on other.plan_manager_id = $1 and other.id = same.invoice_id
-        and not other.is_deleted and other.cancelled_at is null
-    where own.plan_manager_id = $1 and own.invoice_id = invoice.id and own.replaced_at is null
-        and other.id <> invoice.id"""
+# Other invoices with the document of `invoice`. As conditions, these subqueries use an index each. As joins, they are
+# a walk through all pairs of documents while a table has no statistics.
+SAME_DOCUMENT: LiteralString = """documents same
+            where same.plan_manager_id = $1 and same.replaced_at is null and same.invoice_id <> invoice.id
+                and same.sha256 = (
+                    select own.sha256 from documents own
+                    where own.plan_manager_id = $1 and own.invoice_id = invoice.id and own.replaced_at is null
+                )
+                and (
+                    select not other.is_deleted and other.cancelled_at is null from invoices other
+                    where other.plan_manager_id = $1 and other.id = same.invoice_id
+                )"""
 CHECKED_COLUMNS: LiteralString = f"""
     invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
     invoice.participant_id, participant.status as participant_status,
     participant.plan_start_date, participant.plan_end_date, participant.date_ceased,
     invoice.pm_provider_id, provider.id is not null as provider_exists,
     invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn,
-    exists (select from {HAS_SAME_DOCUMENT}) as has_same_document
+    exists (select from {SAME_DOCUMENT}) as has_same_document
 """
 GET_MANY = f"""
     select {CHECKED_COLUMNS},
@@ -127,8 +132,8 @@ LIST_RELATED = f"""
             limit 1
         ) as earlier_id,
         (
-            select other.id from {HAS_SAME_DOCUMENT}
-            order by other.created_at desc, other.id desc
+            select same.invoice_id from {SAME_DOCUMENT}
+            order by same.id desc
             limit 1
         ) as same_document_id
     from invoices invoice
@@ -142,17 +147,17 @@ async def list_related(db: Executor, plan_manager_id: UUID, invoice_ids: Sequenc
 
 
 SAME_DOCUMENT_IDS = f"""
-    select other.id from invoices invoice cross join lateral (
-        select other.id, other.created_at from {HAS_SAME_DOCUMENT}
-    ) other
+    select found.invoice_id from invoices invoice cross join lateral (
+        select same.invoice_id, same.id from {SAME_DOCUMENT}
+    ) found
     where invoice.plan_manager_id = $1 and invoice.id = $2
-    order by other.created_at desc, other.id desc
+    order by found.id desc
     limit $3
 """
 
 
 async def same_document_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUID, limit: int) -> list[UUID]:
-    """The ids of other invoices with the same document, the latest of them first."""
+    """The ids of other invoices with the same document, the one that got it last first."""
     return await db.rows(UUID, SAME_DOCUMENT_IDS, plan_manager_id, invoice_id, limit)
 
 
@@ -165,7 +170,11 @@ LIST_SIMILAR = f"""
     union
     select same.invoice_id
     from documents own
-    join documents same on same.plan_manager_id = $1 and same.sha256 = own.sha256 and same.replaced_at is null
+    cross join lateral (
+        select invoice_id from documents
+        where plan_manager_id = $1 and sha256 = own.sha256 and replaced_at is null
+        offset 0
+    ) same
     where own.plan_manager_id = $1 and {in_array("own.invoice_id", "$2::uuid[]")} and own.replaced_at is null
 """
 
