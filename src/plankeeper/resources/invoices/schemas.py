@@ -89,6 +89,7 @@ WarningCode = Annotated[
         "check_dates",
         "check_item_code",
         "possible_duplicate",
+        "same_document",
     ],
     component("WarningCode", "The code of a warning of invoices."),
 ]
