@@ -320,7 +320,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "csrf": "x",
         "max_length": 9,
     },
-    "invoices/upload.html failed_file": {"name": TEXT, "message": TEXT},
+    "invoices/upload_macros.html failed_file": {"name": TEXT, "message": TEXT},
     "invoices/document.html document_pages": {"invoice": {"id": "1", "document": {"file_name": TEXT}}},
     "invoices/form_macros.html typed_field": {
         "section": None,
