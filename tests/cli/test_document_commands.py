@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from plankeeper.database.client import Database
 from plankeeper.resources.documents import store
 from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.documents.service import MAX_BYTES
 from plankeeper.resources.documents.store import DueObject
 from support import factories
 from support.client import PREFIX, Client
@@ -133,10 +135,50 @@ def test_exported_documents_are_imported_into_another_plan_manager(
     client.http.close()
 
 
+def test_an_export_of_documents_can_be_repeated_and_replaces_only_other_files(
+    server: RunningServer, api: Client, tmp_path: Path
+) -> None:
+    same, changed, linked = (api.create("/invoices", {})["id"] for _ in range(3))
+    for ident in (same, changed, linked):
+        upload_document(api, ident, FIRST)
+    folder = tmp_path / "documents"
+    command = ("export", "invoices", "--plan-manager", api.plan_manager_id, "--documents", str(folder))
+    assert run(server, *command).stderr == ""
+    kept = (folder / f"{same}.pdf").stat()
+    upload_document(api, changed, SECOND)
+    outside = tmp_path / "outside.pdf"
+    outside.write_bytes(FIRST)
+    (folder / f"{linked}.pdf").unlink()
+    (folder / f"{linked}.pdf").symlink_to(outside)
+    upload_document(api, linked, THIRD)
+    assert run(server, *command).stderr == ""
+    assert files(folder) == {f"{same}.pdf": FIRST, f"{changed}.pdf": SECOND, f"{linked}.pdf": THIRD}
+    assert (folder / f"{same}.pdf").stat().st_ino == kept.st_ino
+    assert outside.read_bytes() == FIRST
+    # A folder that can't be written.
+    (folder / f"{same}.pdf").unlink()
+    (folder / f"{same}.pdf").mkdir()
+    (folder / f"{same}.pdf" / "file").touch()
+    done = run(server, *command)
+    assert (done.returncode, "Copying the documents failed: " in done.stderr) == (1, True)
+
+
+def test_without_a_storage_nothing_is_exported_or_imported(server: RunningServer, api: Client, tmp_path: Path) -> None:
+    rows = tmp_path / "invoices.jsonl"
+    rows.write_text(json.dumps({"invoice_number": "new"}))
+    options = ("--plan-manager", api.plan_manager_id, "--documents", str(tmp_path))
+    for command in (("export", "invoices", *options), ("import", "invoices", str(rows), *options)):
+        done = run_plankeeper(*command, PLANKEEPER_DATABASE_URL=server.dsn)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "The operator must set PLANKEEPER_DOCUMENTS_URL." in done.stderr
+    assert api.get("/invoices").json()["data"] == []
+
+
 def test_an_import_of_documents_can_be_repeated_and_names_files_that_are_none(
     server: RunningServer, api: Client, tmp_path: Path
 ) -> None:
-    first, second = (api.create("/invoices", {"external_id": each})["id"] for each in ("x-1", "x-2"))
+    ids = [api.create("/invoices", {"external_id": f"x-{number}"})["id"] for number in range(1, 7)]
+    first, second = ids[:2]
     rows, folder = tmp_path / "invoices.jsonl", tmp_path / "documents"
     rows.write_text("")
     folder.mkdir()
@@ -144,17 +186,34 @@ def test_an_import_of_documents_can_be_repeated_and_names_files_that_are_none(
     command = ("import", "invoices", str(rows), "--plan-manager", api.plan_manager_id, "--documents", str(folder))
     assert run(server, *command).stdout.endswith("documents: 1 added, 0 unchanged, 0 not added\n")
     (folder / f"{second}.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
-    (folder / "x-2.txt").write_text("a note")
+    (folder / "a-link.pdf").symlink_to(rows)
+    (folder / "x-1.txt").write_text("a note")
+    (folder / "x-2.pdf").write_bytes(FIRST)
+    (folder / "x-3.pdf").touch()
+    (folder / "x-4.pdf").write_bytes(b"%PDF-1.7 ".ljust(MAX_BYTES + 1))
+    (folder / "x-5.txt").write_text("a note")
+    (folder / "x-6.pdf").symlink_to(tmp_path / "outside.pdf")
     (folder / "x-9.pdf").write_bytes(FIRST)
-    (folder / "link.pdf").symlink_to(folder / "x-9.pdf")
+    (folder / os.fsdecode(b"caf\xe9.pdf")).write_bytes(FIRST)
+    for left_out in (".DS_Store", f"{second}.pdf#1"):
+        (folder / left_out).write_bytes(FIRST)
+    (folder / "x-7").mkdir()
     done = run(server, *command)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "documents: 1 added, 1 unchanged, 2 not added")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "documents: 1 added, 1 unchanged, 9 not added")
     assert done.stderr.splitlines() == [
-        "x-2.txt: The file must be a PDF, PNG or JPEG. Its name doesn't matter.",
+        "a-link.pdf: no invoice has the id or the external_id a-link",
+        "caf\\udce9.pdf: no invoice has the id or the external_id caf\\udce9",
+        "x-1.txt: x-1.pdf is for the same invoice. Remove one of them",
+        f"x-2.pdf: {second}.png is for the same invoice. Remove one of them",
+        "x-3.pdf: is empty",
+        f"x-4.pdf: has {MAX_BYTES + 1:,} bytes, but a document has at most {MAX_BYTES:,}",
+        "x-5.txt: The file must be a PDF, PNG or JPEG. Its name doesn't matter.",
+        "x-6.pdf: is a link. Replace it with the file itself",
         "x-9.pdf: no invoice has the id or the external_id x-9",
     ]
     names = [api.get(f"/invoices/{each}").json()["document"]["file_name"] for each in (first, second)]
     assert names == ["x-1.pdf", f"{second}.png"]
+    assert [api.get(f"/invoices/{each}").json()["document"] for each in ids[2:]] == [None] * 4
     refused = run(server, "export", "providers", "--plan-manager", api.plan_manager_id, "--documents", str(folder))
     assert (refused.returncode, "providers have no documents, only invoices have" in refused.stderr) == (2, True)
 

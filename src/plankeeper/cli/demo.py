@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,17 +22,19 @@ from plankeeper.access.plan_managers import store
 from plankeeper.access.tokens import hash_token
 from plankeeper.cli.context import system_context
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
-from plankeeper.cli.sample_data.invoice_pdf import invoice_pdf
+from plankeeper.cli.sample_data.invoice_pdf import invoice_pdf, photograph
 from plankeeper.cli.sample_data.random_values import Row
 from plankeeper.core.context import Actor, ReadContext, WriteContext, or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.core.files import Upload
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.imports.importer import import_file
-from plankeeper.resources.documents import service as document_service
 from plankeeper.resources.documents import store as document_store
+from plankeeper.resources.documents.schemas import StoredObject
+from plankeeper.resources.documents.storage import storage_of
 from plankeeper.resources.invoices import documents
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 
@@ -165,21 +168,27 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
 
 
 DOCUMENT_COUNT = 40  # of the latest invoices of each plan manager
+PHOTO = -3  # the position of the document that is a photo
+COPIES = (-6, -12)  # the positions of those that are the same file as the one before
 FIRST_ID = UUID(int=0)
 
 
 async def add_demo_documents(db: Database, settings: Settings, now: datetime | None = None) -> None:
-    """Add documents to the latest sample invoices, unless they have some. Without a storage, there are none."""
-    if settings.storage_url is None:
-        return
+    """Add documents to the latest sample invoices of each plan manager, unless it has documents.
+
+    `now` is that of `load_demo_data`; by default, the time at which the plan manager was created. Raises DomainError
+    503 if the server has no storage for documents, or if it fails.
+    """
+    storage_of(settings)
     for manager in plan_managers():
         if await document_store.list_page(db, manager.id, FIRST_ID, 1):
             continue
+        loaded_at = now or or_404(await store.get(db, manager.id)).created_at.astimezone(settings.time_zone)
         read = ReadContext(db, manager.id, settings)
-        stored = [
-            (invoice_id, await document_service.receive(read, Upload(name, _chunks(content))))
-            for invoice_id, name, content in _documents(manager, now or datetime.now(settings.time_zone))
-        ]
+        stored: list[tuple[UUID, StoredObject]] = []
+        for invoice_id, name, content in _documents(manager, loaded_at):
+            with suppress(NotFound):  # an invoice that somebody has deleted for good
+                stored.append((invoice_id, await documents.receive(read, invoice_id, Upload(name, _chunks(content)))))
         async with db.transaction() as tx:
             actor = Actor("system", None, f"plankeeper {COMMAND}")
             ctx = WriteContext(tx, manager.id, settings, actor, import_id=uuid7(), notify=False)
@@ -188,14 +197,22 @@ async def add_demo_documents(db: Database, settings: Settings, now: datetime | N
 
 
 def _documents(manager: DemoPlanManager, now: datetime) -> Iterator[tuple[UUID, str, bytes]]:
-    """The ids of invoices, the names of their documents, and these. Some invoices have none."""
+    """The ids of invoices, and the names and contents of their documents. Some invoices have none."""
     rows: dict[str, list[Row]] = {resource: list(each) for resource, each in records(manager.id, now=now)}
     people, providers = ({row["id"]: row for row in rows[each]} for each in ("participants", "providers"))
-    for invoice in sorted(rows["invoices"], key=lambda row: row["created_at"])[-DOCUMENT_COUNT:]:
+    ids, files = list[UUID](), list[tuple[str, bytes]]()
+    for invoice in rows["invoices"][-DOCUMENT_COUNT:]:
         participant, provider = people.get(invoice["participant_id"]), providers.get(invoice["pm_provider_id"])
         if participant and provider and invoice["s3_key"]:
-            name = f"{invoice['invoice_number'] or 'invoice'}.pdf".replace("/", "-")
-            yield UUID(invoice["id"]), name, invoice_pdf(invoice, provider, participant)
+            ids.append(UUID(invoice["id"]))
+            name = (invoice["invoice_number"] or "invoice").replace("/", "-")
+            files.append((f"{name}.pdf", invoice_pdf(invoice, provider, participant)))
+    name, content = files[PHOTO]
+    files[PHOTO] = (name.replace(".pdf", ".jpg"), photograph(content))
+    for position in COPIES:
+        files[position] = files[position - 1]
+    for invoice_id, (name, content) in zip(ids, files, strict=True):
+        yield invoice_id, name, content
 
 
 async def _chunks(content: bytes) -> AsyncIterator[bytes]:

@@ -2,8 +2,12 @@
 
 import asyncio
 import hashlib
+import os
+import re
+import stat
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -30,6 +34,7 @@ PAGE_SIZE = 1000
 MAX_LOST_SHOWN = 20
 CHUNK_BYTES = 1024**2
 _FIRST_ID = UUID(int=0)
+_UNFINISHED = re.compile("#[0-9]+$")  # the end of the names of files that obstore is writing
 
 
 def open_storage(settings: Settings) -> DocumentStorage:
@@ -83,22 +88,38 @@ async def write_files(settings: Settings, documents: Sequence[DocumentRow], fold
     return lost
 
 
-async def export_documents(db: Database, settings: Settings, plan_manager_id: UUID, folder: Path) -> list[DocumentRow]:
-    """Write the current documents to a folder, each under its invoice's id. Returns those that the storage lacks."""
+async def export_documents(
+    db: Database, settings: Settings, plan_manager_id: UUID, folder: Path, on_progress: Callable[[str, int], None]
+) -> list[DocumentRow]:
+    """Write the current documents to a folder, each under its invoice's id. Returns those that the storage lacks.
+
+    Files that the folder has already are left alone: an export can be repeated. Raises StorageError.
+    """
     source, target = open_storage(settings), open_folder(folder)
     lost: list[DocumentRow] = []
-    after = _FIRST_ID
+    after, count = _FIRST_ID, 0
     while page := await store.list_page(db, plan_manager_id, after, PAGE_SIZE):
         for row in page:
             if row.replaced_at is not None:
                 continue
-            if await source.exists(row.object_key):
-                name = f"{row.invoice_id}{Path(row.object_key).suffix}"
-                await target.put(name, source.read(row.object_key))
-            else:
-                lost.append(row)
+            name = f"{row.invoice_id}{Path(row.object_key).suffix}"
+            if not await asyncio.to_thread(_is_same_file, folder / name, row):
+                if await source.exists(row.object_key):
+                    await target.put(name, source.read(row.object_key))
+                else:
+                    lost.append(row)
+            count += 1
+            on_progress(f"{count:,} documents", count)
         after = page[-1].id
     return lost
+
+
+def _is_same_file(file: Path, row: DocumentRow) -> bool:
+    """Whether a file has the content of a document."""
+    try:
+        return file.lstat().st_size == row.size and _hash_file(file) == row.sha256
+    except OSError:
+        return False  # it doesn't exist, or is a link
 
 
 class ImportedDocuments(NamedTuple):
@@ -117,12 +138,11 @@ async def import_documents(
     Each file is a transaction, and one that is the document already is left alone: an import can be repeated.
     `ctx` has the plan manager and the actor.
     """
-    open_storage(settings)
     added, errors, files = 0, list[str](), list_files(folder)
+    files_by_invoice = dict[UUID, Path]()
     for number, file in enumerate(files, 1):
         try:
-            invoice_id = await _find_invoice(db, ctx.plan_manager_id, file.stem)
-            added += await _add_document(db, settings, ctx, invoice_id, file)
+            added += await _import_file(db, settings, ctx, file, files_by_invoice)
         except DomainError as error:
             errors.append(f"{file.name}: {error.detail}")
         except OSError as error:
@@ -132,12 +152,32 @@ async def import_documents(
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The files of a folder, in the order of their names. Links and folders in it are left out."""
-    return sorted(each for each in folder.iterdir() if each.is_file() and not each.is_symlink())
+    """The files of a folder, in the order of their names, with links, which are errors.
+
+    Folders, hidden files, and files that an interrupted export hasn't finished are left out.
+    """
+    names = (each for each in folder.iterdir() if not each.name.startswith(".") and not _UNFINISHED.search(each.name))
+    return sorted(each for each in names if each.is_symlink() or each.is_file())
+
+
+async def _import_file(
+    db: Database, settings: Settings, ctx: WriteContext, file: Path, files_by_invoice: dict[UUID, Path]
+) -> bool:
+    """Whether the file was added. Adds it to `files_by_invoice`, where each invoice has one file.
+
+    Raises DomainError and OSError.
+    """
+    invoice_id = await _find_invoice(db, ctx.plan_manager_id, file.stem)
+    if other := files_by_invoice.get(invoice_id):
+        raise DomainError("invalid_request", f"{other.name} is for the same invoice. Remove one of them")
+    is_new = await _add_document(db, settings, ctx, invoice_id, file)
+    files_by_invoice[invoice_id] = file
+    return is_new
 
 
 async def _find_invoice(db: Database, plan_manager_id: UUID, name: str) -> UUID:
-    holders = await invoice_store.list_by_external_ids(db, plan_manager_id, [name])
+    # A name that isn't UTF-8 has characters that PostgreSQL doesn't accept. Python prints them escaped.
+    holders = await invoice_store.list_by_external_ids(db, plan_manager_id, [name]) if name.isprintable() else []
     if holders:
         return holders[0].id
     invoice_id = parse_uuid(name)
@@ -148,7 +188,12 @@ async def _find_invoice(db: Database, plan_manager_id: UUID, name: str) -> UUID:
 
 async def _add_document(db: Database, settings: Settings, ctx: WriteContext, invoice_id: UUID, file: Path) -> bool:
     """Whether the file was added: it wasn't the invoice's document yet."""
-    size = await asyncio.to_thread(lambda: file.stat().st_size)
+    found = await asyncio.to_thread(file.lstat)
+    if stat.S_ISLNK(found.st_mode):
+        raise DomainError("invalid_request", "is a link. Replace it with the file itself")
+    size = found.st_size
+    if size == 0:
+        raise DomainError("invalid_request", "is empty")
     if size > MAX_BYTES:
         raise DomainError("body_too_large", f"has {size:,} bytes, but a document has at most {MAX_BYTES:,}")
     current = await store.get(db, ctx.plan_manager_id, invoice_id)
@@ -160,13 +205,18 @@ async def _add_document(db: Database, settings: Settings, ctx: WriteContext, inv
     return True
 
 
+def _open_file(file: Path) -> BufferedReader:
+    """Open a file itself: a link could lead to a file outside of the folder."""
+    return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW))
+
+
 def _hash_file(file: Path) -> str:
-    with file.open("rb") as stream:
+    with _open_file(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as stream:
+    with _open_file(file) as stream:
         while chunk := await asyncio.to_thread(stream.read, CHUNK_BYTES):
             yield chunk
 

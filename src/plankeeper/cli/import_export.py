@@ -18,6 +18,7 @@ from plankeeper.cli.documents import (
     export_documents,
     import_documents,
     list_files,
+    open_storage,
     report_lost,
 )
 from plankeeper.cli.parameter_types import plan_manager_option
@@ -28,6 +29,7 @@ from plankeeper.database.client import Database
 from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
 from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
+from plankeeper.resources.documents.storage import StorageError
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 
@@ -68,6 +70,8 @@ def import_(
 
     async def work(ctx: WriteContext) -> None:
         nonlocal report
+        if folder:
+            open_storage(ctx.settings)  # before anything is written
         ctx = replace(ctx, notify=notify, import_id=uuid7())
         with _line_progress(file) as on_progress:
             report = await import_file(
@@ -170,6 +174,17 @@ def _stdout_errors() -> Generator[None]:
         raise click.ClickException(f"Cannot write to standard output: {error.strerror}.") from None
 
 
+async def _export_documents(db: Database, settings: Settings, plan_manager_id: UUID, folder: Path) -> None:
+    try:
+        with progress(lambda: None) as on_progress:
+            lost = await export_documents(db, settings, plan_manager_id, folder, on_progress)
+    except StorageError as error:
+        raise click.ClickException(
+            f"Copying the documents failed: {error.__cause__}. Repeat the export: it continues where it stopped."
+        ) from None
+    report_lost(lost)
+
+
 @click.command(name="export")
 @_resource_argument
 @_plan_manager_option
@@ -188,6 +203,8 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
     out: Any = sys.stdout.buffer
 
     async def work(db: Database, settings: Settings) -> None:
+        if folder:
+            open_storage(settings)  # before anything is written
         async with db.transaction(snapshot=True) as tx:
             await system_context(tx, settings, plan_manager_id, "export")
             with _stdout_errors():
@@ -201,7 +218,7 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
         with _stdout_errors():
             out.flush()
         if folder:
-            report_lost(await export_documents(db, settings, plan_manager_id, folder))
+            await _export_documents(db, settings, plan_manager_id, folder)
         async with db.transaction() as tx:
             await record_export(await system_context(tx, settings, plan_manager_id, "export"), resource, None, rows)
 

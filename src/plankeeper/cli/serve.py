@@ -35,6 +35,7 @@ from plankeeper.cli.startup import (
     progress_writer,
     warn,
 )
+from plankeeper.core.errors import DomainError
 from plankeeper.core.server_folder import ServerFolder
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
@@ -136,12 +137,21 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
         from plankeeper.cli.demo import add_demo_documents, load_demo_data
 
         credentials = await load_demo_data(db, settings, settings.data_dir if cluster else None)
-        await add_demo_documents(db, settings)
-        return _demo_lines(*credentials)
+        problem = None
+        try:
+            await add_demo_documents(db, settings)
+        except DomainError as error:
+            problem = error.detail
+        return _demo_lines(*credentials, problem)
 
 
-def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password: str) -> list[str]:
-    """The lines that explain how to sign in and call the API. `{address}` is replaced once the socket is open."""
+def _demo_lines(
+    plan_manager_id: UUID, name: str, key: str, email: str, password: str, problem: str | None
+) -> list[str]:
+    """The lines that explain how to sign in and call the API. `{address}` is replaced once the socket is open.
+
+    `problem` is why the sample invoices have no documents.
+    """
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
         f" '{_ADDRESS_PLACEHOLDER}/api/public/v1/participants?limit=3'"
@@ -150,6 +160,7 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
         f"Sign-in:        {email}, password {password}",
         f"Plan manager:   {plan_manager_id} ({name})",
         f"API key:        {key}",
+        *([f"Documents:      none. {problem}"] if problem else []),
         "",
         curl,
         "",

@@ -4,7 +4,9 @@ import json
 import stat
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,6 +14,7 @@ from uuid import UUID
 import click
 import pytest
 from msgspec import Struct
+from pypdfium2 import PdfDocument
 
 from plankeeper.access.accounts import passwords, sessions
 from plankeeper.access.accounts.schemas import LoginResult
@@ -19,12 +22,17 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store
 from plankeeper.cli.demo import CREDENTIALS_FILE, DOCUMENT_COUNT, DemoCredentials, add_demo_documents, load_demo_data
 from plankeeper.cli.sample_data import plan_managers, records
+from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import DomainError
+from plankeeper.core.formatting import format_date, format_money
 from plankeeper.core.json import to_json
+from plankeeper.resources.documents.store import list_due
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.registry import RESOURCES
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
+from support.console import Browser
 from support.sample_data import new_sample_database
 from support.server import RunningServer, wait_until
 
@@ -300,18 +308,47 @@ def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServe
 
 
 def test_the_latest_sample_invoices_have_documents(server: RunningServer, clients: list[Client]) -> None:
-    def sizes() -> list[dict[str, int]]:
+    def documents() -> list[dict[str, Any]]:
         return [
-            {each["id"]: each["document"]["size"] for each in list_all(client, "/invoices") if each["document"]}
+            {each["id"]: each["document"] for each in list_all(client, "/invoices") if each["document"]}
             for client in clients
         ]
 
-    server.run(add_demo_documents(server.db, server.settings))
-    found = sizes()
-    server.run(add_demo_documents(server.db, server.settings))
-    assert sizes() == found
-    for client, documents in zip(clients, found, strict=True):
-        assert 30 < len(documents) <= DOCUMENT_COUNT
-        newest = max(documents)
-        content = client.http.get(f"{PREFIX}/invoices/{newest}/document", headers=client.headers()).content
-        assert (content[:5], len(content)) == (b"%PDF-", documents[newest])
+    server.run(add_demo_documents(server.db, server.settings, LAST_MOMENT))
+    found = documents()
+    server.run(add_demo_documents(server.db, server.settings, LAST_MOMENT))
+    assert documents() == found
+    assert server.run(list_due(server.db, datetime.now(UTC) + timedelta(days=1), 1)) == []  # every object has a row
+    for client, each in zip(clients, found, strict=True):
+        assert 30 < len(each) < DOCUMENT_COUNT
+        assert Counter(document["media_type"] for document in each.values())["image/jpeg"] == 1
+        shared = Counter(document["sha256"] for document in each.values())
+        assert Counter(shared.values()) == {1: len(each) - 4, 2: 2}
+        newest = client.get(f"/invoices/{max(each)}").json()
+        content = client.http.get(f"{PREFIX}/invoices/{newest['id']}/document", headers=client.headers()).content
+        text = PdfDocument(content)[0].get_textpage().get_text_range()
+        facts = (newest["invoice_number"], format_date(date.fromisoformat(newest["invoice_date"])))
+        assert [fact for fact in (*facts, format_money(Decimal(str(newest["total"])))) if fact not in text] == []
+
+
+def test_a_sample_invoice_shows_its_document(server: RunningServer, refill: Refill, clients: list[Client]) -> None:
+    server.run(add_demo_documents(server.db, server.settings, LAST_MOMENT))
+    latest = list_all(clients[0], "/invoices")[-DOCUMENT_COUNT:]
+    chosen = {each["document"]["media_type"]: each["id"] for each in latest if each["document"]}
+    made, browser = refill.credentials[1], Browser(server.url)
+    browser.submit("/console/sign-in", {"email": made.email, "password": made.password}, "/console/sign-in")
+    browser.submit("/console/plan-managers", {"plan_manager_id": str(made.plan_manager_id)}, "/console/plan-managers")
+    assert chosen.keys() == {"application/pdf", "image/jpeg"}
+    for invoice_id in chosen.values():
+        image = f"/console/invoices/{invoice_id}/document/pages/1"
+        assert f'<img src="{image}"' in browser.get(f"/console/invoices/{invoice_id}").text
+        page = browser.get(image)
+        assert (page.status_code, page.headers["content-type"]) == (200, "image/jpeg")
+    browser.http.close()
+
+
+def test_without_a_storage_the_operator_learns_why_there_are_no_documents(server: RunningServer) -> None:
+    settings = replace(server.settings, documents_url=None)
+    with pytest.raises(DomainError) as raised:
+        server.run(add_demo_documents(server.db, settings, LAST_MOMENT))
+    assert "The operator must set PLANKEEPER_DOCUMENTS_URL." in raised.value.detail

@@ -76,6 +76,8 @@ def test_serve_with_a_database_of_ones_own_and_no_key_file_starts_with_a_warning
         serving = serve(tmp_path, "--demo", PLANKEEPER_DATABASE_URL=dsn, PLANKEEPER_SECRET_KEY_FILE=file)
         [line] = [line for line in serving.lines if line.startswith("Warning: ")]
         assert line.startswith(f"Warning: {warning}")
+        [line] = [line for line in serving.lines if line.startswith("Documents: ")]
+        assert line.endswith("The operator must set PLANKEEPER_DOCUMENTS_URL.")
         with serving.client() as client:
             assert client.get("/participants").status_code == 200
             rejected = client.post("/webhook-endpoints", json={"url": "https://example.com/hooks"})

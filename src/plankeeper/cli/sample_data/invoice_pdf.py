@@ -1,17 +1,20 @@
-"""The documents of sample invoices: PDF files of one page, as a provider would send them."""
+"""The documents of sample invoices: PDF files of one page, as a provider would send them, and photos of such pages."""
 
+import io
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
-from plankeeper.cli.sample_data.random_values import Row
+from plankeeper.cli.sample_data.random_values import Row, decompose
 from plankeeper.core.formatting import format_abn, format_date, format_decimal, format_money
 
 _WIDTH, _HEIGHT = 595, 842  # A4 in points
 _LEFT, _TOP = 56, 780
-_COLUMNS = (_LEFT, 122, 236, 430, 480)  # date, item, description, quantity, amount
-_MAX_DESCRIPTION = 40  # characters that fit
+_COLUMNS = (_LEFT, 110, 224, 390, 434, 486)  # date, item, description, quantity, price, amount
+_MAX_DESCRIPTION = 34  # characters that fit
+_DESK = (121, 96, 74)  # the colour around a page in a photo
 _OBJECTS = (
     b"<</Type/Catalog/Pages 2 0 R>>",
     b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
@@ -30,6 +33,19 @@ def invoice_pdf(invoice: Row, provider: Row, participant: Row) -> bytes:
     return _file([*_OBJECTS, stream])
 
 
+def photograph(content: bytes) -> bytes:
+    """A JPEG that shows the page of a PDF file as a photo would: at an angle, on a desk."""
+    from PIL import Image, ImageOps  # only the first start takes photos
+    from pypdfium2 import PdfDocument
+
+    pdf: Any = PdfDocument(content)  # it has no complete types
+    page = pdf[0].render(scale=1.4).to_pil().convert("RGB")
+    photo = ImageOps.expand(page.rotate(2.5, Image.Resampling.BILINEAR, expand=True, fillcolor=_DESK), 40, _DESK)
+    buffer = io.BytesIO()
+    photo.save(buffer, "JPEG", quality=75)
+    return buffer.getvalue()
+
+
 def _heading(invoice: Row, provider: Row, participant: Row) -> Iterator[str]:
     yield _text(_LEFT, _TOP, provider["entity_name"] or "", size=18, is_bold=True)
     yield _text(_LEFT, _TOP - 20, f"ABN {format_abn(provider['abn'])}" if provider["abn"] else "")
@@ -43,7 +59,7 @@ def _heading(invoice: Row, provider: Row, participant: Row) -> Iterator[str]:
 
 def _lines(invoice: Row) -> Iterator[str]:
     y = _TOP - 160
-    yield _row(y, ("Date", "Item", "Description", "Quantity", "Amount"), is_bold=True)
+    yield _row(y, ("Date", "Item", "Description", "Quantity", "Price", "Amount"), is_bold=True)
     for line in invoice["line_items"]:
         if not line["is_deleted"]:
             y -= 20
@@ -51,7 +67,7 @@ def _lines(invoice: Row) -> Iterator[str]:
     y -= 30
     for label in ("subtotal", "tax", "total"):
         if invoice[label] is not None:
-            yield _row(y, ("", "", "", label.capitalize(), format_money(invoice[label])), is_bold=label == "total")
+            yield _row(y, ("", "", "", "", label.capitalize(), format_money(invoice[label])), is_bold=label == "total")
             y -= 18
     yield _text(_LEFT, 60, "Sample invoice: the provider, the participant and the services are fictitious.", size=8)
 
@@ -66,7 +82,7 @@ def _line_texts(line: Row) -> Sequence[str]:
         line["service_item_number"] or "",
         description,
         "" if quantity is None else format_decimal(quantity),
-        "" if line["total_price"] is None else format_money(line["total_price"]),
+        *("" if line[each] is None else format_money(line[each]) for each in ("unit_price", "total_price")),
     )
 
 
@@ -79,7 +95,8 @@ def _row(y: int, texts: Sequence[str], *, is_bold: bool = False) -> str:
 
 
 def _text(x: int, y: int, text: str, *, size: int = 10, is_bold: bool = False) -> str:
-    escaped = text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+    known = "".join(each if each.encode("cp1252", "ignore") else decompose(each)[0] for each in text)
+    escaped = known.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
     return f"BT /{'B' if is_bold else 'F'} {size} Tf {x} {y} Td ({escaped}) Tj ET"
 
 

@@ -57,10 +57,14 @@ def uuid7(rng: Random, when: datetime) -> str:
     return str(UUID(int=number))
 
 
+def decompose(text: str) -> str:
+    """The text with the accents of its letters after them."""
+    return unicodedata.normalize("NFKD", text.translate(_ASCII))
+
+
 def email_local_part(*words: str) -> str:
     """The words as the local part of an email address: lower-case ASCII letters, joined by dots."""
-    plain = (unicodedata.normalize("NFKD", word.translate(_ASCII)) for word in words)
-    letters = ("".join(c for c in word.lower() if c.isascii() and c.isalnum()) for word in plain)
+    letters = ("".join(c for c in decompose(word).lower() if c.isascii() and c.isalnum()) for word in words)
     return ".".join(letters)
 
 
