@@ -1,6 +1,5 @@
-// Uploads the chosen or dropped files, two at a time, each with its progress. Without this script, the form sends them
-// together.
-const AT_ONCE = 2;
+// Uploads the chosen or dropped files one after the other, as an account has one upload at a time, each with its progress.
+// Without this script, the form sends them together.
 const RETRIES = 5; // while the server is busy
 const ERRORS = {
   401: "You are no longer signed in. Sign in on another page, and try again.",
@@ -15,7 +14,7 @@ const input = form.querySelector("[type=file]");
 const sections = Object.fromEntries(["running", "failed", "added"].map((each) => [each, document.querySelector(`[data-${each}]`)]));
 const blank = document.querySelector("[data-file]").content.firstElementChild;
 const waiting = [];
-let running = 0, added = 0, failed = 0;
+let isRunning = false, added = 0, failed = 0;
 
 form.querySelector(".hint")?.remove();
 form.querySelector(".drop-hint").hidden = false;
@@ -67,13 +66,13 @@ function move(row, name) {
 }
 
 async function next() {
-  if (running === AT_ONCE || !waiting.length) return;
-  running += 1;
+  if (isRunning || !waiting.length) return;
+  isRunning = true;
   const upload = waiting.shift();
   const error = upload.file.size > Number(form.dataset.maxBytes) ? ERRORS[413] : await send(upload);
   if (error) fail(upload, error);
-  running -= 1;
-  if (!running && !waiting.length) say(`${added} added${failed ? `, ${failed} not added` : ""}.`);
+  isRunning = false;
+  if (!waiting.length) say(`${added} added${failed ? `, ${failed} not added` : ""}.`);
   next();
 }
 
