@@ -92,6 +92,7 @@ def submit(page: Any, name: str) -> None:
 def visit(page: Any, path: str) -> list[Any]:
     """Everything that is loaded with a page."""
     responses: list[Any] = []
+    page.goto("about:blank")  # ends what the page before is still loading, such as a page of a document
     note = lambda response: responses.append(response)  # noqa: E731, PLW0108 - Playwright takes no method of a list
     page.on("response", note)
     page.goto(path, wait_until="load")
