@@ -40,6 +40,7 @@ from plankeeper.console.invoices.form import (
     read_lines,
     sum_lines,
     take_step,
+    to_cents,
 )
 from plankeeper.console.invoices.list import INVOICES, load_names
 from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
@@ -316,7 +317,7 @@ def _empty_amounts(form: Form, lines: Sequence[LineForm], sums: tuple[Decimal, D
     for line in lines:
         quantity, price = (parse_amount(line.fields.text(name)) for name in ("quantity", "unit_price"))
         if quantity is not None and price is not None and not line.fields.text("total_price"):
-            amounts[f"line-{line.number}-total_price"] = format_money(quantity * price)
+            amounts[f"line-{line.number}-total_price"] = format_money(to_cents(quantity * price))
     if sums:
         shown = {"subtotal": sums[0], "tax": sums[1]}
         amounts |= {name: format_money(amount) for name, amount in shown.items() if not form.text(name)}

@@ -170,11 +170,12 @@ def _values(invoice: Invoice, names: Mapping[UUID, str | None], zone: ZoneInfo) 
 
 
 def _line_text(line: LineItem) -> str:
-    """`Lawn mowing · 01_011_0107_1_1 · 2 × $50.00 · $100.00`."""
+    """`Lawn mowing · 01_011_0107_1_1 · 3 Nov 2026 · 2 × $50.00 · $100.00`."""
+    days = dict.fromkeys(format_date(each) for each in (line.service_date_from, line.service_date_to) if each)
     price = ""
     if line.quantity is not None and line.unit_price is not None:
         price = f"{format_decimal(line.quantity)} × {format_money(line.unit_price)}"
-    parts = (line.description, line.service_item_number, price, _money(line.total_price))
+    parts = (line.description, line.service_item_number, " – ".join(days), price, _money(line.total_price))
     return " · ".join(each for each in parts if each)
 
 
