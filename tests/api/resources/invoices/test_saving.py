@@ -372,3 +372,15 @@ def test_an_import_fills_the_paid_amount_and_finds_invoices_by_external_id(
         report = import_rows(api, "invoices", [{"line_items": [{"claim_status": status}]}])
         [error] = report.errors
         assert (error.field, error.message) == ("line_items[0].paid_amount", f"is required for a line that is {status}")
+
+
+def test_all_errors_of_a_bulk_are_listed_also_beside_valid_lines(api: Client) -> None:
+    unknown = "01a0d109-cab8-7b34-a51a-c81ee07c0e8e"
+    item = {"invoice_date": "never", "participant_id": unknown, "line_items": [{"id": unknown, "quantity": 1.5}, {}]}
+    items = [{"due_date": "2026-11-03", "total": 10, "received_at": "2026-11-03T10:00:00Z"}, item]
+    errors = api.post("/invoices/bulk", {"items": items}).json()["errors"]
+    assert [(each["field"], each["code"]) for each in errors] == [
+        ("items[1].invoice_date", "invalid_format"),
+        ("items[1].participant_id", "not_found"),
+        ("items[1].line_items[0].id", "not_found"),
+    ]
