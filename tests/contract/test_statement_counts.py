@@ -97,7 +97,7 @@ def test_an_invoice_is_read_checked_and_written_in_one_statement_each(
     assert numbered.json()["pm_provider_id"] == provider
     assert [each for each in statements_of(numbered) if each.startswith("resources.invoices.")] == [
         "resources.invoices.reference_store.FIND_RECORDS",
-        f"{store}.LOCK_NUMBERS",
+        f"{store}.LOCK_SIMILAR",
         f"{check_store}.GET_NEW",
         f"{store}.INSERT + {counts} + events.store.INSERT",
         f"{check_store}.LIST_SIMILAR",

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from plankeeper.cli.sample_data.invoice_pdf import invoice_pdf, photograph
 from plankeeper.cli.sample_data.random_values import Row
 from plankeeper.core.context import Actor, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import NotFound
-from plankeeper.core.files import Upload
+from plankeeper.core.files import Upload, single_chunk
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Transaction
@@ -188,7 +188,9 @@ async def add_demo_documents(db: Database, settings: Settings, now: datetime | N
         stored: list[tuple[UUID, StoredObject]] = []
         for invoice_id, name, content in _documents(manager, loaded_at):
             with suppress(NotFound):  # an invoice that somebody has deleted for good
-                stored.append((invoice_id, await documents.receive(read, invoice_id, Upload(name, _chunks(content)))))
+                stored.append(
+                    (invoice_id, await documents.receive(read, invoice_id, Upload(name, single_chunk(content))))
+                )
         async with db.transaction() as tx:
             actor = Actor("system", None, f"plankeeper {COMMAND}")
             ctx = WriteContext(tx, manager.id, settings, actor, import_id=uuid7(), notify=False)
@@ -213,7 +215,3 @@ def _documents(manager: DemoPlanManager, now: datetime) -> Iterator[tuple[UUID, 
         files[position] = files[position - 1]
     for invoice_id, (name, content) in zip(ids, files, strict=True):
         yield invoice_id, name, content
-
-
-async def _chunks(content: bytes) -> AsyncIterator[bytes]:
-    yield content

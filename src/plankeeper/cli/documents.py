@@ -19,7 +19,7 @@ from plankeeper.access.plan_managers.store import list_all
 from plankeeper.cli.context import Line
 from plankeeper.core.context import ReadContext, WriteContext
 from plankeeper.core.errors import DomainError
-from plankeeper.core.files import Upload
+from plankeeper.core.files import Upload, single_chunk
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
@@ -60,32 +60,38 @@ async def copy_documents(db: Database, source: DocumentStorage, target: Document
     async for row in _all_documents(db):
         if await target.exists(row.object_key):
             continue
-        if await source.exists(row.object_key):
-            await target.put(row.object_key, source.read(row.object_key))
-        else:
+        if not await _copy(source, row, target, row.object_key):
             lost.append(row)
     return lost
 
 
+async def _copy(source: DocumentStorage, row: DocumentRow, target: DocumentStorage, name: str) -> bool:
+    """Copy the file of a document. False if the storage lacks it."""
+    if not await source.exists(row.object_key):
+        return False
+    await target.put(name, source.read(row.object_key))
+    return True
+
+
 async def _all_documents(db: Database) -> AsyncIterator[DocumentRow]:
     for plan_manager in await list_all(db):
-        after = _FIRST_ID
-        while page := await store.list_page(db, plan_manager.id, after, PAGE_SIZE):
-            for row in page:
-                yield row
-            after = page[-1].id
+        async for row in _documents_of(db, plan_manager.id):
+            yield row
+
+
+async def _documents_of(db: Database, plan_manager_id: UUID) -> AsyncIterator[DocumentRow]:
+    """The documents of a plan manager, also replaced ones."""
+    after = _FIRST_ID
+    while page := await store.list_page(db, plan_manager_id, after, PAGE_SIZE):
+        for row in page:
+            yield row
+        after = page[-1].id
 
 
 async def write_files(settings: Settings, documents: Sequence[DocumentRow], folder: Path) -> list[DocumentRow]:
     """Write the files of documents to a folder. Returns those that the storage lacks."""
     source, target = open_storage(settings), open_folder(folder)
-    lost: list[DocumentRow] = []
-    for row in documents:
-        if await source.exists(row.object_key):
-            await target.put(f"{row.id}{Path(row.object_key).suffix}", source.read(row.object_key))
-        else:
-            lost.append(row)
-    return lost
+    return [row for row in documents if not await _copy(source, row, target, f"{row.id}{Path(row.object_key).suffix}")]
 
 
 async def export_documents(
@@ -96,21 +102,16 @@ async def export_documents(
     Files that the folder has already are left alone: an export can be repeated. Raises StorageError.
     """
     source, target = open_storage(settings), open_folder(folder)
-    lost: list[DocumentRow] = []
-    after, count = _FIRST_ID, 0
-    while page := await store.list_page(db, plan_manager_id, after, PAGE_SIZE):
-        for row in page:
-            if row.replaced_at is not None:
-                continue
-            name = f"{row.invoice_id}{Path(row.object_key).suffix}"
-            if not await asyncio.to_thread(_is_same_file, folder / name, row):
-                if await source.exists(row.object_key):
-                    await target.put(name, source.read(row.object_key))
-                else:
-                    lost.append(row)
-            count += 1
-            on_progress(f"{count:,} documents", count)
-        after = page[-1].id
+    lost, count = list[DocumentRow](), 0
+    async for row in _documents_of(db, plan_manager_id):
+        if row.replaced_at is not None:
+            continue
+        name = f"{row.invoice_id}{Path(row.object_key).suffix}"
+        is_there = await asyncio.to_thread(_is_same_file, folder / name, row)
+        if not is_there and not await _copy(source, row, target, name):
+            lost.append(row)
+        count += 1
+        on_progress(f"{count:,} documents", count)
     return lost
 
 
@@ -239,7 +240,7 @@ async def storage_lines(settings: Settings) -> list[Line]:
     key = f"doctor/{uuid7()}"
     try:
         storage = storage_of(settings)
-        await storage.put(key, _single_chunk(b"check"))
+        await storage.put(key, single_chunk(b"check"))
         is_read = b"".join([chunk async for chunk in storage.read(key)]) == b"check"
         await storage.delete([key])
     except (StorageError, FileNotFoundError, DomainError) as error:
@@ -252,7 +253,3 @@ async def storage_lines(settings: Settings) -> list[Line]:
 def _reason(error: Exception) -> str:
     """The first line of the cause, without its details."""
     return str(error.__cause__ or error).strip().partition("\n")[0].rstrip(".")
-
-
-async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
-    yield content

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
-from msgspec import ValidationError as MsgspecValidationError
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import fields, replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import FieldError
-from plankeeper.core.fields import FieldErrorCode, UuidText, decode_custom_type
+from plankeeper.core.fields import FieldErrorCode, UuidText
 from plankeeper.core.record_matches import MatchError, MatchField, RecordMatcher
+from plankeeper.core.validation import validate
 from plankeeper.database.client import Executor
 
 T = TypeVar("T")
@@ -130,15 +130,9 @@ def valid_parts(item_type: type[S], items: Sequence[Any], errors: Sequence[Field
     for index, item in enumerate(items):
         values = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
         valid = known & set(values) - invalid.get(f"items[{index}]", set())
-        parts.append(_convert_valid(item_type, {name: values[name] for name in valid}))
+        part, _ = validate(item_type, {name: values[name] for name in valid})
+        parts.append(item_type() if part is None else part)  # there can be more errors than are listed
     return parts
-
-
-def _convert_valid(item_type: type[S], values: Mapping[str, Any]) -> S:
-    try:
-        return convert(values, item_type, dec_hook=decode_custom_type)
-    except MsgspecValidationError:  # there are more errors than are listed
-        return item_type()
 
 
 def in_item_order(errors: Iterable[FieldError]) -> list[FieldError]:

@@ -12,6 +12,11 @@ MediaType = Annotated[
 ]
 
 
+async def single_chunk(content: bytes) -> AsyncIterator[bytes]:
+    """A small file as a stream."""
+    yield content
+
+
 @dataclass(slots=True)
 class Upload:
     """A file that a client sends. `chunks` raises DomainError 413 as soon as it is too large."""

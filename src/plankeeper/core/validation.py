@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
-from plankeeper.core.errors import FieldError, FieldErrorSummary
+from plankeeper.core.errors import FieldError, FieldErrorSummary, ValidationError
 from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, decode_custom_type
 
 S = TypeVar("S", bound=Struct)
@@ -69,6 +69,14 @@ def validate(
     if errors:
         return None, errors
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
+
+
+def validate_struct(struct_type: type[S], values: Mapping[str, Any]) -> S:
+    """`values` as a `struct_type`; raises ValidationError with all errors."""
+    parsed, errors = validate(struct_type, values)
+    if parsed is None:
+        raise ValidationError(*errors)
+    return parsed
 
 
 def _convert(struct_type: type[S], values: Mapping[str, Any], *, has_nul: bool) -> S | None:

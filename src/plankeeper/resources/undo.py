@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import decode_custom_type
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
-from plankeeper.core.validation import known_fields, validate
+from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
@@ -227,10 +227,7 @@ async def undo_update(ctx: WriteContext, event: Event, values: Mapping[str, Any]
         return
     if resource.update_schema is None:
         raise LookupError(f"a {resource.kind} can't be updated")
-    change, errors = validate(resource.update_schema, values)
-    if change is None:
-        raise ValidationError(*errors)
-    await resource.update(ctx, event_key(event), change)
+    await resource.update(ctx, event_key(event), validate_struct(resource.update_schema, values))
 
 
 async def undo_many(ctx: WriteContext, resource: Resource, undos: Mapping[int, Undo]) -> None:

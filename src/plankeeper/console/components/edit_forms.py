@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 
 from plankeeper.console.components.events import fields_of
 from plankeeper.console.components.labels import field_label
-from plankeeper.console.shell.forms import FieldWarning, Form, FormError, parse_amount, validate_struct
+from plankeeper.console.shell.forms import FieldWarning, Form, FormError, parse_amount
 from plankeeper.console.shell.routing import FormRequest, PageRequest
 from plankeeper.core.context import ConstraintErrorHandler, translate_violation
 from plankeeper.core.dates import (
@@ -25,7 +25,7 @@ from plankeeper.core.dates import (
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.soft_validation import ValueWarning
-from plankeeper.core.validation import known_fields, unwrap_type, validate
+from plankeeper.core.validation import known_fields, unwrap_type, validate, validate_struct
 from plankeeper.database.versions import format_version, parse_version
 from plankeeper.events import activity_store
 from plankeeper.events.schemas import HistoryEvent

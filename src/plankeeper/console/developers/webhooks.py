@@ -25,7 +25,6 @@ from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.query import ListPageQuery
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.lists.selection import download_list
-from plankeeper.console.shell.forms import validate_struct
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -39,6 +38,7 @@ from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date, parse_time
 from plankeeper.core.errors import FieldError, NotFound, ValidationError
 from plankeeper.core.formatting import format_datetime
+from plankeeper.core.validation import validate_struct
 from plankeeper.events.schemas import find_disclosed
 from plankeeper.webhooks import (
     attempts,

@@ -1,6 +1,6 @@
 """Documents that become invoices: people choose up to 50 files, or drop them onto the page."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +31,7 @@ LIMITS = UploadLimits(
     "The files are larger than 20 MiB together. Choose fewer of them, and upload the others afterwards.",
 )
 # The list through which people go, to enter the new invoices one after the other.
-_NEW_INVOICES = Form([("warning", "missing_invoice_number"), ("sort", "received_at")])
+_NEW_INVOICES = parse_list_query(INVOICES, Form([("warning", "missing_invoice_number"), ("sort", "received_at")]))
 
 
 class UploadedFile(Struct):
@@ -81,7 +81,7 @@ async def _add_invoice(request: PageRequest, file: Upload) -> UploadedFile:
     """Store a file, and add an invoice with it."""
     ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     try:
-        stored = await document_service.receive(ctx, files.Upload(file.name, _chunks(file.content)))
+        stored = await document_service.receive(ctx, files.Upload(file.name, files.single_chunk(file.content)))
 
         async def add(tx: Transaction) -> UUID:
             form = request.with_transaction(tx)
@@ -93,14 +93,10 @@ async def _add_invoice(request: PageRequest, file: Upload) -> UploadedFile:
     except DomainError as error:
         return UploadedFile(file.name, error=error.detail)
     same = await check_store.same_document_ids(request.db, request.plan_manager_id, invoice_id, 1)
-    page, _, query = record_url(parse_list_query(INVOICES, _NEW_INVOICES), invoice_id).partition("?")
+    page, _, query = record_url(_NEW_INVOICES, invoice_id).partition("?")
     return UploadedFile(
         file.name,
         url=f"{page}?{query}",
         edit_url=f"{page}/edit?{query}",
         other_url=f"{INVOICES_URL}/{same[0]}" if same else None,
     )
-
-
-async def _chunks(content: bytes) -> AsyncIterator[bytes]:
-    yield content

@@ -26,7 +26,6 @@ from plankeeper.console.participants.header import participant_context
 from plankeeper.console.participants.list import PARTICIPANTS
 from plankeeper.console.participants.team import PERMISSIONS, team_context
 from plankeeper.console.participants.timeline import KINDS
-from plankeeper.console.shell.forms import validate_struct
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -38,6 +37,7 @@ from plankeeper.console.shell.routing import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.validation import validate_struct
 from plankeeper.events import activity_store
 from plankeeper.resources.invoices import queries
 from plankeeper.resources.invoices.queries import ProviderSum

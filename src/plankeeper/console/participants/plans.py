@@ -5,10 +5,9 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from plankeeper.console.components.edit_forms import (
@@ -28,15 +27,13 @@ from plankeeper.core.dates import DateError, normalize_date, parse_date
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.formatting import format_date, format_money
 from plankeeper.core.ids import parse_uuid
-from plankeeper.core.validation import known_fields, validate
+from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.database.versions import format_version
 from plankeeper.resources.participants import plans as service
 from plankeeper.resources.participants.store import get as get_participant
 from plankeeper.resources.plans import rules, store
 from plankeeper.resources.plans.schemas import Plan, PlanComponent, PlanCreate, PlanUpdate
 from plankeeper.resources.plans.service import CONSTRAINT_ERRORS, with_numbers
-
-C = TypeVar("C", bound=Struct)
 
 pages = Pages()
 PATH = "/participants/{participant_id}/plans"
@@ -106,7 +103,7 @@ async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
 async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     values, rows = _read(request.form)
     async with _translate_errors(request, rows):
-        change = _validated(PlanCreate, values)
+        change = validate_struct(PlanCreate, values)
         plan = await service.create(request.write_context, participant_id, change)
     return Redirect(plans_url(participant_id), f"Plan {rules.describe_dates(plan)} added.", undo=request.undo_path)
 
@@ -148,7 +145,7 @@ async def update(request: FormRequest, participant_id: UUID, plan_id: UUID) -> R
     await require_unchanged(request, _edited(plan))
     values, rows = _read(request.form)
     async with _translate_errors(request, rows):
-        change = _validated(PlanUpdate, values)
+        change = validate_struct(PlanUpdate, values)
         saved = await service.update(request.write_context, participant_id, plan_id, change)
     message = f"Changes to the plan {rules.describe_dates(saved)} saved."
     return Redirect(plans_url(participant_id), message, undo=request.undo_path)
@@ -273,13 +270,6 @@ def _read_periods(form: Form, name: str, errors: list[FieldError]) -> Iterator[d
             errors.append(FieldError(name, str(error)))
             return
         yield {"start_date": start, "end_date": end, "amount": Decimal(match["amount"].replace(",", ""))}
-
-
-def _validated(struct_type: type[C], values: dict[str, Any]) -> C:
-    change, errors = validate(struct_type, values)
-    if change is None:
-        raise ValidationError(*errors)
-    return change
 
 
 @asynccontextmanager

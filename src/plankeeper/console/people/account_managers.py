@@ -15,7 +15,7 @@ from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.lists.query import parse_list_query
 from plankeeper.console.lists.selection import selection_url
 from plankeeper.console.participants.list import PARTICIPANTS, SET_ACCOUNT_MANAGER
-from plankeeper.console.shell.forms import Form, validate_struct
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
     FormRequest,
@@ -26,7 +26,7 @@ from plankeeper.console.shell.routing import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.ids import parse_uuid
-from plankeeper.core.validation import known_fields
+from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.resources.account_managers import service, store
 from plankeeper.resources.account_managers.schemas import (
     AccountManager,

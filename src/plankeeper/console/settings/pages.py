@@ -8,7 +8,7 @@ from plankeeper.console.components.edit_forms import (
     require_unchanged,
 )
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
-from plankeeper.console.shell.forms import Form, validate_struct
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
     FormRequest,
@@ -19,7 +19,7 @@ from plankeeper.console.shell.routing import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
-from plankeeper.core.validation import known_fields
+from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.resources.note_types import service, store
 from plankeeper.resources.note_types.schemas import (
     NoteType,

@@ -3,18 +3,14 @@
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from msgspec import Struct
 from starlette.datastructures import ImmutableMultiDict, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
-from plankeeper.core.validation import validate
-
-S = TypeVar("S", bound=Struct)
 
 MAX_FORM_BYTES = 256 * 1024  # the longest note, with nine bytes for each of its characters, and the other fields
 MAX_FIELDS = 1500  # of a form without a file: the 100 lines of an invoice, and its other fields
@@ -164,14 +160,6 @@ def parse_amount(text: str) -> Decimal | None:
     """The amount in `1000`, `1,000.50`, `$1,000` or `.5`; null for any other text."""
     compact = text.replace(" ", "")
     return Decimal(compact.replace("$", "").replace(",", "")) if _AMOUNT.fullmatch(compact) else None
-
-
-def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
-    """The struct with these values, validated as by the API; raises ValidationError naming every invalid field."""
-    parsed, errors = validate(struct_type, values)
-    if parsed is None:
-        raise ValidationError(*errors)
-    return parsed
 
 
 def without_spaces(form: Form, name: str, before: Form, is_valid: Callable[[str], bool]) -> Form:

@@ -27,6 +27,7 @@ from plankeeper.core.context import (
     OnAccess,
     WriteContext,
 )
+from plankeeper.core.files import single_chunk
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.search_slots import search_slot
@@ -218,11 +219,7 @@ class Download:
     @classmethod
     def of_bytes(cls, filename: str, content_type: str, content: bytes) -> "Download":
         """A file that is small enough to be generated before it is sent."""
-        return cls(filename, content_type, _single_chunk(content))
-
-
-async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+        return cls(filename, content_type, single_chunk(content))
 
 
 PageResult = HtmlPage | Redirect | ProviderRedirect | Download | Response

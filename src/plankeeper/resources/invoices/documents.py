@@ -25,7 +25,7 @@ async def receive(ctx: ReadContext, invoice_id: UUID, upload: Upload) -> StoredO
 async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> Document:
     """Make a stored file the document of an invoice. The current one remains if it is the same file."""
     # Before the invoice, as the check of another invoice with this document would wait for both.
-    await store.lock_numbers(ctx.tx, ctx.plan_manager_id, [f"document {stored.sha256}"])
+    await store.lock_similar(ctx.tx, ctx.plan_manager_id, [f"document {stored.sha256}"])
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     current = before.document

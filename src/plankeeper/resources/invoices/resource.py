@@ -7,9 +7,9 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.core.context import WriteContext, or_404
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.validation import known_fields, validate
+from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.resources.invoices import actions, imports, service, store
 from plankeeper.resources.invoices.import_schemas import InvoiceImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceRecord, InvoiceUpdate, LineItemUpdate
@@ -52,10 +52,7 @@ async def _restore_lines(ctx: WriteContext, key: str, before: Changed, after: Ch
     if len(after.get("line_items") or []) > len(lines):
         names = known_fields(LineItemUpdate)
         items = [{name: value for name, value in line.items() if name in names} for line in lines]
-        change, errors = validate(InvoiceUpdate, {"line_items": items})
-        if change is None:
-            raise ValidationError(*errors)
-        await service.update(ctx, UUID(key), change)
+        await service.update(ctx, UUID(key), validate_struct(InvoiceUpdate, {"line_items": items}))
         return
     for line in lines:
         now = statuses.get(line["id"])

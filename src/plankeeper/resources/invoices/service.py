@@ -124,7 +124,7 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     ctx.disclosed += [Disclosure("viewed", "invoice", each) for each in unchanged]
     concerning = [each for each in changed if _concerns_others(each)]
     if keys := sorted({key for each in concerning for key in (_number_key(each.before), _number_key(each.row)) if key}):
-        await store.lock_numbers(ctx.tx, ctx.plan_manager_id, keys)
+        await store.lock_similar(ctx.tx, ctx.plan_manager_id, keys)
     saved = await _build_saved(ctx, changed)
     existing = [each.row.id for each in concerning if each.before]
     others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, existing) if existing else []
@@ -132,8 +132,7 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     if concerning:  # also for a new invoice: the clock of another server can have given an earlier one a later time
         ids = [each.row.id for each in concerning]
         others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, ids)
-    if others := {*others} - {each.row.id for each in changed}:
-        await recheck_others(ctx, others)
+    await recheck_others(ctx, {*others} - {each.row.id for each in changed})
     return [saved.get(each.row.id) or _unchanged(each) for each in drafts]
 
 
@@ -215,6 +214,8 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
 
 async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID]) -> None:
     """Check invoices whose number or document a changed one has or had."""
+    if not invoice_ids:
+        return
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before])
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)

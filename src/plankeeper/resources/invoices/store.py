@@ -156,18 +156,19 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, invoice_ids:
     return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
 
 
-LOCK_NUMBERS = """
+LOCK_SIMILAR = """
     select pg_advisory_xact_lock(hashtextextended('invoice number ' || $1::uuid::text || key, 0))
     from unnest($2::text[]) number (key)
 """
 
 
-async def lock_numbers(tx: Transaction, plan_manager_id: UUID, keys: Sequence[str]) -> None:
-    """Wait until no other request writes invoices with one of these numbers of providers, and block further ones.
+async def lock_similar(tx: Transaction, plan_manager_id: UUID, keys: Sequence[str]) -> None:
+    """Wait until no other request writes invoices with one of these keys, and block further ones.
 
-    So the check for duplicates sees them. The keys are sorted, so that two requests don't wait for each other.
+    A key is the number of a provider, or a document. So the checks for duplicates see the other invoices. The keys are
+    sorted, so that two requests don't wait for each other.
     """
-    await tx.execute(LOCK_NUMBERS, plan_manager_id, keys)
+    await tx.execute(LOCK_SIMILAR, plan_manager_id, keys)
 
 
 INSERT = Write(
