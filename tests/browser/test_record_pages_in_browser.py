@@ -21,7 +21,7 @@ def test_everything_about_a_participant_is_one_page_away(
         "plan_start_date": (today - timedelta(days=100)).isoformat(),
         "plan_end_date": (today + timedelta(days=12)).isoformat(),
     })["id"]  # fmt: skip
-    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    provider = client.create("/providers", {"entity_name": "Amber & Sons", "abn": "51824753556"})["id"]
     contact = {"first_name": "Charlotte", "email": "c@example.com", "contact_priority": 1, "phone_number": "0491577426"}
     client.create(f"/participants/{person}/team-members", contact)
     line = {"service_item_number": "01_011_0107_1_1", "quantity": "2.25", "unit_price": "219.80"}

@@ -32,6 +32,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
+            "participants_remoteness_check",
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
             "webhook_deliveries_status_check", "access_records_action_check", "access_records_actor_kind_check",
             "access_records_kind_check",
@@ -53,6 +54,7 @@ UNBREAKABLE = {
             "documents_pkey", "documents_current", "documents_media_type_check", "documents_invoice_id_fkey",
             "object_cleanup_pkey", "object_cleanup_plan_manager_id_fkey", "invoice_lines_invoice_id_fkey",
             "invoice_view_sessions_pkey", "invoices_pkey",
+            "office_settings_pkey", "recheck_queue_pkey", "recheck_state_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NO_HTTP_WRITES,
@@ -66,7 +68,8 @@ UNBREAKABLE = {
             "single_sign_on_providers_plan_manager_id_fkey", "pending_identities_pkey",
             "account_password_resets_pkey", "account_password_resets_account_id_fkey",
             "account_password_resets_token_hash_key", "outgoing_mails_pkey",
-            "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
+            "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey",
+            "office_settings_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
             "import_files_pkey", "import_files_plan_manager_id_fkey", "imports_pkey", "imports_plan_manager_id_fkey",
             "import_rows_pkey", "import_rows_import_id_fkey", "import_mappings_pkey",
             "import_mappings_plan_manager_id_fkey", "trash_pkey", "trash_plan_manager_id_fkey",
@@ -113,6 +116,9 @@ UNBREAKABLE = {
     "cursor_keys_id_check": "one row, made by a migration",
     "schema_compatibility_pkey": "one row, made by a migration",
     "schema_compatibility_one_check": "one row, made by a migration",
+    "support_catalogue_pkey": "one row, made by a migration",
+    "support_catalogue_one_check": "one row, made by a migration",
+    "support_items_pkey": "the command inserts with on conflict do update",
     "alembic_version_pkc": "Alembic's",
 }  # fmt: skip
 

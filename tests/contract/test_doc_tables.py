@@ -54,6 +54,8 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("providers", "Fields"): ("Provider",),
     ("exit-reasons", "Fields"): ("ExitReason",),
     ("note-types", "Fields"): ("NoteType",),
+    ("support-items", "Fields"): ("SupportItem",),
+    ("support-items", "Price limits"): ("PriceLimits",),
     ("account-managers", "Fields"): ("AccountManager",),
     ("invoices", "Fields"): ("Invoice",),
     ("invoices", "Lines"): ("LineItem",),

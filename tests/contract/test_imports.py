@@ -153,10 +153,11 @@ CONSOLE_AREAS = {
     "invoices": {"activity"},
     "participants": {"activity", "invoices"},
     "people": {"participants"},
+    "plans": {"home", "participants"},
     "providers": {"activity", "invoices"},
     "search": {"developers"},
     "settings": {"activity", "invoices", "participants"},
-    "views": {"activity", "developers", "invoices", "participants", "providers", "settings"},
+    "views": {"activity", "developers", "invoices", "participants", "plans", "providers", "settings"},
 }
 
 

@@ -87,6 +87,7 @@ BODIES = {
 # Lists without links, with the reason.
 NO_LINKS = {
     "GET /team-members",  # a member's path has two ids
+    "GET /support-items",  # items have no page of their own
     "GET /error-catalogue",  # entries have no page of their own
 }
 

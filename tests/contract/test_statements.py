@@ -60,6 +60,8 @@ OTHER_STORES = {
     "resources.providers.queries": "the list of providers",
     "resources.invoices.queries": "the lists of invoices",
     "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",
+    "resources.invoices.recheck_store": "the invoices to check in the background, and the progress of their check",
+    "resources.recheck_queue": "the queue that writes of other records fill, whose packages may not import invoices",
     "resources.invoices.reference_store": "the participants, providers and accounts that requests name",
     "resources.invoices.statistics_store": "sums of invoices for the console's home page",
     "webhooks.attempts": "counts of attempts, for the console",

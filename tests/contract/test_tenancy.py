@@ -23,7 +23,10 @@ CREATE_IN_LIST: dict[str, Callable[[Client], str]] = {
     "webhook_endpoint_id": lambda api: api.create("/webhook-endpoints", SILENT_ENDPOINT)["id"],
 }
 # Lists that are the same for every plan manager.
-SHARED_LISTS = {"GET /error-catalogue": "the catalogue explains the API, and holds nobody's data"}
+SHARED_LISTS = {
+    "GET /error-catalogue": "the catalogue explains the API, and holds nobody's data",
+    "GET /support-items": "the agency's published table",
+}
 
 
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
@@ -56,7 +59,8 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
 def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path
-    if name == "GET /team-members":  # whose cursors are opaque: tests/api/resources/team_members/test_all_teams.py
+    # The cursors of the former are opaque, and there is no catalogue: tests/api has tests of their own.
+    if name in ("GET /team-members", "GET /support-items"):
         return
     own = _items(tenant.client, path, tenant.ids)
     cursor = "error_code" if name in SHARED_LISTS else "id"

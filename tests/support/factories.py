@@ -191,7 +191,7 @@ ACTION_INVOICES: dict[str, dict[str, Any]] = {
     "reopen": {"claim_status": "cancelled"},
     "wont_claim": {},
     "ignore_warning": {},
-    "restore_warning": {"state_management": {"ignored_errors": ["missing_provider"]}},
+    "restore_warning": {"state_management": {"ignored_errors": ["check_dates"]}},
     "cancel_line": {},
     "reopen_line": {"claim_status": "cancelled"},
     "retry_line": {"claim_status": "rejected"},

@@ -89,7 +89,8 @@ PARTICIPANT: Row = {
     "status": "Inactive", "approval_required": True, "onboard_date": "2020-02-29", "created_at": CREATED_AT,
     "date_ceased": "2026-01-31", "reason_for_leaving": "moved", "exit_reason_category_id": REASON,
     "exit_reason_subcategory_id": SUBREASON, "account_manager_id": MANAGER, "is_pace_plan": True,
-    "plan_start_date": "2025-02-01", "plan_end_date": "2026-01-31", "postal_statement": True,
+    "plan_start_date": "2025-02-01", "plan_end_date": "2026-01-31", "managed_from": "2025-02-01",
+    "managed_until": "2026-01-30", "deceased_on": "2026-01-30", "remoteness": "very_remote", "postal_statement": True,
     "participant_receives_statements": True, "external_id": "crm-17",
 }  # fmt: skip
 FULL_PROVIDER: Row = {
@@ -115,7 +116,8 @@ FULL_INVOICE: Row = {
     "id": INVOICE, "invoice_number": "INV-1", "invoice_date": "2026-01-30", "total": 165, "tax": 15, "subtotal": 150,
     "participant_id": PERSON, "claim_status": "paid", "approval_status": "approved", "created_at": CREATED_AT,
     "pm_provider_id": PROVIDER, "s3_key": "k", "email_message_id": "m",
-    "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
+    "state_management": {"errors": [], "ignored_errors": ["inactive_participant", "inactive_provider"]},
+    "is_deleted": False,
     "wont_claim": True, "is_reimbursement": True, "payee": "participant", "received_at": CREATED_AT,
     "due_date": "2026-02-28", "assigned_to": MANAGER, "held_at": CREATED_AT, "held_by": "Ama Owusu",
     "hold_reason": "h", "cancelled_at": CREATED_AT, "closing_reason": "c", "external_id": "crm-19",

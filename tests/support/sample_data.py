@@ -6,18 +6,25 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
-from plankeeper.cli.demo import load_demo_data
+from plankeeper.cli.demo import add_demo_catalogue, load_demo_data
 from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
-from support.cluster import TEMPLATE, SharedCluster, execute
+from support.cluster import TEMPLATE, SharedCluster, as_owner, execute
 
 NAME = "sample_data"
 
 _numbers = count(1)
 
 
+async def load_catalogue(dsn: str) -> None:
+    """Import the catalogue of the sample data, before the sample data is loaded."""
+    async with Database(as_owner(dsn), pool_size=1).open() as db:
+        await add_demo_catalogue(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), now=LAST_MOMENT)
+
+
 async def _load(dsn: str) -> None:
+    await load_catalogue(dsn)
     async with Database(dsn).open() as db:
         await load_demo_data(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), now=LAST_MOMENT)
 

@@ -9,7 +9,7 @@ _BYTES = re.compile(r"\\\\x([0-9a-f]+)")  # PostgreSQL shows them in hexadecimal
 # Filled in the background while a test runs.
 BACKGROUND_TABLES = {
     "access_records", "api_key_days", "api_request_batches", "api_request_minutes", "event_marks", "event_order",
-    "event_queue", "webhook_attempt_hours", "webhook_deliveries", "webhook_endpoints",
+    "event_queue", "recheck_queue", "webhook_attempt_hours", "webhook_deliveries", "webhook_endpoints",
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.encryption.cipher import create_key_file
 from support.cluster import SharedCluster, as_owner
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
+from support.sample_data import load_catalogue
 from support.server import RunningServer, wait_until
 
 # Commands that are not run here, each with its reason.
@@ -128,6 +129,7 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
     key_file = folder / "secret.keys"
     create_key_file(key_file)
     running = RunningServer(dsn, secret_key_file=key_file).start()
+    running.run(load_catalogue(dsn))
     plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings, now=LAST_MOMENT))
     (folder / "answers").mkdir()
     (folder / "shim").write_text(CURL_SHIM)

@@ -19,6 +19,7 @@ from plankeeper.cli.privileges import privileges
 from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.single_sign_on import sso
+from plankeeper.cli.support_catalogue import support_catalogue
 from plankeeper.cli.webhook_worker import webhook_worker
 from plankeeper.core.version import full_version
 
@@ -47,6 +48,7 @@ for command in (
     secret_key,
     import_,
     export_,
+    support_catalogue,
     recheck,
     backup,
     restore,

@@ -21,7 +21,7 @@ from plankeeper.access.api_keys import store as key_store
 from plankeeper.access.plan_managers import store
 from plankeeper.access.tokens import hash_token
 from plankeeper.cli.context import system_context
-from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
+from plankeeper.cli.sample_data import DemoPlanManager, generate_support_items, plan_managers, records
 from plankeeper.cli.sample_data.invoice_pdf import invoice_pdf, photograph
 from plankeeper.cli.sample_data.random_values import Row
 from plankeeper.core.context import Actor, ReadContext, WriteContext, or_404
@@ -29,7 +29,8 @@ from plankeeper.core.errors import NotFound
 from plankeeper.core.files import Upload, single_chunk
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
-from plankeeper.database.client import Database, Transaction
+from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.database.privileges import get_role
 from plankeeper.events.recorder import record_event
 from plankeeper.imports.importer import import_file
 from plankeeper.resources.documents import store as document_store
@@ -37,6 +38,8 @@ from plankeeper.resources.documents.schemas import StoredObject
 from plankeeper.resources.documents.storage import storage_of
 from plankeeper.resources.invoices import documents
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
+from plankeeper.resources.support_items import store as support_items
+from plankeeper.resources.support_items.service import import_items
 
 CREDENTIALS_FILE = "demo-credentials.json"
 
@@ -110,8 +113,8 @@ async def load_demo_data(
     return DemoCredentials(managers[0].id, managers[0].name, key, EMAIL, password)
 
 
-async def _require_place_for_demo_data(tx: Transaction, managers: Sequence[DemoPlanManager]) -> None:
-    existing_ids = {each.id for each in await store.list_all(tx)}
+async def _require_place_for_demo_data(db: Executor, managers: Sequence[DemoPlanManager]) -> None:
+    existing_ids = {each.id for each in await store.list_all(db)}
     if existing_ids and not existing_ids & {each.id for each in managers}:
         raise click.ClickException(
             "The database contains plan managers, but not the sample data, and `--demo` would add it with an account"
@@ -165,6 +168,22 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
         report = await import_file(import_ctx, RESOURCES[resource], lines, CONSTRAINT_ERRORS, lambda _lines: None)
         if report.errors:
             raise ValueError(f"the sample data of {resource} cannot be imported: {report.errors[:3]}")
+
+
+async def add_demo_catalogue(db: Database, settings: Settings, now: datetime | None = None) -> bool:
+    """Import the sample support catalogue, unless there is a catalogue. False if the role doesn't own the tables.
+
+    It comes before the invoices, whose checks use it. Raises ClickException as `load_demo_data` does.
+    """
+    await _require_place_for_demo_data(db, plan_managers())
+    today = (now or datetime.now(settings.time_zone)).date()
+    if (await support_items.get_catalogue(db)).revision:
+        return True
+    if not (await get_role(db)).is_owner:
+        return False
+    async with db.transaction() as tx:
+        await import_items(tx, generate_support_items(today), today)
+    return True
 
 
 DOCUMENT_COUNT = 40  # of the latest invoices of each plan manager

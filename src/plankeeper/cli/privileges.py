@@ -26,7 +26,7 @@ def privileges(dry_run: bool) -> None:
         async def work() -> tuple[str | None, list[str]]:
             async with Database(owner_dsn(settings, cluster), pool_size=1, statement_timeout=600).open() as db:
                 await require_schema(db)
-                await _require_owner(db)
+                await require_owner(db)
                 if not dry_run:
                     return await grant_privileges(db, settings, cluster), []
                 role = await find_serving_role(db, settings, cluster)
@@ -42,7 +42,7 @@ def privileges(dry_run: bool) -> None:
         click.echo(f"The role {role} has its privileges.")
 
 
-async def _require_owner(db: Database) -> None:
+async def require_owner(db: Database) -> None:
     role = await database_privileges.get_role(db)
     if not role.is_owner:
         raise click.ClickException(

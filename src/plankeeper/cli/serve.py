@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from plankeeper.cli.context import (
     embedded_cluster,
     embedded_pool_size,
     load_settings,
+    owner_dsn,
     prepare_embedded,
     require_schema,
     run,
@@ -134,23 +135,34 @@ async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, f
             warn(each, for_people=for_people)
         if not demo:
             return []
-        from plankeeper.cli.demo import add_demo_documents, load_demo_data
+        return await _prepare_demo(db, settings, cluster)
 
-        credentials = await load_demo_data(db, settings, settings.data_dir if cluster else None)
-        problem = None
-        try:
-            await add_demo_documents(db, settings)
-        except DomainError as error:
-            problem = error.detail
-        return _demo_lines(*credentials, problem)
+
+async def _prepare_demo(db: Database, settings: Settings, cluster: Cluster | None) -> list[str]:
+    """Load the sample data. Returns the lines to print."""
+    from plankeeper.cli.demo import add_demo_catalogue, add_demo_documents, load_demo_data
+
+    problems: list[str] = []
+    async with Database(owner_dsn(settings, cluster), pool_size=1, statement_timeout=600).open() as owner_db:
+        if not await add_demo_catalogue(owner_db, settings):
+            problems.append(f"Catalogue:      none. {_NO_OWNER}")
+    credentials = await load_demo_data(db, settings, settings.data_dir if cluster else None)
+    try:
+        await add_demo_documents(db, settings)
+    except DomainError as error:
+        problems.append(f"Documents:      none. {error.detail}")
+    return _demo_lines(*credentials, problems)
+
+
+_NO_OWNER = "Set PLANKEEPER_OWNER_DATABASE_URL to the address with the role that owns the tables."
 
 
 def _demo_lines(
-    plan_manager_id: UUID, name: str, key: str, email: str, password: str, problem: str | None
+    plan_manager_id: UUID, name: str, key: str, email: str, password: str, problems: Sequence[str]
 ) -> list[str]:
     """The lines that explain how to sign in and call the API. `{address}` is replaced once the socket is open.
 
-    `problem` is why the sample invoices have no documents.
+    `problems` say what is missing in the sample data.
     """
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
@@ -160,7 +172,7 @@ def _demo_lines(
         f"Sign-in:        {email}, password {password}",
         f"Plan manager:   {plan_manager_id} ({name})",
         f"API key:        {key}",
-        *([f"Documents:      none. {problem}"] if problem else []),
+        *problems,
         "",
         curl,
         "",

@@ -22,9 +22,10 @@ from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.participants import edit, personal_data, plans, team, timeline
 from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.people import account_managers, members
+from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, trash
+from plankeeper.console.settings import access_log, checks, trash
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
@@ -46,6 +47,7 @@ AREAS = (
     "invoices",
     "participants",
     "people",
+    "plans",
     "providers",
     "search",
     "settings",
@@ -61,6 +63,7 @@ PAGE_MODULES = (
     team.pages,
     timeline.pages,
     personal_data.pages,
+    plan_pages.pages,
     invoice_pages.pages,
     documents.pages,
     upload.pages,
@@ -73,6 +76,7 @@ PAGE_MODULES = (
     event_batch.pages,
     settings_pages.pages,
     trash.pages,
+    checks.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

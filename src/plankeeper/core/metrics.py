@@ -26,6 +26,11 @@ EVENT_LAG = Gauge(
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
+RECHECK_LAG = Gauge(
+    "plankeeper_recheck_lag_seconds",
+    "How long the oldest change that invoices have to be checked for has been waiting; 0 if there is none.",
+    multiprocess_mode="livemax",
+)
 MAIL_ATTEMPTS = Counter("plankeeper_mail_attempts", "Attempts to send a mail.", ["outcome"])
 WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
 SLOW_STATEMENTS = Counter("plankeeper_slow_statements", "Statements that took longer than the threshold.")

@@ -20,8 +20,8 @@ from plankeeper.database.server import TransactionIds
 T = TypeVar("T")
 Placement = Literal["distributed", "reference", "coordinator"]
 
-# Tables that every node has in full: foreign keys of distributed tables refer to them.
-REFERENCE_TABLES = ("plan_managers", "permissions", "event_types")
+# Tables that every node has in full: foreign keys or statements of distributed tables refer to them.
+REFERENCE_TABLES = ("plan_managers", "permissions", "event_types", "support_items", "support_catalogue")
 # Tables with `plan_manager_id` that stay on the coordinator, each with the reason.
 COORDINATOR_TABLES = {
     "account_invitations": "the token identifies an invitation before its plan manager is known",

@@ -42,6 +42,7 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "onboard_date": ("Onboarded", "Joined", "Start date", "Date joined", "Onboarding date"),
         "created_at": ("Created", "Created on"),
         "date_ceased": ("Ceased", "Exit date", "Date left", "Left"),
+        "deceased_on": ("Date of death", "Death date", "Died", "DOD"),
         "exit_reason_category_id": ("Exit reason", "Exit category", "Exit reason category", "Reason category"),
         "exit_reason_subcategory_id": ("Exit subcategory", "Exit reason subcategory", "Exit sub-reason"),
         "account_manager_id": ("Account manager", "Plan manager contact", "Manager", "Case manager", "Coordinator"),

@@ -56,6 +56,7 @@ from plankeeper.resources.note_types.routes import router as note_types
 from plankeeper.resources.participants.plan_routes import router as plans
 from plankeeper.resources.participants.routes import router as participants
 from plankeeper.resources.providers.routes import router as providers
+from plankeeper.resources.support_items.routes import router as support_items
 from plankeeper.resources.team_members.routes import router as team_members
 from plankeeper.server import background
 from plankeeper.server.mails import WRITERS
@@ -83,6 +84,7 @@ ROUTERS = (
     webhook_endpoints,
     webhook_deliveries,
     api_keys,
+    support_items,
     error_catalogue,
 )
 

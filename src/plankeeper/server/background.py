@@ -26,6 +26,7 @@ from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
+from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.participants import plans
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
@@ -87,6 +88,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         warn_of_expiry,
         expire_view_sessions,
         switch_plans,
+        RecheckWorker(settings),
         delete_due_objects,
         *_purge_tasks(settings),
     ]

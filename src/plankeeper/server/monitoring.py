@@ -19,6 +19,7 @@ from plankeeper.database.connections import OnStatement, statement_name
 from plankeeper.database.errors import is_unavailable
 from plankeeper.database.pool import PoolExhaustedError
 from plankeeper.events.backlog import BacklogMonitor
+from plankeeper.resources.invoices import rechecks
 from plankeeper.webhooks import delivery_queue
 
 log = logging.getLogger("plankeeper")
@@ -67,6 +68,7 @@ async def measure(db: Database) -> None:
             await schema.current_revision(db)
         metrics.DATABASE_UP.set(1)
         backlog = await delivery_queue.get_backlog(db)
+        recheck_lag = await rechecks.queue_age(db)
         keys = await key_store.list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
     except PoolExhaustedError:
         return  # this worker is busy; the database may be available
@@ -79,6 +81,7 @@ async def measure(db: Database) -> None:
     metrics.DELIVERY_LAG.set(backlog.lag_seconds)
     metrics.DELIVERIES_FAILING.set(backlog.failing)
     metrics.ENDPOINTS_FAILING.set(backlog.failing_endpoints)
+    metrics.RECHECK_LAG.set(recheck_lag)
     metrics.KEYS_EXPIRING.set(len(keys))
 
 

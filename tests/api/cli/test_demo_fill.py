@@ -62,7 +62,11 @@ class Refill(NamedTuple):
     first_pages: list[Any]  # of the participants
 
 
-NOT_IN_FILES = {"several_participants", "several_providers", "same_document"}  # warnings of requests and documents
+# The flaws of the sample invoices. Others follow from the providers, such as one with an invalid ABN.
+PLANNED = {
+    "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
+    "check_dates", "check_item_code", "possible_duplicate",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -264,8 +268,8 @@ def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> Non
         rows = list_all(client, "/invoices")
         assert len(rows) == count
         found = Counter(code for row in rows for code in row["state_management"]["errors"])
-        assert found.keys() == WARNINGS.keys() - NOT_IN_FILES
-        assert min(found.values()) >= 4
+        assert PLANNED < found.keys() < WARNINGS.keys()
+        assert min(found[code] for code in PLANNED) >= 4
         for row in rows:
             codes, ignored = (set(row["state_management"][name]) for name in ("errors", "ignored_errors"))
             assert row["errors"] == bool(codes - ignored)

@@ -88,6 +88,7 @@ VALUES: dict[str, Any] = {
     "url": "https://example.com/other",
     "event_types": ["participant.*"],
     "payload": "full",
+    "remoteness": "remote",
 }
 BODIES = {
     "participants": ParticipantUpdate,

@@ -279,6 +279,7 @@ METRIC_FAMILIES = {
     "plankeeper_http_requests_in_flight": "gauge",
     "plankeeper_event_sequencing_lag_seconds": "gauge",
     "plankeeper_events_unsequenced": "gauge",
+    "plankeeper_recheck_lag_seconds": "gauge",
     "plankeeper_log_lines_dropped": "counter",
     "plankeeper_webhook_attempts": "counter",
     "plankeeper_mail_attempts": "counter",

@@ -42,6 +42,8 @@ from support.importing import import_bytes
 from support.resources import times_of, without_updated_at
 from support.server import RunningServer
 
+INACTIVE = ["inactive_participant", "inactive_provider"]
+
 in_both_formats = pytest.mark.parametrize("to_file", [to_json_lines, to_csv])
 
 
@@ -65,7 +67,7 @@ def test_every_resource_is_imported_completely(
     assert [each["name"] for each in member.pop("permissions")] == MEMBER["permissions"]
     assert without_updated_at(member) == {name: value for name, value in MEMBER.items() if name != "permissions"}
     found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False, "document": None}
-    state = {"state_management": {"errors": ["inactive_participant"], "ignored_errors": ["inactive_participant"]}}
+    state = {"state_management": {"errors": INACTIVE, "ignored_errors": INACTIVE}}
     lines = {"line_items": [ITEM | {"invoice": INVOICE}]}
     assert without_updated_at(get_json(api, f"/invoices/{INVOICE}")) == FULL_INVOICE | found | state | lines
     assert without_updated_at(get_json(api, f"/invoice-view-sessions/{SESSION}")) == VIEW_SESSION

@@ -45,7 +45,7 @@ MINIMAL_INVOICE: Row = {
 
 @pytest.fixture
 def provider(api: Client) -> str:
-    return api.create("/providers", {"entity_name": "Physio", "email": "p@example.com"})["id"]
+    return api.create("/providers", {"entity_name": "Physio", "email": "p@example.com", "abn": "51824753556"})["id"]
 
 
 def invoice_row(provider: str, number: str, created_at: str, **more: Any) -> Row:
@@ -116,7 +116,9 @@ def test_lines_keep_their_order_and_are_replaced_together(
     assert_imported(import_content(seeded_api, "invoices", [{"id": INVOICE, "line_items": items}]), changed=1)
     invoice = get_json(seeded_api, f"/invoices/{INVOICE}")
     assert [line["description"] for line in invoice["line_items"]] == ["c", "a", "b"]
-    assert invoice["state_management"]["errors"] == ["inactive_participant", "check_total"]
+    assert invoice["state_management"]["errors"] == [
+        "inactive_participant", "inactive_provider", "check_total", "check_gst",
+    ]  # fmt: skip
     [event] = recorded_events(seeded_api)[before:]
     assert set(json.loads(event.previous or "")) == {"line_items", "state_management", "errors"}
     assert_imported(import_content(seeded_api, "invoices", [{"id": INVOICE, "line_items": []}]), changed=1)
@@ -198,7 +200,7 @@ def test_checks_cover_the_participant_the_dates_and_the_amounts(
         "line_items": [ITEM | {"quantity": 0.15, "unit_price": 100, "total_price": 15}],
     }  # fmt: skip
     flaws: dict[str, Row] = {
-        "check_dates": {"invoice_date": "2026-07-01"},
+        "check_dates": {"invoice_date": "2999-01-01"},
         "check_total": {"total": 16.49},
         "check_item_code": {"line_items": [good["line_items"][0] | {"service_item_number": "15_056_0128_1"}]},
         "missing_participant": {"participant_id": new_id()},
@@ -206,6 +208,9 @@ def test_checks_cover_the_participant_the_dates_and_the_amounts(
         "missing_invoice_number": {"invoice_number": ""},
     }
     rows = [good | invoice_row(provider, str(n), CREATED_AT) | flaw for n, flaw in enumerate(flaws.values())]
+    for day, row in enumerate(rows, 1):  # so that no line is a duplicate of another one
+        [line] = row["line_items"]
+        row["line_items"] = [line | {"service_date_from": f"2026-05-{day:02}", "service_date_to": None}]
     assert_imported(
         import_content(api, "invoices", [*rows, good | invoice_row(provider, "good", CREATED_AT)]), created=7
     )

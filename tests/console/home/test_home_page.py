@@ -81,6 +81,10 @@ def create_participant(client: Client, **values: Any) -> str:
     return client.create("/participants", {"first_name": "Ann", "status": "Active", **values})["id"]
 
 
+def create_provider(client: Client) -> str:
+    return client.create("/providers", {"entity_name": "Osprey", "abn": "51824753556"})["id"]
+
+
 def test_a_new_plan_manager_sees_first_steps(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser
 ) -> None:
@@ -103,7 +107,7 @@ def test_numbers_and_money_of_what_needs_attention(
     create_participant(client, **ends, plan_end_date=str(today + timedelta(days=31)))
     create_participant(client, **ends, plan_end_date=str(today - timedelta(days=1)))
     create_participant(client, **ends, plan_end_date=str(today), status="Inactive")
-    provider = client.create("/providers", {"entity_name": "Osprey"})["id"]
+    provider = create_provider(client)
     import_invoice(manager_less, provider)
     import_invoice(manager_less, provider, invoice_number=None, total=250.5)
     import_invoice(manager_less, provider, is_deleted=True)
@@ -129,7 +133,7 @@ def test_numbers_and_money_of_what_needs_attention(
 def test_invoices_on_hold_without_an_open_warning_are_explained(
     owner: Browser, client: Client, import_invoice: Import
 ) -> None:
-    participant, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
+    participant, provider = create_participant(client), create_provider(client)
     held = import_invoice(participant, provider)
     page = owner.get(HOME).text
     assert (warnings_on(page), "nothing left to check here" in page) == (
@@ -149,7 +153,7 @@ def test_invoices_on_hold_without_an_open_warning_are_explained(
 
 
 def test_a_changed_invoice_is_counted_at_once(owner: Browser, client: Client, import_invoice: Import) -> None:
-    participant, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
+    participant, provider = create_participant(client), create_provider(client)
     invoice = import_invoice(participant, provider)
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     import_invoice(participant, provider, id=invoice, claim_status="paid")
@@ -162,7 +166,7 @@ def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
 ) -> None:  # fmt: skip
     account = new_account("viewer")
     manager = import_manager(account.email.upper())
-    provider = client.create("/providers", {"entity_name": "Osprey"})["id"]
+    provider = create_provider(client)
     mine = create_participant(
         client, account_manager_id=manager, plan_start_date="2020-01-01", plan_end_date=str(today)
     )
@@ -257,7 +261,7 @@ def test_nothing_of_another_plan_manager_is_counted(
     owner: Browser, client: Client, import_invoice: Import, today: date,
 ) -> None:  # fmt: skip
     participant = create_participant(client, plan_start_date="2020-01-01", plan_end_date=str(today))
-    import_invoice(participant, client.create("/providers", {"entity_name": "Osprey"})["id"])
+    import_invoice(participant, create_provider(client))
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     other = new_browser(new_account("owner", new_plan_manager()))
     assert "<h1>First steps</h1>" in other.get(HOME).text
@@ -267,7 +271,7 @@ def test_sums_of_many_invoices_are_shown_once_more_with_their_time(
     owner: Browser, client: Client, import_invoice: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(InvoiceStatistics, "read_count", MANY)
-    person, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
+    person, provider = create_participant(client), create_provider(client)
     import_invoice(person, provider)
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     assert "Invoices as of" not in owner.get(HOME).text

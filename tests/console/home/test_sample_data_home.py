@@ -40,6 +40,13 @@ def demo_owner(demo_server: RunningServer, credentials: DemoCredentials) -> Iter
     browser.http.close()
 
 
+# The flaws of the sample invoices. Others follow from the providers, such as one with an invalid ABN.
+PLANNED = {
+    "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
+    "check_dates", "check_item_code", "possible_duplicate",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("plan_manager", [LARGER, SMALLER], ids=["larger", "smaller"])
 def test_nothing_on_home_is_empty(demo_owner: Browser, plan_manager: DemoPlanManager) -> None:
     demo_owner.submit("/console/plan-managers", {"plan_manager_id": str(plan_manager.id)})
@@ -52,8 +59,8 @@ def test_nothing_on_home_is_empty(demo_owner: Browser, plan_manager: DemoPlanMan
     ]  # fmt: skip
     assert "0" not in tiles.values()
     warnings = page.partition("On hold by warning")[2].partition("</table>")[0]
-    of_sample_data = WARNINGS.keys() - {"several_participants", "several_providers", "same_document"}  # not of files
-    assert len(re.findall(r'<th scope="row"><a href="[^"]+warning=', warnings)) == len(of_sample_data)
+    codes = set(re.findall(r'<th scope="row"><a href="[^"]+warning=(\w+)', warnings))
+    assert PLANNED < codes < WARNINGS.keys()
     for title in CHARTS:
         chart = page.partition(f">{title}</h2>")[2].partition('<div class="card">')[0]
         assert "<svg" in chart or "<li>" in chart, title

@@ -24,7 +24,7 @@ Put = Callable[..., str]
 def record_ids(client: Client) -> dict[str, str]:
     return {
         "participant": client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
-        "provider": client.create("/providers", {"entity_name": "Amber & Sons"})["id"],
+        "provider": client.create("/providers", {"entity_name": "Amber & Sons", "abn": "51824753556"})["id"],
     }
 
 

@@ -163,7 +163,8 @@ def test_sums_and_warnings_are_those_that_the_saved_invoice_will_have(
     def check(**values: str) -> str:
         return check_text(owner.submit(f"{NEW}/step", typed(**values) | {"step": "totals"}).text)
 
-    assert check() == "Lines $120.00 GST $0.00 Together $120.00 Everything adds up."
+    first = "This is the first invoice from this provider: check who it is."
+    assert check() == f"{first} Lines $120.00 GST $0.00 Together $120.00 Everything adds up."
     before = client.get("/invoices").json()["pagination"]["total"]
     assert before == 0
     text = check(invoice_number="", total="130", invoice_date="1/1/2099", **line(2, service_item_number="1"))

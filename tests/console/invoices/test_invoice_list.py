@@ -63,8 +63,8 @@ def record_ids(client: Client) -> dict[str, str]:
     """A participant and two providers."""
     return {
         "participant": client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
-        "provider": client.create("/providers", {"entity_name": "Amber & Sons"})["id"],
-        "other": client.create("/providers", {"entity_name": "Amber Care"})["id"],
+        "provider": client.create("/providers", {"entity_name": "Amber & Sons", "abn": "51824753556"})["id"],
+        "other": client.create("/providers", {"entity_name": "Amber Care", "abn": "53004085616"})["id"],
     }
 
 

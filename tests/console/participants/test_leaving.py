@@ -70,6 +70,24 @@ def test_leaving_is_one_form_and_one_change_that_is_undone_together(
     assert restored == before | {"updated_at": restored["updated_at"]}
 
 
+def test_a_death_is_shown_beside_the_name_and_can_be_undone(owner: Browser, client: Client, person: str) -> None:
+    client.put(f"/participants/{person}", {"date_of_birth": "1950-01-01"})
+    before, path = client.get(f"/participants/{person}").json(), f"{PEOPLE}/{person}/edit/exit"
+    assert "If the participant has died. Later services can’t be paid" in owner.get(path).text
+    assert owner.submit(path, form_fields(owner, path) | {"deceased_on": "3/11/2025"}).status_code == 303
+    page = owner.get(f"{PEOPLE}/{person}").text
+    assert "Changes saved: Date of death." in page
+    assert "Ann Died 3 Nov 2025" in main_text(page)
+    assert "75 years old" in main_text(page)
+    assert client.get(f"/participants/{person}").json()["deceased_on"] == "2025-11-03"
+    [undo] = [each for each in page.split('"') if each.endswith("/undo")]
+    assert "3 Nov 2025" in owner.get(undo).text
+    assert owner.submit(undo, form_fields(owner, undo)).status_code == 303
+    restored = client.get(f"/participants/{person}").json()
+    assert restored == before | {"updated_at": restored["updated_at"]}
+    assert "Died" not in main_text(owner.get(f"{PEOPLE}/{person}").text)
+
+
 def test_only_one_form_changes_the_status(owner: Browser, client: Client, person: str) -> None:
     sections = ("person", "contact", "address", "plan", "manager", "exit")
     forms = {name: form_fields(owner, f"{PEOPLE}/{person}/edit/{name}") for name in sections}

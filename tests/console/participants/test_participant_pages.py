@@ -28,6 +28,7 @@ FULL_PARTICIPANT = {
     "status": "Inactive", "approval_required": True, "onboard_date": "2026-01-05", "date_ceased": "2026-11-01",
     "reason_for_leaving": "Moved\naway", "is_pace_plan": True, "plan_start_date": "2026-07-01",
     "plan_end_date": "2027-06-30", "postal_statement": True, "participant_receives_statements": True,
+    "managed_from": "2026-07-01", "managed_until": "2026-11-01", "deceased_on": "2025-11-03", "remoteness": "remote",
 }  # fmt: skip
 
 
@@ -84,6 +85,7 @@ def test_a_form_with_only_a_name_sets_nothing_else(owner: Browser, client: Clien
         ({"status": ""}, "Status must be"),
         ({"account_manager_id": str(uuid7())}, "Account manager must be the id of an active account manager"),
         ({"exit_reason_category_id": str(uuid7())}, "Exit reason must be the id of an exit reason"),
+        ({"deceased_on": "1/1/2100"}, "Date of death must not be in the future."),
     ],
 )  # fmt: skip
 def test_an_invalid_field_shows_the_form_again(
@@ -100,6 +102,13 @@ def test_an_invalid_field_shows_the_form_again(
             assert 'name="city" type="text" value="Devonport"' in response.text
     assert client.get("/participants").json()["pagination"]["total"] == 1
     assert client.get(f"/participants/{participant_id}").json()["city"] == "Hobart"
+
+
+def test_a_management_that_ends_before_it_begins_shows_the_form_again(owner: Browser, participant_id: str) -> None:
+    path = f"{PAGE}/{participant_id}/edit/plan"
+    response = owner.submit(path, form_fields(owner, path) | {"managed_until": "30/6/2026"})
+    assert (response.status_code, require_linked_errors(response.text)) == (422, ["managed_until"])
+    assert "Managed until must be on or after the first managed day, 1 Jul 2026." in response.text
 
 
 def test_the_first_section_is_the_way_to_all(owner: Browser, participant_id: str) -> None:

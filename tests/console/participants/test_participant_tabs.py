@@ -93,7 +93,7 @@ def test_the_overview_lists_invoices_with_open_warnings_first(
     owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:
     person = client.create("/participants", {"first_name": "Ann"})["id"]
-    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    provider = client.create("/providers", {"entity_name": "Amber & Sons", "abn": "51824753556"})["id"]
     rows = [
         {"id": str(uuid7()), "invoice_number": f"N{number}", "participant_id": person, "pm_provider_id": provider,
          "created_at": f"2026-01-{number + 1:02}T00:00:00Z", "is_deleted": number == 6,
@@ -122,7 +122,8 @@ def test_the_invoices_are_summed_by_status_month_and_provider(
     plan = {"plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30"}
     person = client.create("/participants", {"first_name": "Ann", **plan})["id"]
     assert "There are no invoices of Ann yet." in main_text(owner.get(f"{PAGE}/{person}/invoices").text)
-    amber, blue = (client.create("/providers", {"entity_name": name})["id"] for name in ("Amber & Sons", "Blue"))
+    names = {"Amber & Sons": "51824753556", "Blue": "53004085616"}
+    amber, blue = (client.create("/providers", {"entity_name": name, "abn": abn})["id"] for name, abn in names.items())
     values = (
         ("A1", "2025-07-03", amber, "paid", 100), ("A2", "2025-07-20", amber, "on_hold", 250),
         ("B1", "2026-06-30", blue, "rejected", 40), ("B2", "2026-01-05", blue, "payment_ready", 500),

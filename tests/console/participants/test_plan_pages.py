@@ -138,3 +138,24 @@ def test_a_conflict_names_the_components_that_others_saved(owner: Browser, clien
     late = owner.submit(edit, form | {"component_1_amount": ["600"]})
     assert late.status_code == 409
     assert "Therapy $700.00" in late.text
+
+
+def test_charts_show_the_course_of_each_component(owner: Browser, client: Client, import_rows: Any) -> None:
+    participant = client.create("/participants", {"last_name": "Ng"})["id"]
+    plans, component = f"/participants/{participant}/plans", {"kind": "stated", "categories": [15], "amount": 500.25}
+    spent = {"amount": 100, "as_of": "2020-02-01"}
+    past = {"start_date": "2020-01-01", "end_date": "2020-12-31"}
+    past = client.create(plans, past | {"components": [component | {"name": "Therapy", "spent_elsewhere": spent}]})
+    later = {"start_date": "2021-01-01", "end_date": "2021-12-31", "components": [component | {"name": "Support"}]}
+    client.create(plans, later)
+    line = {"service_item_number": "15_056_0128_1_3", "service_date_from": "2020-03-31", "total_price": 50}
+    assert not import_rows(client, "invoices", [{"participant_id": participant, "line_items": [line]}]).errors
+    page = owner.get(f"/console{plans}").text
+    assert "Support: $0.00 of $500.25 used by 31 Dec 2021" in page  # of the latest plan
+    assert "Therapy: $" not in page
+    [charts] = re.findall(r'"(/console[^"]+charts=[^"]+)#plan-2"', page)
+    assert charts == f"/console{plans}?charts={past['id']}"
+    page = owner.get(charts).text
+    assert "Therapy: $150.00 of $500.25 used by 31 Dec 2020" in page
+    for day, used in (("29 Feb 2020", "$100.00"), ("31 Mar 2020", "$150.00"), ("31 Dec 2020", "$150.00")):
+        assert f'<th scope="row">{day}</th><td>$500.25</td><td>{used}</td><td></td>' in page

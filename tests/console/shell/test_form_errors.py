@@ -26,6 +26,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/participants/{participant_id}/hold/release": "a button",
     "POST /console/settings/people/invitations/{invitation_id}/again": "a button",
     "POST /console/trash/{entry_id}/restore": "a button",
+    "POST /console/checks": "a button",
     "POST /console/participants/{participant_id}/plans/{plan_id}/delete": "a button",
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/included": "tick boxes",
@@ -97,6 +98,7 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
         "/console/settings/webhooks": "/console/settings/webhooks/new",
         "/console/settings/people": "/console/settings/people/invite",
         "/console/views": "/console/views/new",
+        "/console/checks/levels": "/console/checks",
     }
     if path.endswith("/replay"):
         return path.removesuffix("/replay")

@@ -51,6 +51,7 @@ VIEWER_PAGES = {
     "GET /console/activity",
     "GET /console/activity/{event_id}/request",
     "GET /console/activity/{event_id}",
+    "GET /console/checks",
     "GET /console/trash",
     "GET /console/trash/{entry_id}",
     "GET /console/invoices",
@@ -62,6 +63,9 @@ VIEWER_PAGES = {
     "GET /console/list-settings",
     "GET /console/note-types",
     "GET /console/participants",
+    "GET /console/plans",
+    "GET /console/plans.csv",
+    "GET /console/plans/budgets",
     "GET /console/participants.csv",
     "GET /console/participants/selected.csv",
     "GET /console/participants/{participant_id}",
@@ -98,14 +102,18 @@ VIEWER_PAGES = {
     "POST /console/views/{view_id}/edit",
     "POST /console/views/{view_id}/delete",
 }
-OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES | {
-    name
-    for name in ROUTES
-    if re.search(
-        r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
-        name,
-    )
-}
+OWNER_PAGES = (
+    {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES
+    | {
+        name
+        for name in ROUTES
+        if re.search(
+            r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
+            name,
+        )
+    }
+    | {"POST /console/checks", "POST /console/checks/levels"}
+)
 # What takes a password or a code.
 CREDENTIAL_CHECKS = {
     "POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}",

@@ -23,6 +23,8 @@ select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to
     false, false, false,
     ('017a5f00-0000-7000-8000-0000000000' || to_char(10 + n % 20, 'FM00'))::uuid
 from generate_series(1, 100000) n;
+insert into plans (plan_manager_id, id, participant_id, is_pace_plan, components, created_at, updated_at)
+select plan_manager_id, id, id, false, '[]', created_at, updated_at from participants;
 insert into providers (plan_manager_id, id, entity_name, abn, email, active, created_at, updated_at)
 select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
     'Care ' || n, (51824753556 + n)::text, 'p' || n || '@example.com', true,

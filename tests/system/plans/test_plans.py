@@ -106,6 +106,7 @@ SHORT_LISTS = {
     "resources.exit_reasons.store.LIST": "a list of choices",
     "resources.note_types.store.LIST": "a list of choices",
     "resources.plans.store.LIST": "the plans of one participant",
+    "resources.plans.store.ENDS": "of the console, filtered and sorted by the end of the plan: the index is named so",
     "resources.team_members.store.LIST": "the team of one participant",
     "webhooks.endpoint_store.LIST": "limited by a setting",
     "resources.invoice_view_sessions.store.LIST": "read by invoice or by time: the indexes are named so",
@@ -392,7 +393,11 @@ def test_a_search_uses_an_index(large_database: str, resource: str, text: str, e
 TIMES = [datetime(2024, month, 1, tzinfo=UTC) for month in (2, 3, 4)]
 DAYS = [each.date() for each in TIMES]
 STATISTICS: dict[str, tuple[Any, tuple[Any, ...], set[str]]] = {
-    "last change": (invoice_sums.get_last_change, (), {"invoices_by_moment", "participants_by_moment"}),
+    "last change": (
+        invoice_sums.get_last_change,
+        (),
+        {"invoices_by_moment", "participants_by_moment", "plans_by_moment"},
+    ),
     "open": (invoice_sums.summarize_open, (None, TIMES), {"invoices_open"}),
     "own": (invoice_sums.summarize_open, (MANAGER, TIMES), {"invoices_open", "participants_by_account_manager"}),
     "warnings": (invoice_sums.summarize_warnings, (None,), {"invoices_on_hold_with_errors"}),
@@ -420,7 +425,7 @@ def test_every_index_of_the_long_lists_has_a_use(server: RunningServer) -> None:
     names |= {name for by_sort in SORTS.values() for name in by_sort.values()}
     names |= {name for _, _, of_sum in STATISTICS.values() for name in of_sum}
     names |= {*OTHER_USES}
-    names -= {"invoice_lines_by_claim_status"}  # a filter of invoices by their lines
+    names -= {"invoice_lines_by_claim_status", "plans_by_moment"}  # of other tables
     statement = "select indexname::text from pg_indexes where schemaname = 'public' and tablename = any ($1)"
     found = server.run(server.db.rows(str, statement, list(FILTERS)))
     assert set(found) == names

@@ -87,6 +87,7 @@ _PROVIDER_TYPES = {
         _item("15_201_0126_1_3", "Personal training within a wellbeing plan", "66.62"),
     ),
 }
+SOLD_ITEMS = tuple(item for items in _PROVIDER_TYPES.values() for item in items)
 _WITH_GST = {"Mobility Supplies", "House and Garden"}
 _PREFIXES = (
     "Brass Emu, Velvet Quokka, Copper Numbat, Teal Wombat, Paper Lyrebird, Lantern Gum, Clockwork Galah, Marble Bilby, "

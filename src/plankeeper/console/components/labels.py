@@ -30,6 +30,7 @@ FIELD_LABELS = {
     "city": "Suburb",
     "created_by_account_id": "Account ID",
     "date_ceased": "Exit date",
+    "deceased_on": "Date of death",
     "entity_name": "Name",
     "event_types": "Events",
     "exit_reason_category": "Exit reason",
@@ -148,8 +149,8 @@ TECHNICAL_FIELDS = (
     *("plan_managers", "original_id", "created_by_account_id"),
     *("account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal"),
 )
-_DATE_FIELDS = ("date_of_birth", "date_ceased")
-_STATUS_FIELDS = ("claim_status", "approval_status", "service_region_id")
+_DATE_FIELDS = ("date_of_birth", "date_ceased", "managed_from", "managed_until", "deceased_on")
+_STATUS_FIELDS = ("claim_status", "approval_status", "service_region_id", "remoteness")
 _PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
 _OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

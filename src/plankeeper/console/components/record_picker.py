@@ -11,6 +11,7 @@ from uuid import UUID
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import Session
 from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.console.components.support_items import describe_limit, search_items
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.errors import FieldError
@@ -31,7 +32,13 @@ from plankeeper.resources.search.schemas import (
 )
 
 PickerKind = Literal[
-    "participant", "provider", "participant_or_invoice", "account_manager", "active_account_manager", "person"
+    "participant",
+    "provider",
+    "participant_or_invoice",
+    "account_manager",
+    "active_account_manager",
+    "person",
+    "support_item",
 ]
 
 MAX_CANDIDATES = 10
@@ -51,6 +58,7 @@ NOUNS: Mapping[PickerKind, str] = {
     "account_manager": "account manager",
     "active_account_manager": "active account manager",
     "person": "person or key",
+    "support_item": "support item",
 }
 
 
@@ -61,6 +69,7 @@ class Candidate(NamedTuple):
     label: str
     detail: str = ""
     is_similar: bool = False  # whether only a word with a typo matches
+    price: str = ""  # the price limit of a support item
 
 
 class RecordPicker(NamedTuple):
@@ -138,6 +147,16 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
 
 async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
     """The records that match a text, the best first, at most MAX_CANDIDATES. Typos count if nothing else matches."""
+    if kind == "support_item":
+        return [
+            Candidate(
+                each.support_item_number,
+                each.support_item_number,
+                " · ".join(filter(None, (each.name, describe_limit(each, limit)))),
+                price="" if limit is None else format_money(limit),
+            )
+            for each, limit in await search_items(request, text, MAX_CANDIDATES)
+        ]
     if kind not in SEARCHED_KINDS:
         words = fold_name(text).split()
         found = [

@@ -18,7 +18,7 @@ from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
-from plankeeper.resources.invoices.statistics_cache import DatedStatistics
+from plankeeper.resources.invoices.statistics_cache import DatedStatistics, InvoiceStatistics
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants
 from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
@@ -45,7 +45,7 @@ class OwnerNotices(NamedTuple):
 class Numbers(NamedTuple):
     """The numbers of a plan manager or an account manager."""
 
-    invoices: DatedStatistics
+    invoices: DatedStatistics[InvoiceStatistics]
     plan_ends: PlanEndSummary
     plan_ends_by_week: list[PeriodCount]
     recent: Sequence[Event]
@@ -82,6 +82,7 @@ async def home(request: PageRequest) -> HtmlPage:
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
         "received": received_chart(sums.received, today, links),
         "unpaid": unpaid_chart(sums.open, today, links),
+        "plans_url": links.plans(plan_end="60d"),
         "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
         "spend": spend_chart(sums.providers, today, links),
         "recent": [(each, resource_name(each)) for each in numbers.recent],

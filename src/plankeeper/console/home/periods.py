@@ -117,6 +117,10 @@ class HomeLinks(NamedTuple):
         """The list of active participants."""
         return with_query(f"{PREFIX}/participants", {"status": "Active", **params, **self._scope})
 
+    def plans(self, **params: str) -> str:
+        """The list of the plans of active participants."""
+        return with_query(f"{PREFIX}/plans", {"status": "Active", **params, **self._scope})
+
     @property
     def _scope(self) -> dict[str, str]:
         return {"account_manager": str(self.account_manager_id)} if self.account_manager_id else {}

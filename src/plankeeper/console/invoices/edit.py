@@ -1,7 +1,8 @@
 """Invoices that people type: new ones, and changes of existing ones."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from plankeeper.console.components.record_picker import (
     pick_changed,
     record_label,
 )
+from plankeeper.console.components.support_items import describe_limit, place_of
 from plankeeper.console.invoices.form import (
     EDITED_FIELDS,
     HEADER,
@@ -48,6 +50,7 @@ from plankeeper.console.lists.reading import list_position
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
+from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_money
@@ -55,18 +58,13 @@ from plankeeper.core.ids import parse_uuid
 from plankeeper.core.json import to_json
 from plankeeper.resources.invoices import check_store, service, store
 from plankeeper.resources.invoices.changes import Draft, build_draft
+from plankeeper.resources.invoices.check_results import find_facts_of, levels_of
+from plankeeper.resources.invoices.facts import Fact, MissingNumber, MissingRecord, WrongDate, WrongItemCode
 from plankeeper.resources.invoices.reference_store import find as find_references
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
-from plankeeper.resources.invoices.warning_details import describe_fact
-from plankeeper.resources.invoices.warnings import (
-    Fact,
-    MissingNumber,
-    MissingRecord,
-    WrongDate,
-    WrongItemCode,
-    WrongLine,
-    find_facts,
-)
+from plankeeper.resources.invoices.warnings import level_of
+from plankeeper.resources.support_items import store as support_items
+from plankeeper.resources.support_items.rules import price_limit
 
 pages = Pages()
 
@@ -76,13 +74,16 @@ NEW_URL = f"{INVOICES_URL}/new"
 class Check(NamedTuple):
     """What the form says about the invoice as it is typed: what is missing, what is wrong, and its sums.
 
-    `amounts` are those that empty fields get, by field.
+    `amounts` are those that empty fields get, by field. `support_items` describe those of lines. `notes` are facts of
+    warnings that only inform.
     """
 
     missing: Sequence[str] = ()
     problems: Sequence[str] = ()
     sums: Sequence[tuple[str, Decimal]] = ()
     amounts: Mapping[str, str] = {}
+    support_items: Sequence[tuple[int, str]] = ()
+    notes: Sequence[str] = ()
 
 
 @pages.get("/invoices/new", role="manager")
@@ -272,18 +273,39 @@ async def _check(
     draft = build_draft(before.id if before else uuid7(), before, read.change, references, datetime.now(UTC))
     errors = [*read.errors, *read.rename_errors(draft.errors)]
     problems = [error_sentence(each.field, each.message) for each in errors]
-    missing = list[str]()
+    missing, notes = list[str](), list[str]()
     if not draft.errors:
-        [checked] = await check_store.get_new(*place, to_json([draft.row]), to_json(draft.lines))
-        for fact in (fact for facts in find_facts(checked, request.today).values() for fact in facts):
+        found = await check_store.get_new(*place, to_json([draft.row]), to_json(draft.lines))
+        facts = (await find_facts_of(*place, found, request.today))[draft.row.id]
+        levels = levels_of(found[0])
+        for code, fact in ((code, fact) for code, each in facts.items() for fact in each):
             shown = _renumber(fact, draft, lines)
             if label := _missing_label(shown):
                 missing.append(label)
             else:
-                problems.append(describe_fact(shown))
+                (notes if level_of(code, levels) == "inform" else problems).append(shown.sentence)
     sums = sum_lines(read.change, before)
     rows = [("Lines", sums[0]), ("GST", sums[1]), ("Together", sum(sums, Decimal(0)))] if sums else []
-    return Check(missing, problems, rows, _empty_amounts(form, lines, sums))
+    items = await _describe_items(request, form, lines, pickers["participant"].id)
+    return Check(missing, problems, rows, _empty_amounts(form, lines, sums), items, notes)
+
+
+async def _describe_items(
+    request: PageRequest, form: Form, lines: Sequence[LineForm], participant_id: UUID | None
+) -> list[tuple[int, str]]:
+    """The name, unit and price limit of the items of lines that the catalogue has on the day of the service."""
+    wanted = dict[int, tuple[str, date]]()
+    for line in lines:
+        with suppress(DateError):
+            day = parse_date(line.fields.text("service_date_from") or form.text("invoice_date"))
+            wanted[line.number] = (line.fields.text("service_item_number").strip(), day)
+    items = await support_items.get_in_force(request.db, wanted.values()) if wanted else {}
+    if not items:
+        return []
+    place = await place_of(request, participant_id)
+    shown = [(number, items[pair]) for number, pair in wanted.items() if pair in items]
+    limits = [(number, item, describe_limit(item, price_limit(item, *place))) for number, item in shown]
+    return [(number, f"{item.name}{f' ({limit})' if limit else ''}") for number, item, limit in limits]
 
 
 def _missing_label(fact: Fact) -> str | None:
@@ -295,7 +317,7 @@ def _missing_label(fact: Fact) -> str | None:
             return kind
         case WrongDate(problem="missing"):
             return "date"
-        case WrongItemCode(line=line, found=None):
+        case WrongItemCode(line=line, number=None):
             return f"support item of line {line}"
         case _:
             return None
@@ -303,7 +325,7 @@ def _missing_label(fact: Fact) -> str | None:
 
 def _renumber(fact: Fact, draft: Draft, lines: Sequence[LineForm]) -> Fact:
     """A fact about a line with the number that the form shows: new lines can follow lines that were removed."""
-    if not isinstance(fact, WrongLine | WrongItemCode):
+    if fact.line is None:
         return fact
     stored = len(unset_to_none(draft.before.line_items) or []) if draft.before else 0
     new = [each.number for each in lines if each.id is None and not each.is_blank and not each.is_removed]

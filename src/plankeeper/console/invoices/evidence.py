@@ -18,19 +18,12 @@ from plankeeper.core.formatting import (
 )
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.check_results import find_facts_of, levels_of
 from plankeeper.resources.invoices.check_store import IgnoredWarning, InvoiceToCheck
+from plankeeper.resources.invoices.facts import Fact, WrongItemCode, WrongLine, WrongSubtotal, WrongTotal
 from plankeeper.resources.invoices.schemas import Amount, Invoice, LineItem
-from plankeeper.resources.invoices.warning_details import NO_LONGER_FOUND, describe_fact
-from plankeeper.resources.invoices.warnings import (
-    WARNINGS,
-    Fact,
-    InvoiceWarning,
-    WrongItemCode,
-    WrongLine,
-    WrongSubtotal,
-    WrongTotal,
-    find_facts,
-)
+from plankeeper.resources.invoices.warning_details import NO_LONGER_FOUND, warning_codes
+from plankeeper.resources.invoices.warnings import WARNINGS, InvoiceWarning, Level, level_of
 
 MAX_RELATED = 5  # earlier invoices, and those with the same document, that a page shows
 # An imported invoice can have a code that the catalogue lacks.
@@ -42,6 +35,7 @@ class WarningCard(NamedTuple):
 
     code: str
     title: str
+    level: Level
     sentences: Sequence[str]
     ignored: IgnoredWarning | None
 
@@ -50,19 +44,22 @@ class Evidence(NamedTuple):
     """The current results of an invoice's checks, and the values that they used."""
 
     checked: InvoiceToCheck
-    facts: Mapping[str, Sequence[Fact]]
+    facts: Mapping[str, list[Fact]]
     earlier: Sequence[Invoice]
     same_document: Sequence[Invoice]
+    same_line: Sequence[Invoice]
 
     @property
     def wrong_lines(self) -> dict[int, WrongLine]:
         """The lines with a wrong total or none, by number."""
-        return {fact.line: fact for fact in self.facts.get("check_total", ()) if isinstance(fact, WrongLine)}
+        return {
+            fact.line: fact for fact in self.facts.get("check_total", ()) if isinstance(fact, WrongLine) and fact.line
+        }
 
     @property
     def wrong_item_codes(self) -> dict[int, WrongItemCode]:
         facts = self.facts.get("check_item_code", ())
-        return {fact.line: fact for fact in facts if isinstance(fact, WrongItemCode)}
+        return {fact.line: fact for fact in facts if isinstance(fact, WrongItemCode) and fact.line}
 
     @property
     def wrong_subtotal(self) -> WrongSubtotal | None:
@@ -79,25 +76,36 @@ class Evidence(NamedTuple):
         ignored = next((each for each in reasons if each.error_code == code), None)
         warning = WARNINGS.get(code)
         if warning is None:
-            return WarningCard(code, f"{UNKNOWN_WARNING.title}: {code}", [UNKNOWN_WARNING.description], ignored)
-        sentences = [describe_fact(fact) for fact in self.facts.get(code, ())]
-        return WarningCard(code, warning.title, sentences or [NO_LONGER_FOUND], ignored)
+            title, sentences = f"{UNKNOWN_WARNING.title}: {code}", [UNKNOWN_WARNING.description]
+            return WarningCard(code, title, UNKNOWN_WARNING.level, sentences, ignored)
+        sentences = [fact.sentence for fact in self.facts.get(code, ())]
+        level = level_of(code, levels_of(self.checked))
+        return WarningCard(code, warning.title, level, sentences or [NO_LONGER_FOUND], ignored)
+
+    def codes(self, invoice: Invoice) -> list[str]:
+        """The warnings of the invoice that aren't ignored, and what only informs."""
+        ignored = invoice.state_management.ignored_errors
+        return [code for code in warning_codes(invoice, self.checked, dict(self.facts)) if code not in ignored]
 
 
 async def find_evidence(request: PageRequest, invoice: Invoice, today: date) -> Evidence:
     """Check an invoice without storing the result, and read the invoices that it may duplicate."""
     place = (request.db, request.plan_manager_id)
     [checked] = await check_store.get_many(*place, [invoice.id])
-    facts = find_facts(checked, today)
+    facts = (await find_facts_of(*place, [checked], today))[invoice.id]
     earlier: list[Invoice] = []
     same_document: list[Invoice] = []
+    same_line: list[Invoice] = []
     if "possible_duplicate" in facts:
         ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_RELATED)
         earlier = await _get_in_order(request, ids)
     if "same_document" in facts:
         ids = await check_store.same_document_ids(*place, invoice.id, MAX_RELATED)
         same_document = await _get_in_order(request, ids)
-    return Evidence(checked, facts, earlier, same_document)
+    if "line_duplicate" in facts:
+        ids = await check_store.same_line_ids(*place, invoice.id, MAX_RELATED)
+        same_line = await _get_in_order(request, ids)
+    return Evidence(checked, facts, earlier, same_document, same_line)
 
 
 async def _get_in_order(request: PageRequest, ids: Sequence[UUID]) -> list[Invoice]:

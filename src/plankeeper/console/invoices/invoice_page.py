@@ -3,16 +3,18 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import date
 from typing import Any
 from uuid import UUID
 
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.components.money import STRIP_WIDTH, strip_position
 from plankeeper.console.components.record_picker import account_choices
+from plankeeper.console.components.support_items import list_names
 from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
-from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names, warning_titles
+from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
 from plankeeper.console.invoices.status import describe_status
 from plankeeper.console.lists.reading import list_position
@@ -24,6 +26,8 @@ from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line
+from plankeeper.resources.plans.rules import is_in_order, plan_on
+from plankeeper.resources.plans.schemas import PlanRow
 from plankeeper.resources.providers import store as provider_store
 
 pages = Pages()
@@ -39,7 +43,8 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = or_404(await store.get(*place, invoice_id))
     state, today = invoice.state_management, request.today
     evidence = await find_evidence(request, invoice, today)
-    related = [*evidence.earlier, *evidence.same_document]
+    plan = nearest_plan(invoice, evidence)
+    related = [*evidence.earlier, *evidence.same_document, *evidence.same_line]
     request.record_list("invoice", [each.id for each in related], {})
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
@@ -49,12 +54,13 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "names": names,
         "provider": next(iter(providers), None),
         "evidence": evidence,
-        "warnings": [evidence.card(code) for code in active_warnings(invoice)],
+        "warnings": [evidence.card(code) for code in evidence.codes(invoice)],
         "ignored": [evidence.card(code, reasons) for code in state.ignored_errors],
         "comparisons": [
             compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
         ],
-        "plan_strip": plan_strip(invoice, evidence),
+        "plan": plan,
+        "plan_strip": plan_strip(invoice.invoice_date, plan),
         "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
         "status": describe_status(invoice, warning_titles(invoice), today, request.settings.time_zone),
         "allowed": allowed_actions(invoice),
@@ -62,6 +68,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "accounts": await account_choices(request),
         "own_account": str(request.account.account_id),
         "claim_types": CLAIM_TYPES,
+        "item_names": await list_names(request, unset_to_none(invoice.line_items) or [], invoice.invoice_date),
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
@@ -106,11 +113,25 @@ def can_be_split(line: LineItem) -> bool:
     return line.quantity is not None and line.quantity > 0 and first is not None and last is not None and first < last
 
 
-def plan_strip(invoice: Invoice, evidence: Evidence) -> dict[str, float] | None:
-    """The positions of the plan and the invoice's date on the strip; null without a date or without a complete plan."""
-    start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
-    if start is None or end is None or day is None or end < start:
+def nearest_plan(invoice: Invoice, evidence: Evidence) -> PlanRow | None:
+    """The plan in force on the invoice's date, else the one that begins or ends next to it."""
+    day = invoice.invoice_date
+    plans = [each for each in evidence.checked.plans if each.start_date or each.end_date]
+    if day is None:
+        return plans[-1] if plans else None
+    return plan_on(plans, day) or min(plans, key=lambda each: _distance(each, day), default=None)
+
+
+def _distance(plan: PlanRow, day: date) -> int:
+    """The number of days between a day and the nearer end of a plan."""
+    return min(abs((each - day).days) for each in (plan.start_date, plan.end_date) if each)
+
+
+def plan_strip(day: date | None, plan: PlanRow | None) -> dict[str, float] | None:
+    """The positions of a plan and a day on the strip; null without a day or without a complete plan."""
+    if day is None or plan is None or plan.start_date is None or plan.end_date is None or not is_in_order(plan):
         return None
+    start, end = plan.start_date, plan.end_date
     positions = {"start": strip_position(start, start, end), "end": strip_position(end, start, end)}
     return positions | {"day": strip_position(day, start, end), "width": STRIP_WIDTH}
 

@@ -71,7 +71,9 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    is_changed = await service.ignore(request.write_context, invoice_id, code, reason)
+    is_changed = await service.ignore(
+        request.write_context, invoice_id, code, reason, overrides_blocks=request.has_role("owner")
+    )
     place = await list_position(request, INVOICES, invoice_id)
     if not is_changed:
         return warning_gone(invoice_id, place)
@@ -162,7 +164,9 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
     name, url = invoice.invoice_number or "No number", f"{INVOICES_URL}/{invoice.id}"
     try:
         async with request.tx.savepoint():
-            is_ignored = await service.ignore(request.write_context, invoice.id, code, reason)
+            is_ignored = await service.ignore(
+                request.write_context, invoice.id, code, reason, overrides_blocks=request.has_role("owner")
+            )
     except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     if not is_ignored:

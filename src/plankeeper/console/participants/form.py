@@ -109,6 +109,15 @@ SECTIONS = {
             FormField("plan_start_date", "date"),
             FormField("plan_end_date", "date"),
             FormField("onboard_date", "date"),
+            FormField("managed_from", "date", hint="The first day on which you manage the plan"),
+            FormField("managed_until", "date", hint="The last day on which you manage the plan"),
+            FormField(
+                "remoteness",
+                "select",
+                size="medium",
+                options=NOT_SET | {"remote": "Remote", "very_remote": "Very remote"},
+                hint="Which price limits of the support catalogue apply",
+            ),
             FormField("is_pace_plan", "checkbox"),
             FormField("approval_required", "checkbox"),
         ),
@@ -130,6 +139,12 @@ SECTIONS = {
                 "exit_reason_subcategory_id", "select", size="medium", options=NOT_SET, read=_specific_exit_reason
             ),
             FormField("reason_for_leaving", "textarea"),
+            FormField(
+                "deceased_on",
+                "date",
+                hint="If the participant has died. Later services can’t be paid, and statements and mails to the"
+                " participant stop.",
+            ),
         ),
     ),
 }

@@ -19,7 +19,10 @@ from plankeeper.resources.participants.schemas import Participant
 
 
 class ParticipantHeader(NamedTuple):
-    """The header of a participant's pages. `age` is in years; `exit_text` is null unless they left."""
+    """The header of a participant's pages.
+
+    `age` is in years, today or at death; `exit_text` is null unless they left.
+    """
 
     participant: Participant
     name: str
@@ -66,7 +69,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         display_name(participant),
         f"{PREFIX}/participants/{participant_id}",
         is_ndis_number(participant.participant_number or ""),
-        age_on(participant.date_of_birth, today) if participant.date_of_birth else None,
+        age_on(participant.date_of_birth, participant.deceased_on or today) if participant.date_of_birth else None,
         plan_progress(*plan, min(today, exit_date) if has_left and exit_date else today),
         describe_exit(exit_date, today) if has_left else None,
         numbers.contact or None,

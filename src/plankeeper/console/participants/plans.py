@@ -19,6 +19,7 @@ from plankeeper.console.components.edit_forms import (
     translate_constraints,
 )
 from plankeeper.console.components.labels import display_name
+from plankeeper.console.participants.budget_charts import budget_charts, percent
 from plankeeper.console.participants.header import participant_context
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -33,7 +34,7 @@ from plankeeper.resources.participants import plans as service
 from plankeeper.resources.participants.store import get as get_participant
 from plankeeper.resources.plans import rules, store
 from plankeeper.resources.plans.schemas import Plan, PlanComponent, PlanCreate, PlanUpdate
-from plankeeper.resources.plans.service import CONSTRAINT_ERRORS, with_numbers
+from plankeeper.resources.plans.service import CONSTRAINT_ERRORS
 
 pages = Pages()
 PATH = "/participants/{participant_id}/plans"
@@ -65,30 +66,33 @@ class ShownPlan(NamedTuple):
 
 @pages.get(PATH, role="viewer", access_log="participant")
 async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    """The plans, the latest first, with the charts of the one that the query names, or of the current one."""
     context = await participant_context(request, participant_id, "/plans")
     rows = await store.list_of_participants(request.db, request.plan_manager_id, [participant_id])
-    plans = await with_numbers(request.db, request.plan_manager_id, participant_id, rows, request.today)
+    lines = await store.list_lines(request.db, request.plan_manager_id, [participant_id])
+    plans = [rules.with_numbers(each, rows, lines, request.today) for each in rows]
     current = rules.current_plan(plans, request.today)
+    chosen = next((each for each in plans if str(each.id) == request.query.text("charts")), current)
     shown = [_show(each, current, request.today) for each in reversed(plans)]
-    return HtmlPage("participants/plans.html", {**context, "plans": shown, "kinds": KINDS})
+    charts = budget_charts(chosen, rules.lines_of(rows, chosen, lines), request.today) if chosen else []
+    context |= {"plans": shown, "kinds": KINDS, "charts": charts, "charts_of": chosen}
+    return HtmlPage("participants/plans.html", context)
 
 
 def _show(plan: Plan, current: Plan | None, today: date) -> ShownPlan:
-    passed = 0.0
-    if plan.start_date and plan.end_date and rules.is_in_order(plan):
-        days = (plan.end_date - plan.start_date).days + 1
-        passed = min(100.0, max(0.0, 100 * ((today - plan.start_date).days + 1) / days))
+    passed = round(float(100 * rules.passed_share(plan, today)), 2)
     bars = [_bar(plan, each, today) for each in plan.components]
     return ShownPlan(plan, plan is current, rules.describe_dates(plan), passed, bars)
 
 
 def _bar(plan: Plan, component: PlanComponent, today: date) -> Bar:
-    numbers = rules.Numbers(
-        *(getattr(component, name) or rules.ZERO for name in ("released", "paid", "pending", "waiting"))
+    numbers = rules.numbers_of(component)
+    return Bar(
+        component,
+        numbers.used,
+        percent(numbers.used, component.amount),
+        rules.runs_out_on(plan, component, numbers, today),
     )
-    used = numbers.paid + numbers.pending + numbers.waiting
-    width = float(100 * min(used, component.amount) / component.amount) if component.amount else 0.0
-    return Bar(component, used, max(0.0, width), rules.runs_out_on(plan, component, numbers, today))
 
 
 @pages.get(PATH + "/new", role="manager", access_log="participant")

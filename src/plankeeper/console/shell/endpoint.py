@@ -64,7 +64,8 @@ from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.endpoint import OnWrite
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.requests import RequestState
-from plankeeper.resources.invoices.statistics_cache import StatisticsCache
+from plankeeper.resources.invoices.statistics_cache import StatisticsCache, compute_invoice_statistics
+from plankeeper.resources.plans.overview import MANY_PLANS, compute_overview
 
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with an email
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
@@ -94,7 +95,8 @@ class ConsoleDependencies:
         self.imports = SharedLimit("import", worker=2, plan_manager=1)
         self.credential_checks = CredentialCheckLimit()
         self.single_sign_on = SingleSignOn()
-        self.statistics_cache = StatisticsCache()
+        self.statistics_cache = StatisticsCache(compute_invoice_statistics)
+        self.budgets_cache = StatisticsCache(compute_overview, many=MANY_PLANS)
 
 
 class PageEndpoint:
@@ -275,6 +277,7 @@ class PageEndpoint:
             single_sign_on=self._deps.single_sign_on,
             on_access=self._deps.on_access,
             statistics_cache=self._deps.statistics_cache,
+            budgets_cache=self._deps.budgets_cache,
             form=form,
         )
 

@@ -31,7 +31,8 @@ from plankeeper.core.files import single_chunk
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.search_slots import search_slot
-from plankeeper.resources.invoices.statistics_cache import StatisticsCache
+from plankeeper.resources.invoices.statistics_cache import InvoiceStatistics, StatisticsCache, StatisticsPeriods
+from plankeeper.resources.plans.overview import BudgetOverview
 
 PREFIX = "/console"
 
@@ -62,7 +63,8 @@ class PageRequest:
     import_limit: SharedLimit
     single_sign_on: SingleSignOn
     on_access: OnAccess
-    statistics_cache: StatisticsCache
+    statistics_cache: StatisticsCache[StatisticsPeriods, InvoiceStatistics]
+    budgets_cache: StatisticsCache[date, BudgetOverview]
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: Mapping[str, FieldWarning] = field(default_factory=dict[str, FieldWarning])

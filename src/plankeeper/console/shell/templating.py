@@ -40,6 +40,7 @@ _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 MENU = {
     "home": ("/console", "Home"),
     "participants": ("/console/participants", "Participants"),
+    "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
     "providers": ("/console/providers", "Providers"),
     "activity": ("/console/activity", "Activity"),
@@ -75,6 +76,7 @@ SUBMENU = {
         "trash": SettingsPage(
             "/console/trash", "Trash", "Deleted participants and providers, which you can restore", "viewer"
         ),
+        "checks": SettingsPage("/console/checks", "Checks", "Check all open invoices again", "viewer"),
         "access": SettingsPage(
             "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
         ),
@@ -98,6 +100,7 @@ HELP_ANCHORS = {
     "": "sign-in",
     "home": "home",
     "participants": "participants",
+    "plans": "plans",
     "invoices": "invoices",
     "providers": "providers",
     "activity": "activity",
@@ -109,6 +112,7 @@ HELP_ANCHORS = {
     "note_types": "account-managers-and-note-types",
     "import": "import",
     "trash": "undo",
+    "checks": "checks",
     "access": "access-and-legal-holds",
     "legal_holds": "access-and-legal-holds",
     "keys": "api-keys-and-requests",

@@ -111,6 +111,17 @@ if (lines) {
     take(button.dataset.step, button.closest("[data-line]"));
   });
 }
+// Suggestions of support items have the price limit for the participant on the day of the service.
+form.addEventListener("suggest", ({ target, detail }) => {
+  const line = target.closest("[data-line]");
+  if (!line) return;
+  detail.on = field(line, "service_date_from").value || form.querySelector("[name=invoice_date]").value;
+  detail.participant = form.querySelector("[name=participant_id]").value;
+});
+form.addEventListener("choose", ({ target, detail }) => {
+  const line = target.closest("[data-line]");
+  if (line && detail.price && !field(line, "unit_price").value) field(line, "unit_price").value = detail.price;
+});
 form.addEventListener("input", () => check());
 form.addEventListener("change", () => check());
 form.addEventListener("keydown", (event) => {

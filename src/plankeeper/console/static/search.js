@@ -129,20 +129,30 @@ if (field) {
   combobox(field, list, loadRecords, visit);
 }
 
-for (const picker of document.querySelectorAll("[data-picker]")) {
+function setUp(picker) {
   const [input, id] = picker.querySelectorAll("input"), list = document.createElement("div");
   const load = async (text) => {
-    const { candidates } = text ? await request({ q: text, kind: picker.dataset.picker }) : { candidates: [] };
+    const parameters = { q: text, kind: picker.dataset.picker };
+    picker.dispatchEvent(new CustomEvent("suggest", { bubbles: true, detail: parameters })); // a page can add some
+    const { candidates } = text ? await request(parameters) : { candidates: [] };
     return candidates && [{ heading: "", results: candidates.map((each) => ({ ...each, title: each.label })) }];
   };
   input.after(list);
-  input.addEventListener("input", () => { id.value = ""; });
+  if (id) input.addEventListener("input", () => { id.value = ""; });
   combobox(input, list, load, (value) => {
     input.value = value.label;
-    id.value = value.id;
+    if (id) id.value = value.id;
+    picker.dispatchEvent(new CustomEvent("choose", { bubbles: true, detail: value }));
     input.dispatchEvent(new Event("change", { bubbles: true }));
   });
 }
+
+for (const picker of document.querySelectorAll("[data-picker]")) setUp(picker);
+// A page can add others later.
+document.addEventListener("focusin", ({ target }) => {
+  const picker = target.closest("[data-picker]");
+  if (picker && !picker.querySelector("[role=combobox]")) setUp(picker);
+});
 
 // The palette: the search with pages and actions.
 function openPalette() {

@@ -20,6 +20,7 @@ from plankeeper.console.lists.saved_views import (
     view_url,
 )
 from plankeeper.console.participants.list import PARTICIPANTS
+from plankeeper.console.plans.list import PLANS
 from plankeeper.console.providers.list import PROVIDERS
 from plankeeper.console.settings.access_log import ACCESS_LOG
 from plankeeper.console.shell.routing import (
@@ -33,7 +34,7 @@ from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
 
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
-    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS, ACTIVITY, REQUESTS, ACCESS_LOG)}
+    {each.kind: each for each in (INVOICES, PARTICIPANTS, PLANS, PROVIDERS, ACTIVITY, REQUESTS, ACCESS_LOG)}
 )
 
 pages = Pages()

@@ -220,6 +220,7 @@ TAGS = {
     "webhook_endpoints": "URLs that receive signed events.",
     "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",
     "api_keys": "The API key of a request, and what it can do.",
+    "support_items": "The agency's support catalogue, with categories and price limits; read only.",
     "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 

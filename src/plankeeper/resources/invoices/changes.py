@@ -354,7 +354,7 @@ def to_saved(draft: Draft, plan_manager_id: UUID, result: CheckResult, updated_a
         **values,
         plan_manager=plan_manager_id,
         errors=result.errors,
-        state_management=StateManagement(result.error_codes, row.ignored_error_codes),
+        state_management=StateManagement(result.error_codes, result.ignored_error_codes),
         is_duplicate=result.is_duplicate,
         payee="participant" if row.is_reimbursement else "provider",
         document=draft.before.document if draft.before else None,

@@ -9,7 +9,14 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
-from plankeeper.resources.invoices.warnings import CheckInput
+from plankeeper.resources.invoices.checks import CheckInput
+
+
+class IgnoredFacts(Struct, frozen=True):
+    """What a person has ignored: each fact of the warning at that time, as `fact_key` describes it."""
+
+    code: str
+    facts: list[str]
 
 
 class InvoiceToCheck(CheckInput, frozen=True):
@@ -17,12 +24,30 @@ class InvoiceToCheck(CheckInput, frozen=True):
 
     id: UUID
     ignored_error_codes: list[str]
+    ignored_facts: list[IgnoredFacts]
 
 
-IS_EARLIER_DUPLICATE: LiteralString = """other.plan_manager_id = $1
-            and other.pm_provider_id = invoice.pm_provider_id and other.invoice_number = invoice.invoice_number
-            and btrim(other.invoice_number) <> '' and not other.is_deleted
-            and (other.created_at, other.id) < (invoice.created_at, invoice.id)"""
+# A provider, and others with the same ABN: an office can have two records of one provider.
+_PROVIDER_IDS: LiteralString = """array(
+                select invoice.pm_provider_id
+                union all
+                select same.id from providers same
+                where same.plan_manager_id = $1 and same.id <> invoice.pm_provider_id
+                    and replace(same.abn, ' ', '') = (
+                        select nullif(replace(own.abn, ' ', ''), '') from providers own
+                        where own.plan_manager_id = $1 and own.id = invoice.pm_provider_id
+                    )
+            )"""
+IS_EARLIER_DUPLICATE: LiteralString = f"""other.plan_manager_id = $1
+            and other.pm_provider_id = any ({_PROVIDER_IDS}) and other.invoice_number = invoice.invoice_number
+            and btrim(other.invoice_number) <> '' and not other.is_deleted and other.cancelled_at is null
+            and (other.created_at, other.id) < (invoice.created_at, invoice.id)
+            and (
+                other.participant_id = invoice.participant_id
+                or not coalesce((
+                    select duplicates_need_participant from office_settings where plan_manager_id = $1
+                ), false)
+            )"""
 # Other invoices with the document of `invoice`. As conditions, these subqueries use an index each. As joins, they are
 # a walk through all pairs of documents while a table has no statistics.
 SAME_DOCUMENT: LiteralString = """documents same
@@ -35,29 +60,90 @@ SAME_DOCUMENT: LiteralString = """documents same
                     select not other.is_deleted and other.cancelled_at is null from invoices other
                     where other.plan_manager_id = $1 and other.id = same.invoice_id
                 )"""
+# Lines like `line` of other invoices of the participant of `invoice`.
+SAME_LINE: LiteralString = """invoice_lines twin
+                where twin.plan_manager_id = $1 and twin.service_date_from = line.service_date_from
+                    and twin.service_item_number = line.service_item_number
+                    and coalesce(twin.service_date_to, twin.service_date_from)
+                        = coalesce(line.service_date_to, line.service_date_from)
+                    and twin.quantity = line.quantity and not twin.is_deleted and twin.claim_status <> 'cancelled'
+                    and not line.is_deleted and line.claim_status <> 'cancelled' and twin.invoice_id <> invoice.id
+                    and (
+                        select not other.is_deleted and other.cancelled_at is null
+                            and other.participant_id = invoice.participant_id
+                        from invoices other
+                        where other.plan_manager_id = $1 and other.id = twin.invoice_id
+                    )"""
 CHECKED_COLUMNS: LiteralString = f"""
-    invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
-    invoice.participant_id, participant.status as participant_status,
-    participant.plan_start_date, participant.plan_end_date, participant.date_ceased,
-    invoice.pm_provider_id, provider.id is not null as provider_exists,
+    invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.received_at,
+    invoice.is_deleted, invoice.wont_claim, invoice.participant_id, participant.status as participant_status,
+    participant.date_ceased, participant.state as participant_state, participant.remoteness, participant.managed_from,
+    participant.managed_until, participant.deceased_on,
+    coalesce((
+        select json_agg(json_build_object('id', id, 'participant_id', participant_id, 'start_date', start_date,
+            'end_date', end_date, 'is_pace_plan', is_pace_plan, 'components', components) order by start_date, id)
+        from plans
+        where plan_manager_id = $1 and participant_id = invoice.participant_id
+    ), '[]') as plans,
+    invoice.pm_provider_id, provider.id is not null as provider_exists, provider.abn as provider_abn,
+    coalesce(provider.active, false) as provider_active,
     invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn,
+    exists (select from support_items) as has_catalogue,
+    coalesce((select warning_levels from office_settings where plan_manager_id = $1), '[]')::json as levels,
     exists (select from {SAME_DOCUMENT}) as has_same_document
+"""
+IGNORED_COLUMNS: LiteralString = """
+    invoice.ignored_error_codes,
+    case when invoice.ignored_error_codes = '{}' then '[]' else coalesce((
+        select json_agg(json_build_object('code', error_code, 'facts', facts))
+        from invoice_ignored_warnings
+        where plan_manager_id = $1 and invoice_id = invoice.id
+    ), '[]') end as ignored_facts
+"""
+HAS_EARLIER_INVOICE: LiteralString = """exists (
+            select from invoices other
+            where other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
+                and not other.is_deleted and other.cancelled_at is null
+                and (other.created_at, other.id) < (invoice.created_at, invoice.id)
+        )"""
+LINE: LiteralString = f"""json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
+            'total_price', line.total_price, 'service_item_number', line.service_item_number,
+            'is_deleted', line.is_deleted, 'id', line.id, 'service_date_from', line.service_date_from,
+            'service_date_to', line.service_date_to, 'gst_code', line.gst_code, 'component_id', line.component_id,
+            'claim_status', line.claim_status, 'paid_amount', line.paid_amount,
+            'item', (
+                select json_build_object('category', category, 'pace_category', pace_category,
+                    'has_price_limit', has_price_limit, 'price_limits', price_limits)
+                from support_items
+                where support_item_number = btrim(line.service_item_number)
+                    and start_date <= coalesce(line.service_date_from, line.service_date_to, invoice.invoice_date)
+                    and coalesce(end_date, 'infinity')
+                        >= coalesce(line.service_date_from, line.service_date_to, invoice.invoice_date)
+                order by start_date desc
+                limit 1
+            ),
+            'is_known_item', exists (
+                select from support_items where support_item_number = btrim(line.service_item_number)
+            ),
+            'has_duplicate', exists (select from {SAME_LINE})
+        )"""
+_REFERENCES: LiteralString = """
+    left join participants participant on participant.plan_manager_id = $1
+        and participant.id = invoice.participant_id
+    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
 """
 GET_MANY = f"""
     select {CHECKED_COLUMNS},
         exists (select from invoices other where {IS_EARLIER_DUPLICATE}) as has_earlier_duplicate,
+        {HAS_EARLIER_INVOICE} as has_earlier_invoice,
         coalesce((
-            select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
-                'total_price', line.total_price, 'service_item_number', line.service_item_number,
-                'is_deleted', line.is_deleted, 'id', line.id) order by line.position)
+            select json_agg({LINE} order by line.position)
             from invoice_lines line
             where line.plan_manager_id = $1 and line.invoice_id = invoice.id
         ), '[]') as lines,
-        invoice.id, invoice.ignored_error_codes
+        invoice.id, {IGNORED_COLUMNS}
     from invoices invoice
-    left join participants participant on participant.plan_manager_id = $1
-        and participant.id = invoice.participant_id
-    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+    {_REFERENCES}
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
 """
 
@@ -66,35 +152,40 @@ async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UU
     return await db.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
 
 
-# The same for invoices that aren't stored yet, or not as they are in $2, with their lines ($3).
+# The same for invoices that aren't stored yet, or not as they are in $2, with their lines ($3). Lines that two of them
+# have are found by the caller.
 GET_NEW = f"""
-    with invoice as (
+    with new_invoice as (
         select new.*,
             coalesce(btrim(invoice_number) <> '' and pm_provider_id is not null
-                and count(*) filter (where not is_deleted) over earlier > 0, false) as has_earlier_new_duplicate
+                and count(*) filter (where not is_deleted and cancelled_at is null) over earlier > 0, false)
+                as has_earlier_new_duplicate,
+            coalesce(pm_provider_id is not null
+                and count(*) filter (where not is_deleted and cancelled_at is null) over earlier_of_provider > 0, false)
+                as has_earlier_new_invoice
         from {records_of("invoices")} new
         window earlier as (
             partition by pm_provider_id, invoice_number order by created_at, id
             rows between unbounded preceding and 1 preceding
+        ), earlier_of_provider as (
+            partition by pm_provider_id order by created_at, id rows between unbounded preceding and 1 preceding
         )
-    ), line as (
-        select invoice_id, json_agg(json_build_object('quantity', quantity, 'unit_price', unit_price,
-            'total_price', total_price, 'service_item_number', service_item_number,
-            'is_deleted', is_deleted, 'id', id) order by position) as lines
-        from json_populate_recordset(null::invoice_lines, $3)
-        group by invoice_id
+    ), new_line as (
+        select line.invoice_id, json_agg({LINE} order by line.position) as lines
+        from json_populate_recordset(null::invoice_lines, $3) line
+        join new_invoice invoice on invoice.id = line.invoice_id
+        group by line.invoice_id
     )
     select {CHECKED_COLUMNS},
         has_earlier_new_duplicate or exists (
             select from invoices other
-            where {IS_EARLIER_DUPLICATE} and not exists (select from invoice own where own.id = other.id)
+            where {IS_EARLIER_DUPLICATE} and not exists (select from new_invoice own where own.id = other.id)
         ) as has_earlier_duplicate,
-        coalesce(line.lines, '[]') as lines, invoice.id, invoice.ignored_error_codes
-    from invoice
-    left join line on line.invoice_id = invoice.id
-    left join participants participant on participant.plan_manager_id = $1
-        and participant.id = invoice.participant_id
-    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+        has_earlier_new_invoice or {HAS_EARLIER_INVOICE} as has_earlier_invoice,
+        coalesce(line.lines, '[]') as lines, invoice.id, {IGNORED_COLUMNS}
+    from new_invoice invoice
+    left join new_line line on line.invoice_id = invoice.id
+    {_REFERENCES}
 """
 
 
@@ -104,9 +195,13 @@ async def get_new(db: Executor, plan_manager_id: UUID, invoices: str, lines: str
 
 
 EARLIER_DUPLICATE_IDS = f"""
-    select other.id from invoices invoice join invoices other on {IS_EARLIER_DUPLICATE}
+    select earlier.id
+    from invoices invoice
+    cross join lateral (
+        select other.id, other.created_at from invoices other where {IS_EARLIER_DUPLICATE} offset 0
+    ) earlier
     where invoice.plan_manager_id = $1 and invoice.id = $2
-    order by other.created_at desc, other.id desc
+    order by earlier.created_at desc, earlier.id desc
     limit $3
 """
 
@@ -116,12 +211,32 @@ async def earlier_duplicate_ids(db: Executor, plan_manager_id: UUID, invoice_id:
     return await db.rows(UUID, EARLIER_DUPLICATE_IDS, plan_manager_id, invoice_id, limit)
 
 
+SAME_LINE_IDS = f"""
+    select distinct same.invoice_id
+    from invoices invoice
+    join invoice_lines line on line.plan_manager_id = $1 and line.invoice_id = invoice.id
+    cross join lateral (select twin.invoice_id from {SAME_LINE} offset 0) same
+    where invoice.plan_manager_id = $1 and invoice.id = $2
+    order by same.invoice_id desc
+    limit $3
+"""
+
+
+async def same_line_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUID, limit: int) -> list[UUID]:
+    """The ids of other invoices that have a line of this one, the latest first."""
+    return await db.rows(UUID, SAME_LINE_IDS, plan_manager_id, invoice_id, limit)
+
+
 class RelatedInvoices(Struct):
-    """An invoice, the latest earlier one with the same provider and number, and the latest with the same document."""
+    """An invoice, the latest earlier one with the same provider and number, and the latest with the same document.
+
+    `same_line_id` is the latest invoice that has one of its lines.
+    """
 
     id: UUID
     earlier_id: UUID | None
     same_document_id: UUID | None
+    same_line_id: UUID | None
 
 
 LIST_RELATED = f"""
@@ -135,7 +250,15 @@ LIST_RELATED = f"""
             select same.invoice_id from {SAME_DOCUMENT}
             order by same.id desc
             limit 1
-        ) as same_document_id
+        ) as same_document_id,
+        (
+            select same.invoice_id
+            from invoice_lines line
+            cross join lateral (select twin.invoice_id from {SAME_LINE} offset 0) same
+            where line.plan_manager_id = $1 and line.invoice_id = invoice.id
+            order by same.invoice_id desc
+            limit 1
+        ) as same_line_id
     from invoices invoice
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
 """
@@ -162,10 +285,20 @@ async def same_document_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUI
 
 
 LIST_SIMILAR = f"""
-    select other.id
+    select similar_invoice.id
     from invoices invoice
-    join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
-        and other.invoice_number = invoice.invoice_number
+    cross join lateral (
+        select other.id from invoices other
+        where other.plan_manager_id = $1 and other.pm_provider_id = any ({_PROVIDER_IDS})
+            and other.invoice_number = invoice.invoice_number
+        offset 0
+    ) similar_invoice
+    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
+    union
+    select same.invoice_id
+    from invoices invoice
+    join invoice_lines line on line.plan_manager_id = $1 and line.invoice_id = invoice.id
+    cross join lateral (select twin.invoice_id from {SAME_LINE} offset 0) same
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
     union
     select same.invoice_id
@@ -180,34 +313,56 @@ LIST_SIMILAR = f"""
 
 
 async def list_similar(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
-    """The ids of invoices with the provider and number of one of these, or its document: their warnings may change."""
+    """The ids of invoices with the provider and number of one of these, a line or its document.
+
+    Their warnings may change.
+    """
     return await tx.rows(UUID, LIST_SIMILAR, plan_manager_id, invoice_ids)
 
 
 class CheckResult(Struct):
-    """The result of checking one invoice, as it is stored."""
+    """The result of checking one invoice, as it is stored.
+
+    `error_codes` are the warnings that aren't only information, and `warning_codes` all that aren't ignored.
+    """
 
     id: UUID
     errors: bool
     error_codes: list[str]
+    warning_codes: list[str]
+    ignored_error_codes: list[str]
     is_duplicate: bool
 
 
-SAVE_RESULTS = f"""
-    update invoices invoice set
-        errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
-        updated_at = statement_timestamp()
+RESULTS: LiteralString = """
+    errors = result.errors, error_codes = result.error_codes, warning_codes = result.warning_codes,
+    ignored_error_codes = result.ignored_error_codes, is_duplicate = result.is_duplicate
+"""
+WITH_OTHER_RESULT: LiteralString = f"""
     from {records_of("invoices")} result
     where invoice.plan_manager_id = $1 and invoice.id = result.id
-        and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
-            is distinct from (result.errors, result.error_codes, result.is_duplicate)
+        and (
+            invoice.errors, invoice.error_codes, invoice.warning_codes, invoice.ignored_error_codes,
+            invoice.is_duplicate
+        ) is distinct from (
+            result.errors, result.error_codes, result.warning_codes, result.ignored_error_codes, result.is_duplicate
+        )
     returning invoice.id
 """
+SAVE_RESULTS = f"update invoices invoice set {RESULTS}, updated_at = statement_timestamp() {WITH_OTHER_RESULT}"
 
 
 async def save_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
     """Store results, a JSON list of CheckResult. Returns the ids of invoices whose result has changed."""
     return await tx.rows(UUID, SAVE_RESULTS, plan_manager_id, results)
+
+
+SAVE_COMPUTED_RESULTS = f"update invoices invoice set {RESULTS} {WITH_OTHER_RESULT}"
+
+
+async def save_computed_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
+    """Store the results of invoices that keep their version, because only other records have changed."""
+    return await tx.rows(UUID, SAVE_COMPUTED_RESULTS, plan_manager_id, results)
 
 
 LOCK_IDS_AFTER = "select id from invoices where plan_manager_id = $1 and id > $2 order by id limit $3 for update"
@@ -257,15 +412,20 @@ async def list_ignored_of(db: Executor, plan_manager_id: UUID, invoice_ids: Sequ
 
 
 UPSERT_IGNORED = """
-    insert into invoice_ignored_warnings (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
-    values ($1, $2, $3, $4, $5, $6)
+    insert into invoice_ignored_warnings (
+        plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at, facts
+    )
+    values ($1, $2, $3, $4, $5, $6, $7)
     on conflict (plan_manager_id, invoice_id, error_code) do update set
-        reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at
+        reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at,
+        facts = excluded.facts
 """
 
 
-async def upsert_ignored(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warning: IgnoredWarning) -> None:
-    """Insert an ignored warning, or replace one that an import has restored in the meantime."""
+async def upsert_ignored(
+    tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warning: IgnoredWarning, facts: Sequence[str]
+) -> None:
+    """Insert an ignored warning, or replace one that an import or a new fact has restored in the meantime."""
     await tx.execute(
         UPSERT_IGNORED,
         plan_manager_id,
@@ -274,6 +434,7 @@ async def upsert_ignored(tx: Transaction, plan_manager_id: UUID, invoice_id: UUI
         warning.reason,
         warning.ignored_by,
         warning.ignored_at,
+        facts,
     )
 
 

@@ -70,7 +70,7 @@ async def _change_ignored(ctx: WriteContext, key: str, before: Changed, after: C
     for code in sorted(new - old):
         await service.restore(ctx, UUID(key), code)
     for code in sorted(old - new):
-        await service.ignore(ctx, UUID(key), code, "Ignored again by an undo")
+        await service.ignore(ctx, UUID(key), code, "Ignored again by an undo", overrides_blocks=True)
 
 
 async def _mark_as_deleted(ctx: WriteContext, keys: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from plankeeper.core.fields import (
 from plankeeper.core.lists import MAX_ENUM_VALUES, SORT, ExternalIdFilter, ResourceListQuery
 from plankeeper.database.lists.statements import Filter, enum_filter
 from plankeeper.resources.documents.schemas import Document
+from plankeeper.resources.invoices.warnings import WarningCode
 
 ClaimStatus = Annotated[
     Literal[
@@ -75,24 +76,6 @@ MAX_LINES = 1000  # of an invoice in a request
 
 # An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
-
-
-WarningCode = Annotated[
-    Literal[
-        "missing_invoice_number",
-        "missing_participant",
-        "missing_provider",
-        "several_participants",
-        "several_providers",
-        "inactive_participant",
-        "check_total",
-        "check_dates",
-        "check_item_code",
-        "possible_duplicate",
-        "same_document",
-    ],
-    component("WarningCode", "The code of a warning of invoices."),
-]
 
 
 WarningLevel = Annotated[
@@ -232,7 +215,9 @@ class WarningDetails(Struct):
     """One fact that a warning of an invoice is about."""
 
     code: Annotated[str, Meta(description="The code of the warning.")]
-    level: Annotated[WarningLevel, Meta(description="How serious the warning is: `warn`, for all codes.")]
+    level: Annotated[
+        WarningLevel, Meta(description="How serious the warning is for the office, which can choose it for each code.")
+    ]
     line_id: Annotated[UUID | None, Meta(description="The line that it is about, or null.")]
     expected: Annotated[CheckedValue, Meta(description="The value or the limit that would be right, or null.")]
     found: Annotated[CheckedValue, Meta(description="The value of the invoice or the line, or null.")]
@@ -428,12 +413,10 @@ InvoiceSort = Annotated[
 ]
 
 
-# The index of invoices with errors contains those with a warning that isn't ignored.
+# The index has the invoices with a warning that isn't ignored.
 WARNING_FILTER = Filter(
-    "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
-    """errors and error_codes && {0}::text[] and exists (
-        select from unnest({0}::text[]) code where code = any (error_codes) and code <> all (ignored_error_codes)
-    )""",
+    "warning_codes <> '{{}}' and warning_codes @> array[{0}]",
+    "warning_codes <> '{{}}' and warning_codes && {0}::text[]",
     label="Warning",
 )
 

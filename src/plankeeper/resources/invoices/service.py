@@ -1,8 +1,8 @@
 """Operations on invoices that the API and the console share: create, update, check, ignore warnings."""
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import cast
 from uuid import UUID
 
 from msgspec import UNSET
@@ -14,10 +14,20 @@ from plankeeper.core.context import Disclosure, ReadContext, WriteContext, or_40
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField, external_id_error
+from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import changed_fields, record_event, record_events
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
-from plankeeper.resources.invoices.changes import Draft, build_draft, to_row, to_saved
+from plankeeper.resources.invoices.changes import Draft, build_draft, to_line_rows, to_row, to_saved
+from plankeeper.resources.invoices.check_results import (
+    fact_keys,
+    find_facts_of,
+    levels_of,
+    line_key,
+    to_result,
+    with_line_duplicates,
+)
 from plankeeper.resources.invoices.check_store import CheckResult, IgnoredWarning, InvoiceToCheck
 from plankeeper.resources.invoices.reference_store import find as find_references
 from plankeeper.resources.invoices.schemas import (
@@ -28,7 +38,7 @@ from plankeeper.resources.invoices.schemas import (
     InvoiceUpdate,
     SavedInvoice,
 )
-from plankeeper.resources.invoices.warnings import find_warnings, has_errors
+from plankeeper.resources.invoices.warnings import level_of
 
 BATCH_SIZE = 500
 CONSTRAINT_ERRORS = {"invoices_external_id_key": external_id_error("invoice")}
@@ -123,49 +133,85 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     unchanged = [each.row.id for each in drafts if not each.is_changed]
     ctx.disclosed += [Disclosure("viewed", "invoice", each) for each in unchanged]
     concerning = [each for each in changed if _concerns_others(each)]
-    if keys := sorted({key for each in concerning for key in (_number_key(each.before), _number_key(each.row)) if key}):
+    if keys := sorted({key for each in concerning for key in _keys(each)}):
         await store.lock_similar(ctx.tx, ctx.plan_manager_id, keys)
-    saved = await _build_saved(ctx, changed)
+    results, now = await _check_drafts(ctx, changed), datetime.now(UTC)
+    saved = {each.row.id: _to_saved(ctx, each, results[each.row.id], now) for each in changed}
     existing = [each.row.id for each in concerning if each.before]
     others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, existing) if existing else []
-    await _write(ctx, changed, saved, version)
+    await _write(ctx, changed, saved, results, version)
     if concerning:  # also for a new invoice: the clock of another server can have given an earlier one a later time
         ids = [each.row.id for each in concerning]
         others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, ids)
     await recheck_others(ctx, {*others} - {each.row.id for each in changed})
+    await recheck_queue.enqueue(ctx, "participant", sorted(_find_spenders(changed)))
     return [saved.get(each.row.id) or _unchanged(each) for each in drafts]
 
 
 def _concerns_others(draft: Draft) -> bool:
-    """Whether other invoices can get or lose a warning: this one has another number, or is cancelled or reopened."""
+    """Whether other invoices can get or lose a warning.
+
+    This one has another number, provider or participant or other lines, or is cancelled or reopened.
+    """
     before, after = draft.before, draft.row
     is_reversed = before is not None and (before.cancelled_at is None) != (after.cancelled_at is None)
-    return is_reversed or _number_key(before) != _number_key(after)
+    names = ("pm_provider_id", "invoice_number", "participant_id")
+    is_other = any(getattr(before, name, None) != getattr(after, name) for name in names)
+    return is_reversed or is_other or _line_keys(draft) != _old_line_keys(draft)
 
 
 def _number_key(invoice: Invoice | InvoiceRow | None) -> str | None:
-    """The provider and the number that duplicates of an invoice have, or None if it has no duplicates."""
+    """The number that duplicates of an invoice have, or None if it has no duplicates.
+
+    The provider isn't part of it: several records can be of one provider.
+    """
     if invoice is None or invoice.pm_provider_id is None or not (invoice.invoice_number or "").strip():
         return None
-    return f"{invoice.pm_provider_id} {invoice.invoice_number}"
+    return f"number {invoice.invoice_number}"
 
 
-async def _build_saved(ctx: WriteContext, drafts: Sequence[Draft]) -> dict[UUID, SavedInvoice]:
-    """The invoices with the results of their checks, by id."""
+def _find_spenders(drafts: Sequence[Draft]) -> set[UUID]:
+    """The participants whose later invoices can have more or less of a budget than before."""
+    is_single = len(drafts) == 1
+    latest = {each.row.id for each in drafts if is_single and each.before is None and _is_received_now(each.row)}
+    invoices = [each for draft in drafts if draft.row.id not in latest for each in (draft.before, draft.row)]
+    return {each.participant_id for each in invoices if each and each.participant_id}
+
+
+def _is_received_now(row: InvoiceRow) -> bool:
+    return row.received_at >= row.created_at
+
+
+def _line_keys(draft: Draft) -> set[tuple[object, ...]]:
+    """The participant, item, days and quantity that duplicates of a line of the invoice have."""
+    return {key for line in draft.lines if (key := line_key(draft.row, line))}
+
+
+def _old_line_keys(draft: Draft) -> set[tuple[object, ...]]:
+    if draft.before is None:
+        return set()
+    return {key for line in to_line_rows(draft.before) if (key := line_key(draft.before, line))}
+
+
+def _keys(draft: Draft) -> Iterator[str]:
+    """The keys of `lock_similar`: the numbers, and the participants whose lines are compared."""
+    for invoice, lines in ((draft.before, _old_line_keys(draft)), (draft.row, _line_keys(draft))):
+        if key := _number_key(invoice):
+            yield key
+        if invoice and lines:
+            yield f"participant {invoice.participant_id}"
+
+
+async def _check_drafts(ctx: WriteContext, drafts: Sequence[Draft]) -> dict[UUID, CheckResult]:
     if not drafts:
         return {}
     rows, lines = to_json([each.row for each in drafts]), to_json([line for each in drafts for line in each.lines])
-    results = {each.id: each for each in await check_new(ctx, rows, lines)}
-    now = datetime.now(UTC)
-    return {
-        each.row.id: to_saved(
-            each,
-            ctx.plan_manager_id,
-            results[each.row.id],
-            next_updated_at(each.before.updated_at) if each.before else now,
-        )
-        for each in drafts
-    }
+    return {each.id: each for each in await check_new(ctx, rows, lines)}
+
+
+def _to_saved(ctx: WriteContext, draft: Draft, result: CheckResult, now: datetime) -> SavedInvoice:
+    updated_at = next_updated_at(draft.before.updated_at) if draft.before else now
+    return to_saved(draft, ctx.plan_manager_id, result, updated_at)
 
 
 def _unchanged(draft: Draft) -> SavedInvoice:
@@ -173,9 +219,16 @@ def _unchanged(draft: Draft) -> SavedInvoice:
 
 
 async def _write(
-    ctx: WriteContext, drafts: Sequence[Draft], saved: Mapping[UUID, SavedInvoice], version: datetime | None
+    ctx: WriteContext,
+    drafts: Sequence[Draft],
+    saved: Mapping[UUID, SavedInvoice],
+    results: Mapping[UUID, CheckResult],
+    version: datetime | None,
 ) -> None:
-    records = {each.row.id: _to_record(each.row, saved[each.row.id]) for each in drafts}
+    records = {
+        each.row.id: asdict(each.row) | asdict(results[each.row.id]) | {"updated_at": saved[each.row.id].updated_at}
+        for each in drafts
+    }
     created = [records[each.row.id] for each in drafts if each.before is None]
     updated = [records[each.row.id] for each in drafts if each.before is not None]
     if created:
@@ -192,15 +245,6 @@ async def _write(
         await record_events(ctx, events)
 
 
-def _to_record(row: InvoiceRow, saved: SavedInvoice) -> dict[str, Any]:
-    return asdict(row) | {
-        "errors": saved.errors,
-        "error_codes": saved.state_management.errors,
-        "is_duplicate": saved.is_duplicate,
-        "updated_at": saved.updated_at,
-    }
-
-
 def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, Invoice]:
     """The event of a written invoice: `assigned` if nothing but its account has changed."""
     before, after = draft.before, Invoice(**{name: getattr(saved, name) for name in Invoice.__struct_fields__})
@@ -212,21 +256,25 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
 
-async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID]) -> None:
-    """Check invoices whose number or document a changed one has or had."""
+async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False) -> None:
+    """Check invoices again because another record has changed, and record an event for each change.
+
+    `keeps_version`: a change in the background, which must not get in the way of somebody's change of an invoice.
+    """
     if not invoice_ids:
         return
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
-    changed = await check(ctx, [*before])
+    changed = await check(ctx, [*before], keeps_version=keeps_version)
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
     await record_events(ctx, [("invoice.updated", before[each.id], each) for each in after])
 
 
-async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
+async def check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, keeps_version: bool = False) -> list[UUID]:
     """Check invoices, and return the ids of those whose result has changed."""
     invoices = await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
-    results = [_check_invoice(ctx, each) for each in invoices]
-    return await check_store.save_results(ctx.tx, ctx.plan_manager_id, to_json(results))
+    results = await _find_results(ctx, ctx.tx, invoices)
+    save = check_store.save_computed_results if keeps_version else check_store.save_results
+    return await save(ctx.tx, ctx.plan_manager_id, to_json(results))
 
 
 async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckResult]:
@@ -235,7 +283,12 @@ async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckR
     Other invoices with their numbers must be up to date.
     """
     found = await check_store.get_new(ctx.tx.reader, ctx.plan_manager_id, invoices, lines)
-    return [_check_invoice(ctx, each) for each in found]
+    return await _find_results(ctx, ctx.tx.reader, with_line_duplicates(found))
+
+
+async def _find_results(ctx: WriteContext, db: Executor, invoices: Sequence[InvoiceToCheck]) -> list[CheckResult]:
+    facts = await find_facts_of(db, ctx.plan_manager_id, invoices, _today(ctx))
+    return [to_result(each, facts[each.id]) for each in invoices]
 
 
 async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
@@ -251,20 +304,30 @@ async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
     return ids, len(changed)
 
 
-def _check_invoice(ctx: WriteContext, invoice: InvoiceToCheck) -> CheckResult:
-    codes = find_warnings(invoice, datetime.now(ctx.settings.time_zone).date())
-    errors = has_errors(codes, invoice.ignored_error_codes)
-    return CheckResult(invoice.id, errors, codes, "possible_duplicate" in codes)
+def _today(ctx: WriteContext) -> date:
+    return datetime.now(ctx.settings.time_zone).date()
 
 
-async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) -> bool:
-    """Ignore a warning. Returns false if the invoice doesn't have it or it is already ignored."""
+async def ignore(
+    ctx: WriteContext, invoice_id: UUID, code: str, reason: str, *, overrides_blocks: bool = False
+) -> bool:
+    """Ignore a warning. Returns false if the invoice doesn't have it or it is already ignored.
+
+    Raises DomainError `insufficient_scope` for one that blocks claims, unless the actor may override blocks.
+    """
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
     if code in ignored_codes or code not in before.state_management.errors:
         return False
+    [checked] = await check_store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])
+    if level_of(code, levels_of(checked)) == "block" and not overrides_blocks:
+        raise DomainError(
+            "insufficient_scope", "The warning blocks claims. Only an owner can ignore it, in the console."
+        )
+    facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], _today(ctx))
     warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
-    await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning)
+    keys = fact_keys(checked, facts[invoice_id].get(code, ()))
+    await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning, keys)
     await _save_ignored_codes(ctx, "invoice.warning_ignored", before, [*ignored_codes, code])
     return True
 

@@ -1,14 +1,14 @@
-"""Keeps the sums of invoices in memory while no invoice changes, because many invoices take longer than a page.
+"""Keeps sums in memory while no invoice and no plan changes, because those of many records take longer than a page.
 
-After a change, sums of many invoices are returned once more, and new ones are computed in the meantime.
+After a change, sums of many records are returned once more, and new ones are computed in the meantime.
 """
 
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from plankeeper.database.client import Database
@@ -58,41 +58,77 @@ class InvoiceStatistics(NamedTuple):
         return sum(each.count for each in self.open) + sum(each.count for each in self.received)
 
 
-class DatedStatistics(NamedTuple):
-    """Sums, and when they were computed. `is_current`: no invoice has changed since, as far as is known."""
+async def compute_invoice_statistics(
+    db: Database, plan_manager_id: UUID, account_manager_id: UUID | None, periods: StatisticsPeriods
+) -> InvoiceStatistics:
+    """All sums of invoices, for everyone or for an account manager."""
+    place = (db, plan_manager_id, account_manager_id)
+    return InvoiceStatistics(
+        *await asyncio.gather(
+            statistics_store.summarize_open(*place, periods.ages),
+            statistics_store.summarize_warnings(*place),
+            statistics_store.summarize_on_hold_with_warnings(*place),
+            statistics_store.count_received(*place, periods.weeks),
+            statistics_store.sum_by_provider(*place, periods.spend_start, periods.spend_end),
+        )
+    )
 
-    sums: InvoiceStatistics
+
+class Sums(Protocol):
+    """The result of a computation. `read_count`: about how many records it was computed from."""
+
+    @property
+    def read_count(self) -> int: ...
+
+
+P = TypeVar("P")
+S = TypeVar("S", bound=Sums)
+
+
+class DatedStatistics(NamedTuple, Generic[S]):
+    """Sums, and when they were computed. `is_current`: nothing has changed since, as far as is known."""
+
+    sums: S
     computed_at: datetime
     is_current: bool = True
 
 
-class _State(NamedTuple):
+class _State(NamedTuple, Generic[P]):
     """The inputs of the sums: equal states have the same sums."""
 
     last_change: LastChange
-    periods: StatisticsPeriods
+    periods: P
 
 
-class _Entry(NamedTuple):
-    state: _State
+class _Entry(NamedTuple, Generic[P, S]):
+    state: _State[P]
     started: float
-    result: DatedStatistics
+    result: DatedStatistics[S]
 
 
 _Key = tuple[UUID, UUID | None]
 
 
-class StatisticsCache:
-    """The sums of the plan managers that were asked for last, for everyone or for an account manager."""
+class StatisticsCache(Generic[P, S]):
+    """The sums of the plan managers that were asked for last, for everyone or for an account manager.
 
-    def __init__(self, max_age: float = MAX_AGE, many: int = MANY, max_entries: int = MAX_ENTRIES) -> None:
-        self._entries = OrderedDict[_Key, _Entry]()
-        self._computations = dict[tuple[_Key, _State], asyncio.Task[DatedStatistics]]()
-        self._max_age, self._many, self._max_entries = max_age, many, max_entries
+    `compute` returns them for the days or times that they refer to. Sums of `many` records are returned once more.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Database, UUID, UUID | None, P], Awaitable[S]],
+        max_age: float = MAX_AGE,
+        many: int = MANY,
+        max_entries: int = MAX_ENTRIES,
+    ) -> None:
+        self._entries = OrderedDict[_Key, _Entry[P, S]]()
+        self._computations = dict[tuple[_Key, _State[P]], asyncio.Task[DatedStatistics[S]]]()
+        self._compute_sums, self._max_age, self._many, self._max_entries = compute, max_age, many, max_entries
 
     async def get(
-        self, db: Database, plan_manager_id: UUID, account_manager_id: UUID | None, periods: StatisticsPeriods
-    ) -> DatedStatistics:
+        self, db: Database, plan_manager_id: UUID, account_manager_id: UUID | None, periods: P
+    ) -> DatedStatistics[S]:
         key = (plan_manager_id, account_manager_id)
         state = _State(await statistics_store.get_last_change(db, plan_manager_id), periods)
         entry, now = self._entries.get(key), time.monotonic()
@@ -109,7 +145,7 @@ class StatisticsCache:
             return entry.result._replace(is_current=False)
         return await asyncio.shield(computation)
 
-    def _start(self, db: Database, key: _Key, state: _State) -> "asyncio.Task[DatedStatistics]":
+    def _start(self, db: Database, key: _Key, state: _State[P]) -> "asyncio.Task[DatedStatistics[S]]":
         """The computation of the sums, which everyone who asks for them at the same time awaits."""
         name = (key, state)
         if name not in self._computations:
@@ -118,24 +154,14 @@ class StatisticsCache:
             task.add_done_callback(lambda done: self._finish(name, done))
         return self._computations[name]
 
-    def _finish(self, name: tuple[_Key, _State], task: "asyncio.Task[DatedStatistics]") -> None:
+    def _finish(self, name: tuple[_Key, _State[P]], task: "asyncio.Task[DatedStatistics[S]]") -> None:
         del self._computations[name]
         if not task.cancelled():
             task.exception()  # those who await the task get it; without them, the next request computes the sums again
 
-    async def _compute(self, db: Database, key: _Key, state: _State) -> DatedStatistics:
-        started, periods = time.monotonic(), state.periods
-        computed_at = datetime.now(UTC)
-        sums = InvoiceStatistics(
-            *await asyncio.gather(
-                statistics_store.summarize_open(db, *key, periods.ages),
-                statistics_store.summarize_warnings(db, *key),
-                statistics_store.summarize_on_hold_with_warnings(db, *key),
-                statistics_store.count_received(db, *key, periods.weeks),
-                statistics_store.sum_by_provider(db, *key, periods.spend_start, periods.spend_end),
-            )
-        )
-        result = DatedStatistics(sums, computed_at)
+    async def _compute(self, db: Database, key: _Key, state: _State[P]) -> DatedStatistics[S]:
+        started, computed_at = time.monotonic(), datetime.now(UTC)
+        result = DatedStatistics(await self._compute_sums(db, *key, state.periods), computed_at)
         self._entries[key] = _Entry(state, started, result)
         self._entries.move_to_end(key)
         while len(self._entries) > self._max_entries:

@@ -25,10 +25,11 @@ class InvoiceSummary(Struct):
 
 
 class LastChange(Struct, frozen=True):
-    """When an invoice and a participant last changed; null if there is none."""
+    """When an invoice, a participant and a plan last changed; null if there is none."""
 
     invoices: datetime | None
     participants: datetime | None
+    plans: datetime | None
 
 
 class WarningSummary(Struct):
@@ -73,12 +74,13 @@ FROM_INVOICES: LiteralString = """from invoices where plan_manager_id = $1 and (
 )"""
 GET_LAST_CHANGE = """
     select (select max(updated_at) from invoices where plan_manager_id = $1) as invoices,
-        (select max(updated_at) from participants where plan_manager_id = $1) as participants
+        (select max(updated_at) from participants where plan_manager_id = $1) as participants,
+        (select max(updated_at) from plans where plan_manager_id = $1) as plans
 """
 
 
 async def get_last_change(db: Executor, plan_manager_id: UUID) -> LastChange:
-    """When an invoice last changed, or the account manager of a participant could have."""
+    """When an invoice or a plan last changed, or the account manager of a participant could have."""
     return await db.one(LastChange, GET_LAST_CHANGE, plan_manager_id)
 
 

@@ -25,7 +25,7 @@ WORK_COLUMNS: LiteralString = """
     ambiguous_participant_number, ambiguous_provider_abn
 """
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"
-RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the results of the checks
+RESULT_COLUMNS: LiteralString = "errors, error_codes, warning_codes, is_duplicate"  # the results of the checks
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
     unit_price, total_price, gst_code, claim_type, cancellation_reason, component_id, claim_status, claim_batch_ref,

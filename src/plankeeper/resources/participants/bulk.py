@@ -1,6 +1,6 @@
 """Creates and updates many participants in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from plankeeper.core.record_matches import MatchField
 from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_events
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.account_managers import store as account_managers
 from plankeeper.resources.account_managers.schemas import AccountManagerListQuery
 from plankeeper.resources.exit_reasons import store as exit_reasons
@@ -75,15 +76,22 @@ async def save_many(
     updated = [each for each, differs in zip(new, changed, strict=True) if differs and each.id in old]
     if created:
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
-    for each in updated:
-        each.updated_at = next_updated_at(old[each.id].updated_at)
-    if updated:
-        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+    await _update_many(ctx, old, updated)
     plan_events = await plans.write(ctx, plan_changes)
     ids = [each.id for each in new]
     after = in_order(ids, await store.get_many(ctx.tx, ctx.plan_manager_id, ids))
     await record_events(ctx, [*(_change(before.get(each.id), each) for each in after), *plan_events])
     return after
+
+
+async def _update_many(
+    ctx: WriteContext, old: Mapping[UUID, StoredParticipant], updated: Sequence[StoredParticipant]
+) -> None:
+    for each in updated:
+        each.updated_at = next_updated_at(old[each.id].updated_at)
+    if updated:
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+        await recheck_queue.enqueue_changed(ctx, "participant", [(old[each.id], each) for each in updated])
 
 
 async def find_errors(

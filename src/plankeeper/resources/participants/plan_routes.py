@@ -28,7 +28,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: PlanListQuery) ->
         raise NotFound
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, participant_id, query)
     day = plans.today(ctx.settings) if query.on is UNSET else query.on
-    with_numbers = await service.with_numbers(ctx.db, ctx.plan_manager_id, participant_id, rows, day)
+    with_numbers = await service.with_numbers(ctx.db, ctx.plan_manager_id, rows, day)
     return build_page(query, PageRows(with_numbers, has_more=rows.has_more, next_cursor=rows.next_cursor), total)
 
 
@@ -50,7 +50,7 @@ async def get(ctx: ReadContext, participant_id: UUID, plan_id: UuidOr404, query:
     found = await store.get_many(ctx.db, ctx.plan_manager_id, [plan_id])
     plan = or_404(next((each for each in found if each.participant_id == participant_id), None))
     day = plans.today(ctx.settings) if query.on is UNSET else query.on
-    [result] = await service.with_numbers(ctx.db, ctx.plan_manager_id, participant_id, [plan], day)
+    [result] = await service.with_numbers(ctx.db, ctx.plan_manager_id, [plan], day)
     return result
 
 
@@ -69,5 +69,5 @@ async def delete(ctx: WriteContext, participant_id: UUID, plan_id: UuidOr404) ->
 
 async def _respond(ctx: WriteContext, plan: Plan) -> Plan:
     day = plans.today(ctx.settings)
-    [result] = await service.with_numbers(ctx.tx, ctx.plan_manager_id, plan.participant_id, [plan], day)
+    [result] = await service.with_numbers(ctx.tx, ctx.plan_manager_id, [plan], day)
     return result

@@ -21,6 +21,8 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import Change, is_changed, record_event, record_events
+from plankeeper.resources import recheck_queue
+from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.participants import store
 from plankeeper.resources.participants.schemas import (
     ParticipantRow,
@@ -63,9 +65,12 @@ async def apply_fields(
 ) -> PlanChanges:
     """The changes of plans that follow from changed participants: each before, null for a new one, and after.
 
-    Sets the three fields of each participant after the change to its current plan. Locks those that exist.
+    Sets the three fields of each participant after the change to its current plan. Locks those that exist. The errors
+    include those of the participants themselves.
     """
     day, changes = today(ctx.settings), PlanChanges([], {}, [])
+    for index, (_, participant) in enumerate(changed):
+        changes.errors.extend((index, error) for error in participant_rules.find_errors(participant, day))
     fields = {index: given for index, pair in enumerate(changed) if (given := _changed_fields(*pair))}
     existing = [changed[index][1].id for index in fields if changed[index][0]]
     plans = defaultdict[UUID, list[Plan]](list)
@@ -183,7 +188,7 @@ async def delete(ctx: WriteContext, participant_id: UUID, plan_id: UUID) -> None
     old = or_404(next((each for each in plans if each.id == plan_id), None))
     await _require_unclaimed(ctx, old, (old.start_date, old.end_date), [each.id for each in old.components])
     await _write_plans(ctx, [(old, None)])
-    events = await _project(ctx, {participant_id: [each for each in plans if each is not old]})
+    events = await _project_and_recheck(ctx, {participant_id: [each for each in plans if each is not old]})
     await record_event(ctx, "plan.deleted", old, None, parts=events)
 
 
@@ -204,7 +209,7 @@ async def _require_unclaimed(
 
 async def _save(ctx: WriteContext, before: Plan | None, after: Plan, plans: Sequence[Plan]) -> Plan:
     await _write_plans(ctx, [(before, after)])
-    events = await _project(ctx, {after.participant_id: plans})
+    events = await _project_and_recheck(ctx, {after.participant_id: plans})
     await record_event(ctx, *_event(before, after), parts=events)
     return after
 
@@ -212,7 +217,13 @@ async def _save(ctx: WriteContext, before: Plan | None, after: Plan, plans: Sequ
 async def save_all(ctx: WriteContext, edits: Sequence[Edit], plans: Mapping[UUID, Sequence[Plan]]) -> list[Change]:
     """Write plans of locked participants. `plans` are all of theirs after it. Returns the events to record."""
     await _write_plans(ctx, edits)
-    return [*(_event(*each) for each in edits), *await _project(ctx, plans)]
+    return [*(_event(*each) for each in edits), *await _project_and_recheck(ctx, plans)]
+
+
+async def _project_and_recheck(ctx: WriteContext, plans: Mapping[UUID, Sequence[Plan]]) -> list[Change]:
+    events = await _project(ctx, plans)
+    await recheck_queue.enqueue(ctx, "participant", plans)
+    return events
 
 
 async def _project(ctx: WriteContext, plans: Mapping[UUID, Sequence[Plan]]) -> list[Change]:
@@ -290,4 +301,4 @@ async def _switch(ctx: WriteContext, participant_ids: Sequence[UUID]) -> None:
     plans: dict[UUID, list[Plan]] = {each: [] for each in locked}
     for each in await plan_store.list_of_participants(ctx.tx, ctx.plan_manager_id, locked):
         plans[each.participant_id].append(each)
-    await record_events(ctx, await _project(ctx, plans))
+    await record_events(ctx, await _project_and_recheck(ctx, plans))

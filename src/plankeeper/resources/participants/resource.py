@@ -6,6 +6,7 @@ from uuid import UUID
 from plankeeper.core.context import WriteContext
 from plankeeper.core.record_matches import MatchField
 from plankeeper.events.recorder import Change
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.participants import bulk, plan_imports, plans, service, store
 from plankeeper.resources.participants.rules import is_ndis_number
 from plankeeper.resources.participants.schemas import (
@@ -21,20 +22,27 @@ from plankeeper.resources.resource import Dependents, Resource, Restored, Snapsh
 from plankeeper.resources.upsert import InvalidRowsError, RecordUpserter, RowError, created_or_updated
 
 
-class _CurrentPlans:
-    """The plans that follow from the fields of imported participants."""
+class _PlansAndRechecks:
+    """The plans that follow from the fields of imported participants, and the invoices to check again."""
 
     async def prepare(
         self, ctx: WriteContext, changed: Sequence[tuple[int, ParticipantRow | None, ParticipantRow]]
-    ) -> plans.PlanChanges:
-        prepared = await plans.apply_fields(ctx, [(before, after) for _, before, after in changed])
+    ) -> "_Prepared":
+        pairs = [(before, after) for _, before, after in changed]
+        prepared = await plans.apply_fields(ctx, pairs)
         if prepared.errors:
             errors = [RowError(changed[index][0], each.field, each.message) for index, each in prepared.errors]
             raise InvalidRowsError(errors)
-        return prepared
+        return prepared, pairs
 
-    async def write(self, ctx: WriteContext, prepared: plans.PlanChanges) -> Sequence[Change]:
-        return await plans.write(ctx, prepared)
+    async def write(self, ctx: WriteContext, prepared: "_Prepared") -> Sequence[Change]:
+        plan_changes, pairs = prepared
+        events = await plans.write(ctx, plan_changes)
+        await recheck_queue.enqueue_changed(ctx, "participant", pairs)
+        return events
+
+
+_Prepared = tuple[plans.PlanChanges, Sequence[tuple[ParticipantRow | None, ParticipantRow]]]
 
 
 def _check(values: ParticipantImport) -> str | None:
@@ -54,7 +62,7 @@ RESOURCE = Resource(
         insert=store.insert,
         get_many=store.get_many,
         event_type=created_or_updated("participant"),
-        part=_CurrentPlans(),
+        part=_PlansAndRechecks(),
     ),
     export_schema=ParticipantRow,
     export=store.export,

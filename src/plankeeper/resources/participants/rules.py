@@ -1,10 +1,15 @@
-"""Warnings about unusual values of a participant. The console and imports show them before saving."""
+"""The rules of a participant's fields, and warnings about unusual values.
+
+The console and imports show the warnings before saving.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Protocol
 from uuid import UUID
 
+from plankeeper.core.errors import FieldError
+from plankeeper.core.formatting import format_date
 from plankeeper.core.soft_validation import ValueWarning, find_implausible_phone, find_implausible_postcode
 from plankeeper.resources.exit_reasons.schemas import ExitReason
 from plankeeper.resources.participants.schemas import ParticipantRow
@@ -52,6 +57,15 @@ class PlausibleFields(Protocol):
 def has_name(participant: PlausibleFields) -> bool:
     names = (participant.first_name, participant.last_name, participant.preferred_name)
     return any(name and name.strip() for name in names)
+
+
+def find_errors(participant: ParticipantRow, today: date) -> Iterator[FieldError]:
+    """The errors of dates that contradict each other, or today."""
+    first, last, death = participant.managed_from, participant.managed_until, participant.deceased_on
+    if first and last and last < first:
+        yield FieldError("managed_until", f"must be on or after the first managed day, {format_date(first)}")
+    if death and death > today:
+        yield FieldError("deceased_on", "must not be in the future")
 
 
 def find_value_warnings(participant: PlausibleFields, today: date) -> list[ValueWarning]:

@@ -46,6 +46,10 @@ Status = Annotated[
     Literal["Active", "Inactive", "Lead"],
     component("ParticipantStatus", "`Lead` before the plan manager manages the funding, `Inactive` afterwards."),
 ]
+Remoteness = Annotated[
+    Literal["remote", "very_remote"],
+    component("Remoteness", "An area for which the support catalogue has price limits of its own."),
+]
 
 
 class ExitReasonRef(Struct):
@@ -105,6 +109,25 @@ class Participant(Struct):
     is_pace_plan: Annotated[bool, Meta(description="Whether the current plan is a PACE plan.")]
     plan_start_date: Annotated[date | None, Meta(description="The first day of the current plan, or null.")]
     plan_end_date: Annotated[date | None, Meta(description="The last day of the current plan, or null.")]
+    managed_from: Annotated[
+        date | None, EXTENSION, Meta(description="The first day on which the plan manager manages the plan, or null.")
+    ]
+    managed_until: Annotated[
+        date | None,
+        EXTENSION,
+        Meta(
+            description="The last day on which the plan manager manages the plan, or null. Not before `managed_from`."
+        ),
+    ]
+    deceased_on: Annotated[date | None, EXTENSION, Meta(description="The date of death, or null. Not in the future.")]
+    remoteness: Annotated[
+        Remoteness | None,
+        EXTENSION,
+        Meta(
+            description="Which price limits of the support catalogue apply: those for `remote` or `very_remote` areas,"
+            " or null for all other areas."
+        ),
+    ]
     postal_statement: Annotated[bool, Meta(description="Whether statements are sent by post.")]
     participant_receives_statements: Annotated[
         bool, Meta(description="Whether statements are emailed to the participant.")
@@ -170,6 +193,10 @@ class ParticipantUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     is_pace_plan: Annotated[bool | UnsetType, EXTENSION] = UNSET
     plan_start_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    managed_from: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    managed_until: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    deceased_on: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    remoteness: Annotated[Remoteness | None | UnsetType, EXTENSION] = UNSET
     postal_statement: Annotated[bool | UnsetType, EXTENSION] = UNSET
     participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
     external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
@@ -315,6 +342,10 @@ class ParticipantRow(Struct):
     is_pace_plan: bool = False
     plan_start_date: date | None = None
     plan_end_date: date | None = None
+    managed_from: date | None = None
+    managed_until: date | None = None
+    deceased_on: date | None = None
+    remoteness: Remoteness | None = None
     postal_statement: bool = False
     participant_receives_statements: bool = False
     external_id: str | None = None

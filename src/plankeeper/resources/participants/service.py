@@ -16,6 +16,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.account_managers.store import get_visible
 from plankeeper.resources.parents import Parent
 from plankeeper.resources.participants import plans, store
@@ -84,7 +85,9 @@ async def save(ctx: WriteContext, before: Participant, change: ParticipantUpdate
     changes = await _change_plan(ctx, old, new)
     [after] = await with_reference_names(ctx, new, known=known)
     await store.update(ctx.tx, ctx.plan_manager_id, to_json([new]), before.updated_at)
-    await record_event(ctx, "participant.updated", before, after, parts=await plans.write(ctx, changes))
+    plan_events = await plans.write(ctx, changes)
+    await recheck_queue.enqueue_changed(ctx, "participant", [(old, new)])
+    await record_event(ctx, "participant.updated", before, after, parts=plan_events)
     return after
 
 
@@ -113,6 +116,7 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
     await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
     deleted = await plans.delete_all(ctx, [participant_id])
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
+    await recheck_queue.enqueue(ctx, "participant", [participant_id])
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
     await record_events(ctx, [("plan.deleted", plan, None) for plan in deleted])
     await record_event(ctx, "participant.deleted", before, None)
@@ -124,6 +128,7 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
     before = await store.get_many(ctx.tx, ctx.plan_manager_id, participant_ids)
     deleted = await plans.delete_all(ctx, participant_ids)
     await store.delete_many(ctx.tx, ctx.plan_manager_id, participant_ids)
+    await recheck_queue.enqueue(ctx, "participant", participant_ids)
     events = [("plan.deleted", each, None) for each in deleted]
     await record_events(ctx, [*events, *(("participant.deleted", each, None) for each in before)])
 
@@ -152,6 +157,7 @@ async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     plan_events = await plans.restore_all(ctx, participant_id, snapshot.plans)
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id))
+    await recheck_queue.enqueue(ctx, "participant", [participant_id])
     await record_event(ctx, "participant.restored", None, after, parts=plan_events)
     parent = Parent(after.id, after.email, after.participant_number)
     team = await team_service.restore(ctx, parent, snapshot.team)

@@ -27,8 +27,8 @@ PERSON_COLUMNS: LiteralString = """
 """
 REFERENCE_COLUMNS: LiteralString = "exit_reason_category_id, exit_reason_subcategory_id, account_manager_id"
 PLAN_COLUMNS: LiteralString = """
-    is_pace_plan, plan_start_date, plan_end_date, postal_statement, participant_receives_statements,
-    external_id
+    is_pace_plan, plan_start_date, plan_end_date, managed_from, managed_until, deceased_on, remoteness,
+    postal_statement, participant_receives_statements, external_id
 """
 COLUMNS: LiteralString = f"{PERSON_COLUMNS}, {REFERENCE_COLUMNS}, {PLAN_COLUMNS}"
 

@@ -5,9 +5,11 @@ it starts, is in force on no day.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import accumulate
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
@@ -15,10 +17,12 @@ from msgspec.structs import replace
 
 from plankeeper.core.errors import FieldError
 from plankeeper.core.formatting import format_date, format_money
-from plankeeper.resources.plans.schemas import FundingPeriod, PlanComponent, PlanRow, ServiceLine
+from plankeeper.resources.plans.schemas import FundingPeriod, LineSum, PlanComponent, PlanRow
 
 ZERO = Decimal(0)
 MAX_AMOUNT = Decimal(10) ** 10  # dollars
+MAX_WEEKLY_DAYS = 120  # of a plan whose course has a point for each week; that of a longer one has one for each month
+SUNDAY = 6
 _DAY = timedelta(days=1)
 _CATEGORY = re.compile(r"\s*([0-9]{1,2})_")
 
@@ -34,6 +38,7 @@ class Dates(Protocol):
 
 D = TypeVar("D", bound=Dates)
 P = TypeVar("P", bound=PlanRow)
+L = TypeVar("L", bound=LineSum)
 
 
 class Numbers(NamedTuple):
@@ -45,8 +50,12 @@ class Numbers(NamedTuple):
     waiting: Decimal
 
     @property
+    def used(self) -> Decimal:
+        return self.paid + self.pending + self.waiting
+
+    @property
     def available(self) -> Decimal:
-        return self.released - self.paid - self.pending - self.waiting
+        return self.released - self.used
 
 
 # Which plan
@@ -115,8 +124,15 @@ def describe_dates(dates: Dates) -> str:
 # What a line counts for
 
 
-def category_of(service_item_number: str | None) -> int | None:
-    """The support category of an item: the number before the first underscore."""
+def category_of(line: LineSum, is_pace_plan: bool) -> int | None:
+    """The support category of a line in a kind of plan: as the catalogue has it, else as the number begins."""
+    if line.category is None:
+        return category_in(line.service_item_number)
+    return line.pace_category if is_pace_plan and line.pace_category is not None else line.category
+
+
+def category_in(service_item_number: str | None) -> int | None:
+    """The number before the first underscore."""
     found = _CATEGORY.match(service_item_number or "")
     return int(found[1]) if found else None
 
@@ -129,12 +145,12 @@ def component_for(plan: PlanRow, component_id: UUID | None, category: int | None
     return named or next(iter(stated or fitting), None)
 
 
-def lines_of(plans: Sequence[PlanRow], plan: PlanRow, lines: Iterable[ServiceLine]) -> dict[UUID, list[ServiceLine]]:
+def lines_of(plans: Sequence[PlanRow], plan: PlanRow, lines: Iterable[L]) -> dict[UUID, list[L]]:
     """The lines that count for each component of a plan, one of all `plans` of a participant."""
-    found: dict[UUID, list[ServiceLine]] = {each.id: [] for each in plan.components}
+    found: dict[UUID, list[L]] = {each.id: [] for each in plan.components}
     for line in lines:
         owner = plan_on(plans, line.service_date) if line.service_date else None
-        component = component_for(plan, line.component_id, category_of(line.service_item_number))
+        component = component_for(plan, line.component_id, category_of(line, plan.is_pace_plan))
         if owner and owner.id == plan.id and component:
             found[component.id].append(line)
     return found
@@ -150,22 +166,34 @@ def released(component: PlanComponent, day: date) -> Decimal:
     return sum((each.amount for each in component.periods if each.start_date <= day), ZERO)
 
 
-def compute_numbers(component: PlanComponent, lines: Iterable[ServiceLine], day: date) -> Numbers:
+def compute_numbers(component: PlanComponent, lines: Iterable[LineSum], day: date) -> Numbers:
     """The numbers of a component on a day, from the lines that count for it in their present states."""
-    paid, pending, waiting = (component.spent_elsewhere.amount if component.spent_elsewhere else ZERO), ZERO, ZERO
+    sums = [spent_before(component), ZERO, ZERO]
     for line in lines:
-        if line.service_date is None or line.service_date > day:
-            continue
-        paid += line.paid or ZERO
-        rest = (line.amount or ZERO) - (line.paid or ZERO)
-        if line.claim_status == "pending":
-            pending += rest
-        elif line.claim_status in WAITING_STATUSES and not line.wont_claim:
-            waiting += rest
-    return Numbers(released(component, day), paid, pending, waiting)
+        if line.service_date is not None and line.service_date <= day:
+            sums = [sum_ + part for sum_, part in zip(sums, amounts_of(line), strict=True)]
+    return Numbers(released(component, day), *sums)
 
 
-def with_numbers(plan: P, plans: Sequence[PlanRow], lines: Iterable[ServiceLine], day: date) -> P:
+def spent_before(component: PlanComponent) -> Decimal:
+    """What others have spent."""
+    return component.spent_elsewhere.amount if component.spent_elsewhere else ZERO
+
+
+def amounts_of(line: LineSum) -> tuple[Decimal, Decimal, Decimal]:
+    """What is paid, pending and waiting of a line."""
+    paid = line.paid or ZERO
+    rest = (line.amount or ZERO) - paid
+    is_waiting = line.claim_status in WAITING_STATUSES and not line.wont_claim
+    return paid, rest if line.claim_status == "pending" else ZERO, rest if is_waiting else ZERO
+
+
+def numbers_of(component: PlanComponent) -> Numbers:
+    """The numbers that a component has, of a response or of `with_numbers`; zero for those that it lacks."""
+    return Numbers(*(getattr(component, name) or ZERO for name in Numbers._fields))
+
+
+def with_numbers(plan: P, plans: Sequence[PlanRow], lines: Iterable[LineSum], day: date) -> P:
     """The plan, one of all `plans` of a participant, with the numbers of its components on a day."""
     own_lines = lines_of(plans, plan, lines)
     components = list[PlanComponent]()
@@ -186,7 +214,7 @@ def runs_out_on(plan: Dates, component: PlanComponent, numbers: Numbers, day: da
     """
     if not (plan.start_date and plan.end_date and contains(plan, day)):
         return None
-    used = numbers.paid + numbers.pending + numbers.waiting
+    used = numbers.used
     left = component.amount - used
     if used <= 0:
         return None
@@ -195,6 +223,117 @@ def runs_out_on(plan: Dates, component: PlanComponent, numbers: Numbers, day: da
     days_so_far = (day - plan.start_date).days + 1
     days_left = int(left * days_so_far / used)
     return None if days_left >= (plan.end_date - day).days else day + timedelta(days=days_left)
+
+
+def passed_share(plan: Dates, day: date) -> Decimal:
+    """The part of a plan's days that has passed at the end of a day, from 0 to 1; 0 for one in force on no day."""
+    if not is_in_order(plan):
+        return ZERO
+    first, last = _first_day(plan), _last_day(plan)
+    passed = (min(day, last) - first).days + 1
+    return Decimal(max(0, passed)) / ((last - first).days + 1)
+
+
+class Budget(NamedTuple):
+    """The components of a plan together."""
+
+    amount: Decimal
+    used: Decimal
+
+    @property
+    def left(self) -> Decimal:
+        """What isn't used, also of periods that haven't begun."""
+        return self.amount - self.used
+
+
+def budget_of(plan: PlanRow) -> Budget:
+    """The budget of a plan whose components have numbers."""
+    amounts = sum((each.amount for each in plan.components), ZERO)
+    return Budget(amounts, sum((numbers_of(each).used for each in plan.components), ZERO))
+
+
+LITTLE_USED_AFTER = Decimal(1) / 3  # of a plan's time
+
+
+def is_little_used(budget: Budget, passed: Decimal) -> bool:
+    """Whether a third of a plan's time has passed, and the used part is less than half of the part that has passed."""
+    return budget.amount > 0 and passed >= LITTLE_USED_AFTER and 2 * budget.used < passed * budget.amount
+
+
+# The course of a budget
+
+
+class BudgetDay(NamedTuple):
+    """A component at the end of a day. `used` is null after today, `projected` before it, or without a projection."""
+
+    day: date
+    released: Decimal
+    used: Decimal | None
+    projected: Decimal | None
+
+
+class BudgetCourse(NamedTuple):
+    """A component from the plan's first to its last day.
+
+    `releases` are the days on which an amount becomes available, each with all that is released by then, beginning with
+    the plan's first day. `spent_before` is what others have spent. `projection` is the day on which use at the present
+    rate reaches the amount, or else the plan's last day, with what is used by then.
+    """
+
+    releases: Sequence[tuple[date, Decimal]]
+    spent_before: Decimal
+    days: Sequence[BudgetDay]
+    projection: tuple[date, Decimal] | None
+
+
+def budget_course(plan: Dates, component: PlanComponent, lines: Iterable[LineSum], today: date) -> BudgetCourse:
+    """The course of a component, from the lines that count for it. The plan must have both dates, in order."""
+    first, days = _first_day(plan), course_days(plan, today)
+    used = [ZERO] * len(days)
+    for line in lines:
+        if line.service_date and line.service_date <= days[-1]:
+            used[bisect_left(days, line.service_date)] += sum(amounts_of(line))
+    used = list(accumulate(used, initial=spent_before(component)))[1:]
+    projection = project(plan, component, used[days.index(today)], today) if today in days else None
+    steps = sorted({first, *(each.start_date for each in component.periods if each.start_date > first)})
+    return BudgetCourse(
+        [(each, released(component, each)) for each in steps],
+        spent_before(component),
+        [
+            BudgetDay(
+                day,
+                released(component, day),
+                used[index] if day <= today else None,
+                _projected(plan, used[days.index(today)], day, today) if projection and day >= today else None,
+            )
+            for index, day in enumerate(days)
+        ],
+        projection,
+    )
+
+
+def course_days(plan: Dates, today: date) -> list[date]:
+    """The last day of each month of a plan, or of each week of a short one; its first and last day, and today."""
+    first, last = _first_day(plan), _last_day(plan)
+    every = [first + _DAY * number for number in range((last - first).days + 1)]
+    is_short = len(every) <= MAX_WEEKLY_DAYS
+    ends = [each for each in every if (each.weekday() == SUNDAY if is_short else (each + _DAY).day == 1)]
+    return sorted({first, *ends, last, *([today] if contains(plan, today) else [])})
+
+
+def project(plan: Dates, component: PlanComponent, used: Decimal, today: date) -> tuple[date, Decimal] | None:
+    """The projection of a course. None if nothing is used, if nothing is left, or on the plan's last day."""
+    last = _last_day(plan)
+    if used <= 0 or used >= component.amount or today >= last:
+        return None
+    runs_out = runs_out_on(plan, component, Numbers(ZERO, used, ZERO, ZERO), today)
+    return (runs_out, component.amount) if runs_out else (last, _projected(plan, used, last, today))
+
+
+def _projected(plan: Dates, used: Decimal, day: date, today: date) -> Decimal:
+    """What is used on a later day at the rate from the plan's first day to today."""
+    days_so_far, days = ((each - _first_day(plan)).days + 1 for each in (today, day))
+    return (used * days / days_so_far).quantize(Decimal("0.01"))
 
 
 # What a plan must fulfil

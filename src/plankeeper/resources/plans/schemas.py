@@ -184,15 +184,15 @@ class PlanListQuery(ResourceListQuery, frozen=True):
     on: _On = UNSET
 
 
-class ServiceLine(Struct, frozen=True, kw_only=True):
-    """A line of an invoice of a participant, as far as budgets use it.
+class LineSum(Struct, frozen=True, kw_only=True):
+    """Lines of a participant's invoices that count for the same component and are in the same state.
 
-    `service_date` is the first day of the service, or the invoice's date. `amount` is in dollars with tax, null for a
-    line without a price. `paid` is what the agency has paid, null before a result.
+    `service_date` is the first day of a service, or the invoice's date. `amount` is in dollars with tax, null for
+    lines without a price. `paid` is what the agency has paid, null before a result. The categories are those of the
+    support catalogue on the service date, null for an item that it doesn't have.
     """
 
-    invoice_id: UUID
-    id: UUID
+    participant_id: UUID
     service_date: date | None
     service_item_number: str | None
     component_id: UUID | None
@@ -200,3 +200,14 @@ class ServiceLine(Struct, frozen=True, kw_only=True):
     wont_claim: bool
     amount: Decimal | None
     paid: Decimal | None
+    category: int | None = None
+    pace_category: int | None = None
+
+
+class ServiceLine(LineSum, frozen=True, kw_only=True):
+    """A line of an invoice of a participant, as far as budgets use it."""
+
+    invoice_id: UUID
+    id: UUID
+    received_at: datetime
+    position: int

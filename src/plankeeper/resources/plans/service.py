@@ -1,5 +1,6 @@
 """Plans from requests and imports: changes of fields and of components, and the errors of the result."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
@@ -16,6 +17,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 from plankeeper.resources.plans import rules, store
 from plankeeper.resources.plans.schemas import (
+    LineSum,
     Plan,
     PlanComponent,
     PlanComponentChange,
@@ -103,12 +105,14 @@ def is_placeholder(plan: PlanRow) -> bool:
     return not plan.components and plan.external_id is None
 
 
-async def with_numbers(
-    db: Executor, plan_manager_id: UUID, participant_id: UUID, plans: Sequence[Plan], day: date
-) -> list[Plan]:
-    """Plans of one participant with the numbers of their components on a day."""
-    if not any(each.components for each in plans):
+async def with_numbers(db: Executor, plan_manager_id: UUID, plans: Sequence[Plan], day: date) -> list[Plan]:
+    """Plans with the numbers of their components on a day, in two statements for any number of participants."""
+    participant_ids = list({each.participant_id for each in plans if each.components})
+    if not participant_ids:
         return list(plans)
-    every = await store.list_of_participants(db, plan_manager_id, [participant_id])
-    lines = await store.list_lines(db, plan_manager_id, participant_id)
-    return [rules.with_numbers(each, every, lines, day) for each in plans]
+    every, lines = defaultdict[UUID, list[Plan]](list), defaultdict[UUID, list[LineSum]](list)
+    for plan in await store.list_of_participants(db, plan_manager_id, participant_ids):
+        every[plan.participant_id].append(plan)
+    for line in await store.sum_lines(db, plan_manager_id, participant_ids, day):
+        lines[line.participant_id].append(line)
+    return [rules.with_numbers(each, every[each.participant_id], lines[each.participant_id], day) for each in plans]

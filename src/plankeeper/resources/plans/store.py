@@ -5,7 +5,7 @@ from datetime import date
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, UuidListQuery, cut_page, fetch_page
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
@@ -13,7 +13,7 @@ from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, compose_update
-from plankeeper.resources.plans.schemas import Plan, PlanListQuery, PlanRow, ServiceLine
+from plankeeper.resources.plans.schemas import LineSum, Plan, PlanListQuery, PlanRow, ServiceLine
 
 COLUMNS: LiteralString = "participant_id, start_date, end_date, is_pace_plan, external_id, components, created_at"
 ROW_COLUMNS: LiteralString = """
@@ -26,6 +26,25 @@ LIST = FilteredList(
     PlanListQuery,
     {"participant_id": Filter("participant_id = {}")},
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+
+
+def _of_participants(condition: LiteralString) -> LiteralString:
+    return f"participant_id in (select id from participants where plan_manager_id = $1 and {condition})"
+
+
+# The plans of all participants, for the console.
+ENDS = FilteredList(
+    "plans",
+    UuidListQuery,
+    {
+        "end_date_from": Filter("end_date >= {}", label="Plan ends"),
+        "end_date_to": Filter("end_date <= {}", label="Plan ends"),
+        "account_manager": Filter(_of_participants("account_manager_id = {}::uuid"), label="Account manager"),
+        "without_account_manager": Filter(_of_participants("account_manager_id is null and {}::boolean")),
+        "status": Filter(_of_participants("status = {}"), label="Status"),
+    },
+    sorts={"end_date": Sort("end_date", "date", is_nullable=True)},
 )
 PLAIN_PAGE: LiteralString = f"""
     select {RECORD_COLUMNS}
@@ -67,6 +86,31 @@ LIST_OF_PARTICIPANTS: LiteralString = f"""
 async def list_of_participants(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Plan]:
     """The plans of participants, those of one in the order of their first days."""
     return await db.rows(Plan, LIST_OF_PARTICIPANTS, plan_manager_id, participant_ids)
+
+
+LIST_IN_FORCE: LiteralString = f"""
+    select {RECORD_COLUMNS}
+    from plans
+    where plan_manager_id = $1 and participant_id > $4 and $3::date between start_date and end_date
+        and components <> '[]'
+        and exists (
+            select from participants
+            where plan_manager_id = $1 and id = plans.participant_id and status = 'Active'
+                and ($2::uuid is null or account_manager_id = $2)
+        )
+    order by participant_id
+    limit $5
+"""
+
+
+async def list_in_force(
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None, day: date, after: UUID, limit: int
+) -> list[Plan]:
+    """Plans with components that are in force on a day, in the order of their participants, after one of these.
+
+    Of active participants: of everyone, or of an account manager. A participant has at most one.
+    """
+    return await db.rows(Plan, LIST_IN_FORCE, plan_manager_id, account_manager_id, day, after, limit)
 
 
 INSERT = Write(
@@ -133,16 +177,18 @@ async def list_participants_with_budgets(
 
 # The amount of a line is its price with tax. A difference between the invoice's tax and the sum of the rounded tenths,
 # of up to a cent for each taxed line, goes to the last of them: as `line_amounts` of plankeeper.resources.invoices.
-LIST_LINES = """
+SERVICE_LINES: LiteralString = f"""
     with priced as (
-        select line.invoice_id, line.id, coalesce(line.service_date_from, invoice.invoice_date) as service_date,
+        select invoice.participant_id, line.invoice_id, line.id,
+            coalesce(line.service_date_from, invoice.invoice_date) as service_date,
             line.service_item_number, line.component_id, line.claim_status, invoice.wont_claim, line.paid_amount,
             line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
-            invoice.tax, line.position, 'check_total' = any (invoice.error_codes) as has_wrong_total
+            invoice.tax, invoice.received_at, line.position,
+            'check_total' = any (invoice.error_codes) as has_wrong_total
         from (
-            select id, invoice_date, tax, error_codes, wont_claim
+            select id, participant_id, invoice_date, tax, error_codes, wont_claim, received_at
             from invoices
-            where plan_manager_id = $1 and participant_id = $2 and not is_deleted
+            where plan_manager_id = $1 and {in_array("participant_id", "$2::uuid[]")} and not is_deleted
         ) invoice
         cross join lateral (
             select invoice_lines.*, coalesce(total_price, quantity * unit_price) as price
@@ -155,19 +201,61 @@ LIST_LINES = """
         where line_tax is not null and not has_wrong_total
         group by invoice_id, tax
         having abs(tax - sum(line_tax)) <= 0.01 * count(*)
+    ), service_lines as (
+        select priced.participant_id, service_date, service_item_number, component_id, claim_status, wont_claim,
+            round(price, 2) + coalesce(line_tax, 0) + coalesce(difference, 0) as amount, paid_amount as paid,
+            category, pace_category, priced.invoice_id, priced.id, received_at, position
+        from priced
+        left join taxed on taxed.invoice_id = priced.invoice_id and taxed.last_position = priced.position
+            and priced.line_tax is not null
+        left join lateral (
+            select category, pace_category
+            from support_items
+            where support_item_number = btrim(service_item_number)
+                and start_date <= service_date and (end_date is null or end_date >= service_date)
+            order by start_date desc
+            limit 1
+        ) item on true
     )
-    select priced.invoice_id, priced.id, service_date, service_item_number, component_id, claim_status, wont_claim,
-        round(price, 2) + coalesce(line_tax, 0) + coalesce(difference, 0) as amount, paid_amount as paid
-    from priced
-    left join taxed on taxed.invoice_id = priced.invoice_id and taxed.last_position = priced.position
-        and priced.line_tax is not null
-    order by priced.invoice_id, position
+"""
+LIST_LINES = f"""
+    {SERVICE_LINES}
+    select participant_id, service_date, service_item_number, component_id, claim_status, wont_claim, amount, paid,
+        category, pace_category, invoice_id, id, received_at, position
+    from service_lines
+    order by invoice_id, position
 """
 
 
-async def list_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[ServiceLine]:
-    """The lines of a participant's invoices, without deleted ones."""
-    return await db.rows(ServiceLine, LIST_LINES, plan_manager_id, participant_id)
+async def list_lines(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[ServiceLine]:
+    """The lines of participants' invoices, without deleted ones."""
+    return await db.rows(ServiceLine, LIST_LINES, plan_manager_id, participant_ids)
+
+
+# The numbers of a component are sums, so that lines with the same values can be added up before the rules of plans say
+# what they count for. The lines of a sum are of one plan: any day of it stands for theirs.
+SUM_LINES = f"""
+    {SERVICE_LINES}
+    select participant_id, max(service_date) as service_date, service_item_number, component_id, claim_status,
+        wont_claim, sum(amount) as amount, sum(paid) as paid, category, pace_category
+    from service_lines
+    cross join lateral (
+        select plans.id
+        from plans
+        where plan_manager_id = $1 and plans.participant_id = service_lines.participant_id
+            and service_date between start_date and end_date
+        offset 0
+    ) plan
+    where service_date <= $3
+    group by participant_id, plan.id, service_item_number, component_id, claim_status, wont_claim, category,
+        pace_category
+    order by participant_id, service_date
+"""
+
+
+async def sum_lines(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID], day: date) -> list[LineSum]:
+    """The lines of participants' plans up to a day, added up by plan, item, component and state."""
+    return await db.rows(LineSum, SUM_LINES, plan_manager_id, participant_ids, day)
 
 
 CLAIMED_LINES: LiteralString = """

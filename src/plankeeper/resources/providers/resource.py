@@ -1,13 +1,34 @@
 """Providers as a resource."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from stdnum.au import abn
 
+from plankeeper.core.context import WriteContext
+from plankeeper.events.recorder import Change
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.providers import service, store
 from plankeeper.resources.providers.schemas import ProviderImport, ProviderRecord, ProviderUpdate
 from plankeeper.resources.resource import Resource, by_uuid, uuids
 from plankeeper.resources.upsert import RecordUpserter, created_or_updated, default_created_at
+
+_Pair = tuple[ProviderRecord | None, ProviderRecord]
+
+
+class _Rechecks:
+    """The invoices of imported providers, to check them again."""
+
+    async def prepare(
+        self,
+        ctx: WriteContext,  # noqa: ARG002 - the protocol's
+        changed: Sequence[tuple[int, ProviderRecord | None, ProviderRecord]],
+    ) -> Sequence[_Pair]:
+        return [(before, after) for _, before, after in changed]
+
+    async def write(self, ctx: WriteContext, prepared: Sequence[_Pair]) -> Sequence[Change]:
+        await recheck_queue.enqueue_changed(ctx, "provider", prepared)
+        return ()
 
 
 def _check(values: ProviderImport) -> str | None:
@@ -25,6 +46,7 @@ RESOURCE = Resource(
         save=store.upsert,
         event_type=created_or_updated("provider"),
         defaults=default_created_at,
+        part=_Rechecks(),
     ),
     export_schema=ProviderRecord,
     export=store.export,

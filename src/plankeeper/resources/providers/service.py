@@ -22,6 +22,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import MatchField, external_id_error
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.providers import store
 from plankeeper.resources.providers.schemas import (
     Provider,
@@ -74,6 +75,7 @@ async def save_many(ctx: WriteContext, query: ProviderBulkQuery, items: Sequence
     if changed:
         await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(changed))
     changes = [(before.get(each.id), each) for each in changed]
+    await recheck_queue.enqueue_changed(ctx, "provider", changes)
     await record_events(ctx, [("provider.updated" if old else "provider.created", old, new) for old, new in changes])
     return after
 
@@ -98,6 +100,7 @@ async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> P
     if is_changed(before, after):
         after.updated_at = next_updated_at(before.updated_at)
         await store.update(ctx.tx, ctx.plan_manager_id, to_json([after]), before.updated_at)
+        await recheck_queue.enqueue_changed(ctx, "provider", [(before, after)])
         await record_event(ctx, "provider.updated", before, after)
     return after
 
@@ -105,12 +108,14 @@ async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> P
 async def delete(ctx: WriteContext, provider_id: UUID) -> None:
     """Delete a provider; raises NotFound. Its invoices are kept."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
+    await recheck_queue.enqueue(ctx, "provider", [provider_id])
     await record_event(ctx, "provider.deleted", before, None)
 
 
 async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
     """Delete those of the providers that exist. Their invoices are kept."""
     before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
+    await recheck_queue.enqueue(ctx, "provider", [each.id for each in before])
     await record_events(ctx, [("provider.deleted", each, None) for each in before])
 
 
@@ -127,5 +132,6 @@ async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
     record = stored_fields(ProviderRecord(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, provider_id))
+    await recheck_queue.enqueue(ctx, "provider", [provider_id])
     await record_event(ctx, "provider.restored", None, after)
     return Restored([str(provider_id)], [])

@@ -18,7 +18,12 @@ STATUSES = {
 }  # fmt: skip
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "several_participants", "several_providers",
-    "inactive_participant", "check_total", "check_dates", "possible_duplicate", "same_document",
+    "inactive_participant", "inactive_provider", "first_time_provider", "check_abn", "check_total", "check_gst",
+    "check_dates", "possible_duplicate", "same_document",
+}  # fmt: skip
+LINE_CODES = {
+    "not_managed", "after_death", "negative_line", "service_in_future", "too_old", "check_item_code", "unknown_item",
+    "item_not_in_force", "price_above_limit", "check_funding_period", "check_budget", "line_duplicate",
 }  # fmt: skip
 
 
@@ -30,7 +35,7 @@ def test_every_code_is_listed_with_its_status(api: Client) -> None:
     found = entries(api)
     assert {code: each["status"] for code, each in found.items() if each["applies_to"] == "api"} == STATUSES
     assert {code for code, each in found.items() if each["applies_to"] == "invoice"} == WARNING_CODES
-    assert {code for code, each in found.items() if each["applies_to"] == "line_item"} == {"check_item_code"}
+    assert {code for code, each in found.items() if each["applies_to"] == "line_item"} == LINE_CODES
     assert all(found[code]["status"] is None for code in WARNINGS)
 
 

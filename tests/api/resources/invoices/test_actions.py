@@ -103,12 +103,18 @@ def test_a_line_is_split_at_a_date(act: Callable[..., Any], invoice: Invoice) ->
 
 
 def test_a_warning_is_ignored_and_restored(act: Callable[..., Any]) -> None:
-    ignored = act("ignore-warning", code="missing_provider", reason="Known").json()
-    assert ignored["state_management"]["ignored_errors"] == ["missing_provider"]
-    assert act("ignore-warning", code="missing_provider", reason="Known").status_code == 409
+    ignored = act("ignore-warning", code="check_dates", reason="Known").json()
+    assert ignored["state_management"]["ignored_errors"] == ["check_dates"]
+    assert act("ignore-warning", code="check_dates", reason="Known").status_code == 409
     assert act("ignore-warning", code="inactive_participant", reason="Known").status_code == 409
-    assert act("restore-warning", code="missing_provider").json()["state_management"]["ignored_errors"] == []
-    assert act("restore-warning", code="missing_provider").status_code == 409
+    assert act("restore-warning", code="check_dates").json()["state_management"]["ignored_errors"] == []
+    assert act("restore-warning", code="check_dates").status_code == 409
+
+
+def test_a_program_cannot_ignore_a_warning_that_blocks_claims(act: Callable[..., Any]) -> None:
+    response = act("ignore-warning", code="missing_provider", reason="Known")
+    assert (response.status_code, response.json()["error"]) == (403, "insufficient_scope")
+    assert response.json()["detail"] == "The warning blocks claims. Only an owner can ignore it, in the console."
 
 
 def test_a_reason_is_required(act: Callable[..., Any]) -> None:

@@ -36,7 +36,11 @@ CLAIM_STATUSES = [
     "cancelled",
 ]  # fmt: skip
 AMOUNTS = {"total": 110.11, "tax": 10.01, "subtotal": 100.10}
-LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 50.05, "total_price": 100.10}
+PROVIDER = {"entity_name": "Care", "email": "Billing@care.example", "abn": "51824753556"}
+LINE = {
+    "service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 50.05, "total_price": 100.10,
+    "gst_code": "P1",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -47,7 +51,9 @@ def record_ids(api: Client) -> dict[str, str]:
         "participant": api.create("/participants", {"first_name": "Ann"} | plan)["id"],
         "left": api.create("/participants", {"first_name": "Bo", "status": "Inactive"} | plan)["id"],
         "lead": api.create("/participants", {"first_name": "Cy", "status": "Lead"} | plan)["id"],
-        "provider": api.create("/providers", {"entity_name": "Care", "email": "Billing@care.example"})["id"],
+        "provider": api.create(
+            "/providers", {"entity_name": "Care", "email": "Billing@care.example", "abn": "51824753556"}
+        )["id"],
     }
 
 
@@ -153,7 +159,7 @@ WARNINGS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "an unknown provider": (["missing_provider"], {"pm_provider_id": str(uuid7())}),
     "a participant who has left": (["inactive_participant"], {"participant_id": "left"}),
     "a total that is not subtotal and tax": (["check_total"], {"total": 110.12}),
-    "a subtotal that is not the sum": (["check_total"], {"line_items": [LINE, LINE]}),
+    "a subtotal that is not the sum": (["check_total", "check_gst"], {"line_items": [LINE, LINE]}),
     "a line that does not multiply": (["check_total"], {"line_items": [LINE | {"quantity": 3}]}),
     "before the plan": (["check_dates"], {"invoice_date": "2025-06-30"}),
     "after the plan": (["check_dates"], {"invoice_date": "2026-07-01"}),
@@ -199,7 +205,7 @@ def test_the_earliest_invoice_with_a_number_is_no_duplicate(
 ) -> None:
     second = import_invoice(created_at="2026-02-02T00:00:00Z")
     third = import_invoice(created_at="2026-02-03T00:00:00Z")
-    elsewhere = api.create("/providers", {})["id"]
+    elsewhere = api.create("/providers", {"abn": "53004085616"})["id"]
     outsiders = [
         import_invoice(pm_provider_id=elsewhere),
         import_invoice(invoice_number="INV-2"),

@@ -8,11 +8,19 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.resources.invoices.statistics_cache import DatedStatistics, StatisticsCache, StatisticsPeriods
+from plankeeper.resources.invoices.statistics_cache import (
+    DatedStatistics,
+    InvoiceStatistics,
+    StatisticsCache,
+    StatisticsPeriods,
+    compute_invoice_statistics,
+)
 from support.client import Client
 from support.server import RunningServer, wait_until
 
-Read = Callable[..., DatedStatistics]
+Statistics = DatedStatistics[InvoiceStatistics]
+Cache = StatisticsCache[StatisticsPeriods, InvoiceStatistics]
+Read = Callable[..., Statistics]
 
 
 @pytest.fixture
@@ -33,7 +41,7 @@ def import_invoice(api: Client, import_rows: Callable[..., Any]) -> Callable[[],
 def read(server: RunningServer, plan_manager_id: UUID) -> Read:
     """The cached sums for everyone, received until some days from now."""
 
-    def read_one(cache: StatisticsCache, days: int = 1) -> DatedStatistics:
+    def read_one(cache: Cache, days: int = 1) -> Statistics:
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         end = now + timedelta(days=days)
         periods = StatisticsPeriods((), (now - timedelta(days=7), end), now - timedelta(days=7), end)
@@ -42,12 +50,12 @@ def read(server: RunningServer, plan_manager_id: UUID) -> Read:
     return read_one
 
 
-def on_hold(statistics: DatedStatistics) -> int:
+def on_hold(statistics: Statistics) -> int:
     return sum(each.on_hold.count for each in statistics.sums.open)
 
 
 def test_sums_are_kept_until_an_invoice_changes(read: Read, import_invoice: Callable[[], None]) -> None:
-    cache = StatisticsCache(many=100)
+    cache = StatisticsCache(compute_invoice_statistics, many=100)
     import_invoice()
     first = read(cache)
     assert (on_hold(first), first.is_current) == (1, True)
@@ -57,7 +65,7 @@ def test_sums_are_kept_until_an_invoice_changes(read: Read, import_invoice: Call
 
 
 def test_sums_of_many_invoices_are_returned_once_more(read: Read, import_invoice: Callable[[], None]) -> None:
-    cache = StatisticsCache(many=1)
+    cache = StatisticsCache(compute_invoice_statistics, many=1)
     import_invoice()
     first = read(cache)
     import_invoice()
@@ -69,7 +77,7 @@ def test_sums_of_many_invoices_are_returned_once_more(read: Read, import_invoice
 
 
 def test_sums_of_other_days_are_never_returned(read: Read, import_invoice: Callable[[], None]) -> None:
-    cache = StatisticsCache(many=1)
+    cache = StatisticsCache(compute_invoice_statistics, many=1)
     import_invoice()
     first, other = read(cache), read(cache, days=2)
     assert other.is_current
@@ -77,10 +85,10 @@ def test_sums_of_other_days_are_never_returned(read: Read, import_invoice: Calla
 
 
 def test_sums_are_computed_again_after_some_time(read: Read) -> None:
-    cache = StatisticsCache(max_age=0, many=100)
+    cache = StatisticsCache(compute_invoice_statistics, max_age=0, many=100)
     assert read(cache).computed_at < read(cache).computed_at
 
 
 def test_only_the_latest_sums_are_kept(read: Read) -> None:
-    cache = StatisticsCache(max_entries=0)
+    cache = StatisticsCache(compute_invoice_statistics, max_entries=0)
     assert read(cache).computed_at < read(cache).computed_at

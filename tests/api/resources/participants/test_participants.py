@@ -21,7 +21,7 @@ UNSET = SUMMARY | {
     "pronouns": None, "postcode": None, "address_line_1": None, "address_line_2": None, "city": None,
     "service_region_id": None, "status": "Active", "approval_required": False, "onboard_date": None,
     "date_ceased": None, "reason_for_leaving": None, "account_manager": {"id": None, "name": None},
-    "external_id": None,
+    "external_id": None, "managed_from": None, "managed_until": None, "deceased_on": None, "remoteness": None,
     "is_pace_plan": False, "plan_start_date": None, "plan_end_date": None, "postal_statement": False,
     "participant_receives_statements": False,
 }  # fmt: skip
@@ -30,7 +30,8 @@ FULL_PARTICIPANT = ANN | {
     "gender": "female", "pronouns": "she/her", "postcode": "2000", "address_line_1": "1 High St", "address_line_2": "",
     "city": "Sydney", "service_region_id": "very_remote", "status": "Inactive", "approval_required": True,
     "onboard_date": "2020-01-01", "date_ceased": "2026-01-31", "reason_for_leaving": "Moved\naway",
-    "external_id": "crm-17",
+    "external_id": "crm-17", "managed_from": "2025-07-01", "managed_until": "2026-01-31",
+    "deceased_on": "2026-01-31", "remoteness": "very_remote",
     "is_pace_plan": True, "plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30", "postal_statement": True,
     "participant_receives_statements": True,
 }  # fmt: skip

@@ -21,7 +21,7 @@ def test_amounts_are_those_of_the_states_of_lines(server: RunningServer, api: Cl
     assert not import_rows(api, "invoices", rows).errors
     stored = api.get("/invoices", participant_id=participant_id, include="line_items", limit=1000).json()["data"]
     expected = {str(id_): amount for each in stored for id_, amount in line_amounts(amounts_of(each)).items()}
-    lines = server.run(store.list_lines(server.db, UUID(api.plan_manager_id), UUID(participant_id)))
+    lines = server.run(store.list_lines(server.db, UUID(api.plan_manager_id), [UUID(participant_id)]))
     assert {str(each.id): each.amount for each in lines} == expected
     without_tax = [line_amounts(replace(amounts_of(each), tax=None)) for each in stored]
     assert expected != {str(id_): amount for each in without_tax for id_, amount in each.items()}

@@ -12,22 +12,23 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 from email_validator import validate_email
+from msgspec.structs import replace
 from stdnum.au import abn
 
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
 from plankeeper.cli.sample_data.addresses import SERVICE_REGIONS, SUBURBS
-from plankeeper.resources.invoices.warnings import (
-    WARNINGS,
-    CheckInput,
-    CheckLine,
-    find_warnings,
-    is_item_code,
-)
+from plankeeper.resources.invoices.checks import CheckLine, find_warnings, is_item_code
+from support.checks import VALID_INVOICE, plan
 
 Rows = list[dict[str, Any]]
 Dataset = dict[str, Rows]
 
 LAST_DATE = date(2026, 10, 30)
+# The flaws of the sample invoices. Others follow from the providers, such as one with an invalid ABN.
+PLANNED = {
+    "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
+    "check_dates", "check_item_code", "possible_duplicate",
+}  # fmt: skip
 KEYS = {
     "exit-reasons": "id name parent_id",
     "account-managers": "id first_name last_name email active is_internal deleted",
@@ -130,26 +131,18 @@ def expected_warnings(dataset: Dataset) -> dict[str, list[str]]:
     for row in dataset["invoices"]:
         person = participants.get(row["participant_id"], {})
         twin = (row["pm_provider_id"], row["invoice_number"])
-        facts = CheckInput(
-            row["invoice_number"],
-            parse_date(row["invoice_date"]),
-            row["total"],
-            row["tax"],
-            row["subtotal"],
-            row["participant_id"],
-            person.get("status"),
-            parse_date(person.get("plan_start_date")),
-            parse_date(person.get("plan_end_date")),
-            None,
-            row["pm_provider_id"],
-            row["pm_provider_id"] in providers,
-            None,
-            None,
-            False,
-            twin in seen,
-            [CheckLine(*(line[name] for name in CheckLine.__struct_fields__)) for line in row["line_items"]],
+        start, end = parse_date(person.get("plan_start_date")), parse_date(person.get("plan_end_date"))
+        facts = replace(
+            VALID_INVOICE,
+            **{name: row[name] for name in ("invoice_number", "total", "tax", "subtotal", "pm_provider_id")},
+            invoice_date=parse_date(row["invoice_date"]),
+            participant_status=person.get("status"),
+            plans=[plan(start, end)],
+            provider_exists=row["pm_provider_id"] in providers,
+            has_earlier_duplicate=twin in seen,
+            lines=[msgspec.convert(line, CheckLine, strict=False) for line in row["line_items"]],
         )
-        warnings[row["id"]] = find_warnings(facts, LAST_DATE)
+        warnings[row["id"]] = [code for code in find_warnings(facts, LAST_DATE) if code in PLANNED]
         if None not in twin and not row["is_deleted"]:
             seen.add(twin)
     return warnings
@@ -436,16 +429,16 @@ def test_teams_are_small_and_share_their_coordinators(dataset: Dataset) -> None:
 def test_every_warning_occurs_and_most_invoices_have_none(dataset: Dataset) -> None:
     found = expected_warnings(dataset)
     assert sum(not codes for codes in found.values()) > len(found) * 0.85
-    assert all(len(codes) <= 1 for codes in found.values())
-    # Imported invoices name their participants and providers by ids, so none is ambiguous, and have no documents.
-    in_sample = WARNINGS.keys() - {"several_participants", "several_providers", "same_document"}
-    assert {code for codes in found.values() for code in codes} == in_sample
+    # Who has left has no plan for later services.
+    several = {tuple(codes) for codes in found.values() if len(codes) > 1}
+    assert several <= {("inactive_participant", "check_dates")}
+    assert {code for codes in found.values() for code in codes} == PLANNED
     ignoring = [row for row in dataset["invoices"] if row["state_management"]["ignored_errors"]]
     assert ignoring
     for row in ignoring:
-        assert row["state_management"]["ignored_errors"] == found[row["id"]]
+        assert row["state_management"]["ignored_errors"] == found[row["id"]][:1]
     on_hold = {row["id"] for row in dataset["invoices"] if row["claim_status"] == "on_hold" and row not in ignoring}
-    for code in in_sample:
+    for code in PLANNED:
         assert sum(codes == [code] for codes in found.values()) >= 4
         assert any(codes == [code] for id_, codes in found.items() if id_ in on_hold), code
 

@@ -1,6 +1,6 @@
 """Every payload in every text that the templates' macros take, without a database."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -39,12 +39,24 @@ CHART = {
     "heads": [TEXT],
     "rows": [{"name": TEXT, "cells": [{"text": TEXT, "url": "/console"}]}],
 }
+LINE_CHART = CHART | {
+    "lines": [{"name": TEXT, "tone": "good", "path": "M0 1H2", "is_dashed": True}],
+    "marks": [{"x": 1, "label": TEXT, "is_minor": True}],
+    "targets": [{"x": 1, "width": 1, "tooltip": TEXT}],
+    "today": 1,
+}
+BUDGET_BAR = {
+    "name": TEXT, "url": "/console", "used": 1, "passed": 1, "participant": {"account_manager": {"name": TEXT}},
+    "budget": {
+        "component": TEXT, "used": 1, "amount": 1, "runs_out": None, "end_date": date(2026, 1, 2),
+    },
+}  # fmt: skip
 LISTED_BAR = {"name": TEXT, "text": TEXT, "url": "/console", "width": 1, "tone": "good"}
 PARTICIPANT = {
     "id": "1",
     "plan_start_date": None, "plan_end_date": None, "is_pace_plan": True, "preferred_name": TEXT, "pronouns": TEXT,
     "participant_number": TEXT, "status": "Lead", "account_manager": {"id": "1", "name": TEXT}, "first_name": TEXT,
-    "phone_number": TEXT, "email": TEXT,
+    "phone_number": TEXT, "email": TEXT, "deceased_on": date(2026, 1, 2),
 }  # fmt: skip
 NUMBERS = {"invoices": 1, "open_warnings": 1, "plan_invoices": 1, "plan_total": 1, "team_members": 1}
 PARTICIPANT_HEADER = {
@@ -149,8 +161,17 @@ CALLS: dict[str, dict[str, Any]] = {
     "components/charts.html chart_table": {"chart": CHART},
     "components/charts.html column": {"chart": CHART, "each": COLUMN, "is_textured": True},
     "components/charts.html legend": {"chart": CHART},
+    "components/charts.html line_chart": {"chart": LINE_CHART},
     "components/charts.html rectangles": {"chart": CHART, "column": COLUMN, "is_textured": True},
     "components/charts.html strip": {"chart": CHART, "empty": TEXT},
+    "plans/macros.html budget_list": {
+        "id": "a",
+        "title": TEXT,
+        "explanation": TEXT,
+        "bars": [BUDGET_BAR],
+        "count": 2,
+        "empty": TEXT,
+    },
     "components/errors.html error_summary": {
         "errors": {"a": TEXT},
         "warnings": {"b": {"message": TEXT, "url": "/console", "link_text": TEXT}},
@@ -330,7 +351,13 @@ CALLS: dict[str, dict[str, Any]] = {
         "errors": {"total": TEXT},
     },
     "invoices/form_macros.html check_results": {
-        "check": {"missing": [TEXT], "problems": [TEXT], "sums": [], "amounts": {"total": TEXT}},
+        "check": {
+            "missing": [TEXT],
+            "problems": [TEXT],
+            "sums": [],
+            "amounts": {"total": TEXT},
+            "support_items": [(1, TEXT)],
+        },
     },
 }
 

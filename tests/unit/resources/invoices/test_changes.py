@@ -31,7 +31,10 @@ NEW_LINES = st.builds(
 
 
 def saved(draft: Draft) -> SavedInvoice:
-    return to_saved(draft, UUID(int=2), CheckResult(INVOICE_ID, errors=False, error_codes=[], is_duplicate=False), NOW)
+    result = CheckResult(
+        INVOICE_ID, errors=False, error_codes=[], warning_codes=[], ignored_error_codes=[], is_duplicate=False
+    )
+    return to_saved(draft, UUID(int=2), result, NOW)
 
 
 def changed(before: SavedInvoice | None, lines: list[LineItemUpdate]) -> Draft:

@@ -1,62 +1,28 @@
 from datetime import date, timedelta
 from decimal import Decimal
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from plankeeper.resources.invoices.warnings import (
-    WARNINGS,
-    CheckInput,
-    CheckLine,
-    find_warnings,
-    has_errors,
-    is_item_code,
-)
+from plankeeper.resources.invoices.checks import CheckInput, CheckLine, find_warnings, is_item_code
+from plankeeper.resources.invoices.warnings import WARNINGS, has_errors
+from support.checks import ITEM, TODAY, VALID_INVOICE, check_inputs, line, plan
 
-TODAY = date(2026, 10, 30)
-ITEM = "01_011_0107_1_1"
-PARTICIPANT_ID, PROVIDER_ID = UUID(int=1), UUID(int=2)
 CENTS = st.integers(0, 10_000_000).map(lambda cents: Decimal(cents) / 100)
-
-
-def line(quantity: str | None = "2", unit_price: str | None = "50.00", total_price: str | None = "100.00") -> CheckLine:
-    return CheckLine(to_decimal(quantity), to_decimal(unit_price), to_decimal(total_price), ITEM, is_deleted=False)
+NO_TAX = replace(VALID_INVOICE, total=Decimal("100.00"), tax=None, lines=(line(gst_code="P2"),))
 
 
 def to_decimal(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-VALID_INVOICE = CheckInput(
-    invoice_number="INV-1",
-    invoice_date=date(2026, 10, 1),
-    total=Decimal("110.00"),
-    tax=Decimal("10.00"),
-    subtotal=Decimal("100.00"),
-    participant_id=PARTICIPANT_ID,
-    participant_status="Active",
-    plan_start_date=date(2026, 1, 1),
-    plan_end_date=date(2026, 12, 31),
-    date_ceased=None,
-    pm_provider_id=PROVIDER_ID,
-    provider_exists=True,
-    ambiguous_participant_number=None,
-    ambiguous_provider_abn=None,
-    has_earlier_duplicate=False,
-    has_same_document=False,
-    lines=(line(),),
-)
-NO_TAX = replace(VALID_INVOICE, total=Decimal("100.00"), tax=None)
-
-
 def warnings_for_amounts(total: str | None, tax: str | None, subtotal: str | None, *lines: CheckLine) -> list[str]:
     check_input = replace(
         VALID_INVOICE, total=to_decimal(total), tax=to_decimal(tax), subtotal=to_decimal(subtotal), lines=lines
     )
-    return find_warnings(check_input, TODAY)
+    return [code for code in find_warnings(check_input, TODAY) if code == "check_total"]
 
 
 def test_a_valid_invoice_has_no_warnings() -> None:
@@ -65,13 +31,36 @@ def test_a_valid_invoice_has_no_warnings() -> None:
 
 
 def test_every_warning_is_reported_once_in_catalogue_order() -> None:
-    bad = CheckLine(Decimal(3), Decimal(5), Decimal(20), None, is_deleted=False)
+    bad = CheckLine(
+        Decimal(3),
+        Decimal(5),
+        Decimal(-20),
+        None,
+        is_deleted=False,
+        service_date_from=date(2023, 1, 1),
+        service_date_to=date(2027, 1, 1),
+        gst_code="P1",
+        has_duplicate=True,
+    )
     check_input = replace(
         VALID_INVOICE, invoice_number=None, invoice_date=None, total=None, subtotal=Decimal(1),
         participant_status=None, provider_exists=False, has_earlier_duplicate=True, has_same_document=True,
+        managed_from=date(2024, 1, 1), deceased_on=date(2024, 1, 1), has_catalogue=True,
         lines=(bad, bad),
     )  # fmt: skip
-    others = {"inactive_participant", "several_participants", "several_providers"}
+    others = {
+        "inactive_participant",
+        "several_participants",
+        "several_providers",
+        "inactive_provider",
+        "first_time_provider",
+        "check_abn",
+        "unknown_item",
+        "item_not_in_force",
+        "price_above_limit",
+        "check_funding_period",
+        "check_budget",
+    }
     assert find_warnings(check_input, TODAY) == [code for code in WARNINGS if code not in others]
 
 
@@ -175,13 +164,13 @@ def test_an_invoice_is_dated_within_the_plan_and_not_in_the_future(day: date | N
 
 
 def test_the_last_day_of_the_plan_is_inclusive() -> None:
-    ended = replace(VALID_INVOICE, plan_end_date=date(2026, 10, 1))
+    ended = replace(VALID_INVOICE, plans=[plan(date(2026, 1, 1), date(2026, 10, 1))])
     assert find_warnings(ended, TODAY) == []
     assert find_warnings(replace(ended, invoice_date=date(2026, 10, 2)), TODAY) == ["check_dates"]
 
 
 def test_unknown_plan_dates_cause_no_warning() -> None:
-    facts = replace(VALID_INVOICE, plan_start_date=None, plan_end_date=None, invoice_date=date(1999, 1, 1))
+    facts = replace(VALID_INVOICE, plans=[plan(None, None)], invoice_date=date(1999, 1, 1))
     assert find_warnings(facts, TODAY) == []
 
 
@@ -211,7 +200,7 @@ def test_well_formed_item_codes_cause_no_warning(code: str) -> None:
 )
 def test_malformed_item_codes_cause_a_warning(code: str | None) -> None:
     assert not is_item_code(code)
-    facts = replace(VALID_INVOICE, lines=(replace(line(), service_item_number=code),))
+    facts = replace(VALID_INVOICE, lines=(line(service_item_number=code),))
     assert find_warnings(facts, TODAY) == ["check_item_code"]
 
 
@@ -223,11 +212,10 @@ def test_an_ignored_warning_is_no_error() -> None:
 
 
 def test_every_warning_is_explained() -> None:
-    for code, (applies_to, title, description) in WARNINGS.items():
-        assert applies_to == ("line_item" if code == "check_item_code" else "invoice")
-        assert title
-        assert not title.endswith(".")
-        assert description.endswith(".")
+    for each in WARNINGS.values():
+        assert each.title
+        assert not each.title.endswith(".")
+        assert each.description.endswith(".")
 
 
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 100_000)), min_size=1, max_size=8), CENTS)
@@ -236,33 +224,13 @@ def test_consistent_amounts_pass_and_one_cent_more_does_not(pairs: list[tuple[in
     lines = [CheckLine(q, p, round(q * p, 2), ITEM, is_deleted=False) for q, p in quantities]
     subtotal = sum((each.total_price or Decimal(0) for each in lines), Decimal(0))
     facts = replace(VALID_INVOICE, total=subtotal + tax, tax=tax, subtotal=subtotal, lines=lines)
-    assert find_warnings(facts, TODAY) == []
-    assert find_warnings(replace(facts, total=subtotal + tax + Decimal("0.01")), TODAY) == ["check_total"]
-    assert find_warnings(replace(facts, subtotal=None), TODAY) == []
+    assert "check_total" not in find_warnings(facts, TODAY)
+    assert "check_total" in find_warnings(replace(facts, total=subtotal + tax + Decimal("0.01")), TODAY)
+    assert "check_total" not in find_warnings(replace(facts, subtotal=None), TODAY)
 
 
 AMOUNT = st.none() | st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
-LINES = st.builds(CheckLine, AMOUNT, AMOUNT, AMOUNT, st.none() | st.text(max_size=20), st.booleans())
-CHECK_INPUTS = st.builds(
-    CheckInput,
-    invoice_number=st.none() | st.text(max_size=5),
-    invoice_date=st.none() | st.dates(),
-    total=AMOUNT,
-    tax=AMOUNT,
-    subtotal=AMOUNT,
-    participant_id=st.none() | st.uuids(),
-    participant_status=st.sampled_from([None, "Active", "Inactive", "Lead"]),
-    plan_start_date=st.none() | st.dates(),
-    plan_end_date=st.none() | st.dates(),
-    date_ceased=st.none() | st.dates(),
-    pm_provider_id=st.none() | st.uuids(),
-    provider_exists=st.booleans(),
-    ambiguous_participant_number=st.sampled_from([None, "430205409"]),
-    ambiguous_provider_abn=st.sampled_from([None, "51824753556"]),
-    has_earlier_duplicate=st.booleans(),
-    has_same_document=st.booleans(),
-    lines=st.lists(LINES, max_size=4),
-)
+CHECK_INPUTS = check_inputs(AMOUNT, st.none() | st.text(max_size=20))
 
 
 @given(CHECK_INPUTS, st.dates())

@@ -2,17 +2,14 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from plankeeper.resources.invoices.warning_details import describe_fact
-from plankeeper.resources.invoices.warnings import (
-    CheckInput,
-    CheckLine,
+from plankeeper.resources.invoices.checks import CheckInput, find_facts, find_warnings
+from plankeeper.resources.invoices.facts import (
     EarlierDuplicate,
     Fact,
     InactiveParticipant,
@@ -25,63 +22,61 @@ from plankeeper.resources.invoices.warnings import (
     WrongLine,
     WrongSubtotal,
     WrongTotal,
-    find_facts,
-    find_warnings,
+)
+from support.checks import ITEM, PARTICIPANT_ID, TODAY, VALID_INVOICE, check_inputs, line
+
+HUNDRED = Decimal("100.00")
+LINE = line()
+UNSAID = line(None, None, None)
+WRONG = line("2.25", "219.80", "495.18")
+WRONG_FACT = WrongLine(
+    line=1, quantity=Decimal("2.25"), unit_price=Decimal("219.80"), computed=Decimal("494.55"), total=Decimal("495.18")
 )
 
-TODAY = date(2026, 10, 30)
-ITEM = "01_011_0107_1_1"
-PARTICIPANT_ID, PROVIDER_ID = UUID(int=1), UUID(int=2)
-HUNDRED = Decimal("100.00")
-LINE = CheckLine(Decimal(2), Decimal("50.00"), HUNDRED, ITEM, is_deleted=False)
-VALID_INVOICE = CheckInput(
-    invoice_number="INV-1", invoice_date=date(2026, 10, 1), total=Decimal("110.00"), tax=Decimal("10.00"),
-    subtotal=HUNDRED, participant_id=PARTICIPANT_ID, participant_status="Active",
-    plan_start_date=date(2026, 1, 1), plan_end_date=date(2026, 12, 31), date_ceased=None, pm_provider_id=PROVIDER_ID,
-    provider_exists=True, ambiguous_participant_number=None, ambiguous_provider_abn=None, has_earlier_duplicate=False,
-    has_same_document=False, lines=[LINE],
-)  # fmt: skip
-UNSAID = CheckLine(None, None, None, ITEM, is_deleted=False)
-WRONG = CheckLine(Decimal("2.25"), Decimal("219.80"), Decimal("495.18"), ITEM, is_deleted=False)
-WRONG_FACT = WrongLine(1, Decimal("2.25"), Decimal("219.80"), Decimal("494.55"), Decimal("495.18"))
+
+def no_amount(number: int) -> WrongLine:
+    return WrongLine(line=number, quantity=None, unit_price=None, computed=None, total=None)
 
 
 def item_code_fact(code: str | None) -> WrongItemCode:
-    return WrongItemCode(1, code)
+    return WrongItemCode(line=1, number=code)
 
 
 @pytest.mark.parametrize(
     "changes,code,facts,sentences",
     [
-        ({"invoice_number": " "}, "missing_invoice_number", [MissingNumber(" ")], ["The invoice has no number."]),
+        ({"invoice_number": " "}, "missing_invoice_number", [MissingNumber(number=" ")],
+         ["The invoice has no number."]),
         (
-            {"participant_status": None}, "missing_participant", [MissingRecord("participant", PARTICIPANT_ID)],
+            {"participant_status": None}, "missing_participant", [MissingRecord(kind="participant", id=PARTICIPANT_ID)],
             [f"The participant of this invoice, {PARTICIPANT_ID}, wasn’t found."],
         ),
         (
             {"participant_status": None, "participant_id": None}, "missing_participant",
-            [MissingRecord("participant", None)], ["No participant on this invoice."],
+            [MissingRecord(kind="participant", id=None)], ["No participant on this invoice."],
         ),
         (
-            {"provider_exists": False, "pm_provider_id": None}, "missing_provider", [MissingRecord("provider", None)],
+            {"provider_exists": False, "pm_provider_id": None}, "missing_provider",
+            [MissingRecord(kind="provider", id=None)],
             ["No provider on this invoice."],
         ),
         (
             {"participant_status": None, "participant_id": None, "ambiguous_participant_number": "430205409"},
-            "several_participants", [SeveralRecords("participant", "430205409")],
+            "several_participants", [SeveralRecords(kind="participant", number="430205409")],
             ["Several participants have the number 430205409, so the invoice has no participant."],
         ),
         (
             {"provider_exists": False, "pm_provider_id": None, "ambiguous_provider_abn": "51824753556"},
-            "several_providers", [SeveralRecords("provider", "51824753556")],
+            "several_providers", [SeveralRecords(kind="provider", number="51824753556")],
             ["Several providers have the ABN 51824753556, so the invoice has no provider."],
         ),
         (
             {"participant_status": "Inactive", "date_ceased": date(2026, 2, 1)}, "inactive_participant",
-            [InactiveParticipant(date(2026, 2, 1))], ["The participant is inactive, with the exit date 1 Feb 2026."],
+            [InactiveParticipant(exit_date=date(2026, 2, 1))],
+            ["The participant is inactive, with the exit date 1 Feb 2026."],
         ),
         (
-            {"participant_status": "Inactive"}, "inactive_participant", [InactiveParticipant(None)],
+            {"participant_status": "Inactive"}, "inactive_participant", [InactiveParticipant(exit_date=None)],
             ["The participant is inactive. No exit date is recorded."],
         ),
         (
@@ -89,49 +84,50 @@ def item_code_fact(code: str | None) -> WrongItemCode:
             ["Line 1: 2.25 × $219.80 is $494.55, the invoice says $495.18."],
         ),
         (
-            {"lines": [LINE, UNSAID]}, "check_total", [WrongLine(2, None, None, None, None)],
+            {"lines": [LINE, UNSAID]}, "check_total", [no_amount(2)],
             ["Line 2 has no amount."],
         ),
         (
             {"lines": [replace(WRONG, is_deleted=True), LINE, LINE]}, "check_total",
-            [WrongSubtotal(Decimal("200.00"), HUNDRED, is_stated=True)],
+            [WrongSubtotal(sum=Decimal("200.00"), subtotal=HUNDRED, is_stated=True)],
             ["The lines add up to $200.00, the invoice says $100.00."],
         ),
         (
             {"lines": [LINE, LINE], "subtotal": None}, "check_total",
-            [WrongSubtotal(Decimal("200.00"), HUNDRED, is_stated=False)],
+            [WrongSubtotal(sum=Decimal("200.00"), subtotal=HUNDRED, is_stated=False)],
             ["The lines add up to $200.00, but the total less tax is $100.00."],
         ),
         (
             {"total": Decimal("121.00")}, "check_total",
-            [WrongTotal(HUNDRED, Decimal(10), Decimal(110), Decimal(121))],
+            [WrongTotal(subtotal=HUNDRED, tax=Decimal(10), total=Decimal(121))],
             ["Subtotal $100.00 plus tax $10.00 is $110.00, the invoice says $121.00."],
         ),
         (
-            {"total": None, "subtotal": None}, "check_total", [WrongTotal(HUNDRED, Decimal(10), Decimal(110), None)],
+            {"total": None, "subtotal": None}, "check_total",
+            [WrongTotal(subtotal=HUNDRED, tax=Decimal(10), total=None)],
             ["The invoice has no total. Its subtotal $100.00 plus tax $10.00 is $110.00."],
         ),
         (
             {"total": None, "subtotal": None, "lines": [UNSAID]}, "check_total",
-            [WrongLine(1, None, None, None, None), WrongTotal(None, Decimal(10), None, None)],
+            [no_amount(1), WrongTotal(subtotal=None, tax=Decimal(10), total=None)],
             ["Line 1 has no amount.", "The invoice has no total."],
         ),
-        ({"invoice_date": None}, "check_dates", [WrongDate("missing")], ["The invoice has no date."]),
+        ({"invoice_date": None}, "check_dates", [WrongDate(problem="missing")], ["The invoice has no date."]),
         (
             {"invoice_date": TODAY + timedelta(days=1)}, "check_dates",
-            [WrongDate("in_future", TODAY + timedelta(days=1), TODAY, 1)],
+            [WrongDate(problem="in_future", day=TODAY + timedelta(days=1), limit=TODAY, days=1)],
             ["The invoice is dated 31 Oct 2026, which is 1 day in the future."],
         ),
         (
             {"invoice_date": date(2025, 12, 20)}, "check_dates",
-            [WrongDate("before_plan", date(2025, 12, 20), date(2026, 1, 1), 12)],
+            [WrongDate(problem="before_plan", day=date(2025, 12, 20), limit=date(2026, 1, 1), days=12)],
             ["The invoice is dated 20 Dec 2025, 12 days before the plan starts (1 Jan 2026)."],
         ),
         (
             {"invoice_date": date(2027, 1, 3)}, "check_dates",
             [
-                WrongDate("in_future", date(2027, 1, 3), TODAY, 65),
-                WrongDate("after_plan", date(2027, 1, 3), date(2026, 12, 31), 3),
+                WrongDate(problem="in_future", day=date(2027, 1, 3), limit=TODAY, days=65),
+                WrongDate(problem="after_plan", day=date(2027, 1, 3), limit=date(2026, 12, 31), days=3),
             ],
             [
                 "The invoice is dated 3 Jan 2027, which is 65 days in the future.",
@@ -147,7 +143,7 @@ def item_code_fact(code: str | None) -> WrongItemCode:
             ["Line 1: “01-011” isn’t a valid number, such as 01_011_0107_1_1."],
         ),
         (
-            {"has_earlier_duplicate": True}, "possible_duplicate", [EarlierDuplicate("INV-1")],
+            {"has_earlier_duplicate": True}, "possible_duplicate", [EarlierDuplicate(number="INV-1")],
             ["An earlier invoice from this provider has the same number."],
         ),
         ({"has_same_document": True}, "same_document", [SameDocument()], ["Another invoice has the same document."]),
@@ -157,8 +153,8 @@ def test_each_warning_says_what_it_has_found(
     changes: dict[str, object], code: str, facts: list[Fact], sentences: list[str]
 ) -> None:
     found = find_facts(replace(VALID_INVOICE, **changes), TODAY)
-    assert found == {code: facts}
-    assert [describe_fact(fact) for fact in facts] == sentences
+    assert {each: found[each] for each in found if each != "check_gst" or code == "check_gst"} == {code: facts}
+    assert [fact.sentence for fact in facts] == sentences
 
 
 def test_a_valid_invoice_has_no_facts() -> None:
@@ -166,28 +162,7 @@ def test_a_valid_invoice_has_no_facts() -> None:
 
 
 CENTS = st.none() | st.integers(-100_000, 100_000).map(lambda cents: Decimal(cents) / 100)
-LINES = st.builds(CheckLine, CENTS, CENTS, CENTS, st.sampled_from([None, ITEM, "", "x"]), st.booleans())
-DAYS = st.none() | st.dates(date(2025, 1, 1), date(2027, 12, 31))
-CHECK_INPUTS = st.builds(
-    CheckInput,
-    invoice_number=st.sampled_from([None, " ", "INV-1"]),
-    invoice_date=DAYS,
-    total=CENTS,
-    tax=CENTS,
-    subtotal=CENTS,
-    participant_id=st.none() | st.uuids(),
-    participant_status=st.sampled_from([None, "Active", "Inactive", "Lead"]),
-    plan_start_date=DAYS,
-    plan_end_date=DAYS,
-    date_ceased=DAYS,
-    pm_provider_id=st.none() | st.uuids(),
-    provider_exists=st.booleans(),
-    ambiguous_participant_number=st.sampled_from([None, "430205409"]),
-    ambiguous_provider_abn=st.sampled_from([None, "51824753556"]),
-    has_earlier_duplicate=st.booleans(),
-    has_same_document=st.booleans(),
-    lines=st.lists(LINES, max_size=4),
-)
+CHECK_INPUTS = check_inputs(CENTS, st.sampled_from([None, ITEM, "", " ", "x"]))
 
 
 @given(CHECK_INPUTS)
@@ -196,7 +171,7 @@ def test_a_warning_has_facts_exactly_if_its_code_is_found_and_each_has_a_sentenc
     assert list(found) == find_warnings(check_input, TODAY)
     for facts in found.values():
         assert facts
-        assert all(describe_fact(fact).endswith(".") for fact in facts)
+        assert all(fact.sentence.endswith(".") for fact in facts)
 
 
 @given(CHECK_INPUTS)
@@ -211,14 +186,14 @@ def test_an_invoice_with_the_expected_amounts_has_no_warning_about_them(check_in
 
 def _correct(check_input: CheckInput, fact: Fact) -> CheckInput:
     match fact:
-        case WrongLine(line=number, expected=expected):
+        case WrongLine(line=int(number), computed=computed):
             lines = list(check_input.lines)
-            lines[number - 1] = replace(lines[number - 1], total_price=expected or Decimal(0))
+            lines[number - 1] = replace(lines[number - 1], total_price=computed or Decimal(0))
             return replace(check_input, lines=lines)
-        case WrongSubtotal(expected=expected):
-            return replace(check_input, subtotal=expected)
-        case WrongTotal(expected=expected):
-            return replace(check_input, total=expected or Decimal(0))
+        case WrongSubtotal(sum=sum_of_lines):
+            return replace(check_input, subtotal=sum_of_lines)
+        case WrongTotal():
+            return replace(check_input, total=fact.expected or Decimal(0))
         case _:
             raise AssertionError(fact)
 
@@ -227,7 +202,8 @@ def _correct(check_input: CheckInput, fact: Fact) -> CheckInput:
 def test_a_date_exceeds_its_limit_by_the_days_that_the_fact_says(check_input: CheckInput) -> None:
     for fact in find_facts(check_input, TODAY).get("check_dates", []):
         assert isinstance(fact, WrongDate)
-        assert fact.found == check_input.invoice_date
+        days = check_input.lines[fact.line - 1].days if fact.line else [check_input.invoice_date]
+        assert fact.found in (days or ())
         if fact.found and fact.limit:
             sign = -1 if fact.problem == "before_plan" else 1
             assert fact.found == fact.limit + timedelta(days=sign * fact.days)

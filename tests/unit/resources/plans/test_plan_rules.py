@@ -1,7 +1,7 @@
 """The rules of plans, compared with plain computations over all days."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -10,14 +10,17 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from plankeeper.resources.plans.rules import (
     WAITING_STATUSES,
     Numbers,
+    budget_course,
     category_of,
     component_for,
     compute_numbers,
     contains,
+    course_days,
     current_plan,
     describe_dates,
     find_errors,
@@ -67,8 +70,10 @@ def period(start: date, end: date, amount: Decimal | int) -> FundingPeriod:
 
 def line(**fields: Any) -> ServiceLine:
     values: dict[str, Any] = {
-        "invoice_id": UUID(int=7), "id": UUID(int=8), "service_date": START, "service_item_number": "15_056_0128_1_3",
+        "participant_id": PARTICIPANT, "invoice_id": UUID(int=7), "id": UUID(int=8),
+        "service_date": START, "service_item_number": "15_056_0128_1_3",
         "component_id": None, "claim_status": "new", "wont_claim": False, "amount": Decimal(100), "paid": None,
+        "received_at": datetime(2026, 7, 1, tzinfo=UTC), "position": 0,
     }  # fmt: skip
     return ServiceLine(**(values | fields))
 
@@ -125,7 +130,24 @@ def test_a_line_counts_for_the_component_that_it_names_or_that_has_its_category(
     assert component_for(own, UUID(int=999), 15) is therapy
     assert component_for(own, None, 7) is None
     assert component_for(own, None, None) is None
-    assert [category_of(each) for each in ("15_056_0128_1_3", "1_2", "X", "155_1", "", None)] == [15, 1, *[None] * 4]
+
+
+@pytest.mark.parametrize("is_pace_plan", [False, True])
+def test_the_category_is_that_of_the_catalogue_or_the_beginning_of_the_number(is_pace_plan: bool) -> None:
+    numbers = ("15_056_0128_1_3", "1_2", "X", "155_1", "", None)
+    lines = [line(service_item_number=each) for each in numbers]
+    assert [category_of(each, is_pace_plan) for each in lines] == [15, 1, *[None] * 4]
+    assert category_of(line(category=11, pace_category=21), is_pace_plan) == (21 if is_pace_plan else 11)
+    assert category_of(line(category=11), is_pace_plan) == 11
+
+
+def test_the_kind_of_plan_decides_the_component_of_a_line() -> None:
+    former, pace = component(1, categories=[11]), component(2, categories=[21])
+    own = plan(1, START, DAYS[-1], former, pace)
+    lines = [line(category=11, pace_category=21, service_date=START)]
+    assert lines_of([own], own, lines) == {former.id: lines, pace.id: []}
+    newer = replace(own, is_pace_plan=True)
+    assert lines_of([newer], newer, lines) == {former.id: [], pace.id: lines}
 
 
 @given(
@@ -180,6 +202,57 @@ def test_it_runs_out_at_the_rate_of_the_days_so_far() -> None:
     assert on_day_ten(10) is None  # it lasts
     assert on_day_ten(0) is None
     assert runs_out_on(own, budget, Numbers(*[Decimal(9)] * 4), DAYS[0] - timedelta(days=1)) is None
+
+
+@given(
+    st.lists(st.tuples(amounts, st.none() | amounts, st.sampled_from(STATUSES), st.booleans(), st.none() | days)),
+    amounts,
+    st.sampled_from([DAYS[0] - timedelta(days=9), *DAYS, DAYS[-1] + timedelta(days=9)]),
+    st.sampled_from([59, 400]),
+)
+def test_a_course_has_the_numbers_of_each_of_its_days(
+    lines: list[tuple[Decimal, Decimal | None, str, bool, date | None]], elsewhere: Decimal, today: date, length: int
+) -> None:
+    spent = SpentElsewhere(amount=elsewhere, as_of=START)
+    own = component(spent_elsewhere=spent, periods=[period(each, each, 10) for each in DAYS[::7]], amount=90)
+    whole = plan(1, START, START + timedelta(days=length), own)
+    found_lines = [
+        line(amount=amount, paid=paid, claim_status=status, wont_claim=wont_claim, service_date=on)
+        for amount, paid, status, wont_claim, on in lines
+    ]
+    course = budget_course(whole, own, found_lines, today)
+    for each in course.days:
+        numbers = compute_numbers(own, found_lines, each.day)
+        assert each.released == numbers.released
+        assert each.used == (numbers.used if each.day <= today else None)
+    assert [each.day for each in course.days] == course_days(whole, today)
+    assert (course.days[0].day, course.days[-1].day) == (whole.start_date, whole.end_date)
+    assert (today in course_days(whole, today)) == contains(whole, today)
+    assert course.releases == [(day, released(own, day)) for day in DAYS[::7]]
+    assert course.spent_before == elsewhere
+    if course.projection:
+        numbers = compute_numbers(own, found_lines, today)
+        runs_out = runs_out_on(whole, own, numbers, today)
+        assert course.projection[0] == (runs_out or whole.end_date)
+        assert numbers.used < course.projection[1] <= own.amount
+        assert [each.projected is not None for each in course.days] == [each.day >= today for each in course.days]
+
+
+def test_a_course_goes_on_at_the_rate_of_the_days_so_far() -> None:
+    whole = plan(1, date(2026, 7, 1), date(2027, 6, 30))
+    budget, lines = component(amount=1000), [line(amount=Decimal(31))]
+
+    def projection(today: date) -> tuple[date, Decimal] | None:
+        return budget_course(whole, budget, lines, today).projection
+
+    assert projection(date(2026, 7, 31)) == (date(2027, 6, 30), 365)  # a dollar a day
+    assert projection(date(2026, 7, 3)) == (date(2026, 10, 4), 1000)  # 31 dollars in three days
+    assert projection(date(2027, 6, 30)) is None
+    assert budget_course(whole, budget, [], date(2026, 7, 31)).projection is None
+    monthly = [date(2026, 7, 1), *(date(2026, month, 1) - timedelta(days=1) for month in range(8, 13))]
+    assert course_days(whole, date(2026, 12, 5))[:7] == [*monthly, date(2026, 12, 5)]
+    weekly = [START, date(2026, 7, 5), date(2026, 7, 12)]
+    assert course_days(plan(1, START, DAYS[-1]), date(2028, 1, 1))[:3] == weekly
 
 
 def test_dates_are_described_for_people() -> None:

@@ -506,6 +506,10 @@ create table participants (
     is_pace_plan boolean not null,
     plan_start_date date,
     plan_end_date date,
+    managed_from date, -- the days on which the office manages the plan
+    managed_until date,
+    deceased_on date,
+    remoteness text check (remoteness in ('remote', 'very_remote')), -- which price limits apply
     postal_statement boolean not null,
     participant_receives_statements boolean not null,
     updated_at timestamptz not null default clock_timestamp(),
@@ -603,6 +607,47 @@ create table plans (
 );
 create unique index plans_external_id_key on plans (plan_manager_id, external_id) where external_id is not null;
 create index plans_by_participant on plans (plan_manager_id, participant_id, id);
+-- The console's list of plans that end.
+create index plans_by_end_date on plans (plan_manager_id, end_date, id);
+-- The last change on the page of budgets.
+create index plans_by_moment on plans (plan_manager_id, updated_at);
+
+-- The support catalogue
+
+-- The agency's published table, which all plan managers share. `plankeeper support-catalogue import` writes it with the
+-- role that owns it. An item has a row for each period of its prices. Lines of invoices have no foreign key to it:
+-- they keep the number that the provider wrote.
+create table support_items (
+    support_item_number text not null,
+    start_date date not null,
+    end_date date, -- null: open
+    name text not null,
+    registration_group_number text,
+    registration_group_name text,
+    category integer not null,
+    pace_category integer,
+    category_name text,
+    pace_category_name text,
+    unit text,
+    is_quote_required boolean not null,
+    type text,
+    has_price_limit boolean not null,
+    price_limits jsonb, -- dollars by state, `Remote`, `Very Remote`, `National`
+    allows_non_face_to_face boolean not null,
+    allows_provider_travel boolean not null,
+    allows_short_notice_cancellations boolean not null,
+    allows_ndia_requested_reports boolean not null,
+    allows_irregular_sil boolean not null,
+    primary key (support_item_number, start_date)
+);
+
+-- The only row. Each import that changes an item increases the revision.
+create table support_catalogue (
+    one boolean primary key default true check (one),
+    revision bigint not null,
+    imported_at timestamptz
+);
+insert into support_catalogue (revision) values (0);
 
 -- Team members of participants, and what they may do
 
@@ -716,6 +761,16 @@ create index providers_by_search on providers using gin (
     plan_manager_id, search_text(array[entity_name], array[abn]) gin_trgm_ops, search_keys(array[entity_name])
 );
 
+-- Settings of an office
+
+create table office_settings (
+    plan_manager_id uuid not null references plan_managers (id),
+    warning_levels jsonb not null default '[]', -- codes with levels, those that differ from the usual ones
+    duplicates_need_participant boolean not null default false,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id)
+);
+
 -- Invoices
 
 -- An invoice keeps the ids of a deleted participant and provider, so neither has a foreign key.
@@ -738,6 +793,7 @@ create table invoices (
     errors boolean not null default false,
     error_codes text[] not null default '{}',
     ignored_error_codes text[] not null default '{}',
+    warning_codes text[] not null default '{}', -- those that aren't ignored, and those that only inform
     is_deleted boolean not null,
     wont_claim boolean not null,
     is_reimbursement boolean not null,
@@ -777,7 +833,7 @@ create index invoices_by_search on invoices using gin (
     plan_manager_id, search_text('{}', array[invoice_number]) gin_trgm_ops
 );
 -- Few invoices have warnings that aren't ignored: a list of these would otherwise read all others.
-create index invoices_by_warning on invoices using gin (plan_manager_id, error_codes) where errors;
+create index invoices_by_warning on invoices using gin (plan_manager_id, warning_codes) where warning_codes <> '{}';
 create index invoices_with_errors on invoices (plan_manager_id, id) where errors;
 -- Sums of the home page. The indexes have the columns that it uses, so no sum reads the table.
 create index invoices_by_receipt on invoices (plan_manager_id, received_at, id)
@@ -833,6 +889,9 @@ create table invoice_lines (
 );
 create index invoice_lines_by_claim_status on invoice_lines (plan_manager_id, claim_status, invoice_id)
     where not is_deleted;
+-- Lines of several invoices with the same service.
+create index invoice_lines_by_service on invoice_lines (plan_manager_id, service_date_from, service_item_number)
+    where not is_deleted;
 
 -- The documents of invoices, of which one is the current one. Their objects are in the storage, and never change.
 create table documents (
@@ -865,6 +924,25 @@ create table object_cleanup (
 );
 create index object_cleanup_due on object_cleanup (due_at);
 
+-- Invoices to check again in the background: those of a participant or a provider that has changed or, with neither,
+-- all. Rows are only appended, so writers never wait for each other; a task checks the invoices and deletes the rows.
+create table recheck_queue (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    participant_id uuid,
+    provider_id uuid,
+    primary key (plan_manager_id, id)
+);
+-- The check of all open invoices of a plan manager: those up to `position` are done; it is null between two checks.
+create table recheck_state (
+    plan_manager_id uuid not null primary key,
+    position uuid,
+    total bigint not null,
+    done bigint not null,
+    started_at timestamptz not null,
+    completed_at timestamptz
+);
+
 create table invoice_ignored_warnings (
     plan_manager_id uuid not null,
     invoice_id uuid not null,
@@ -872,6 +950,7 @@ create table invoice_ignored_warnings (
     reason text not null,
     ignored_by text not null,
     ignored_at timestamptz not null,
+    facts text[] not null default '{}', -- what was ignored: another line or another value opens the warning again
     primary key (plan_manager_id, invoice_id, error_code),
     foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
 );

@@ -1,0 +1,1 @@
+"""The settings of a plan manager: the levels of warnings."""

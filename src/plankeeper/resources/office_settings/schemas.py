@@ -1,0 +1,24 @@
+"""Schemas of the settings of a plan manager. The event of a change has the same shape."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta, Struct, field
+
+from plankeeper.resources.invoices.warnings import Level
+
+
+class OfficeSettings(Struct, kw_only=True):
+    """The settings of a plan manager."""
+
+    id: Annotated[UUID, Meta(description="The plan manager's UUID.")]
+    warning_levels: Annotated[
+        dict[str, Level], Meta(description="The levels of warnings that differ from the usual ones, by code.")
+    ] = {}
+    duplicates_need_participant: Annotated[
+        bool, Meta(description="Whether `possible_duplicate` compares only invoices of the same participant.")
+    ] = False
+    updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
+        default_factory=lambda: datetime.fromtimestamp(0, UTC)
+    )

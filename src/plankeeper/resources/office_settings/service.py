@@ -1,0 +1,29 @@
+"""Changes of the settings of a plan manager."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from plankeeper.core.context import WriteContext
+from plankeeper.database.versions import next_updated_at
+from plankeeper.events.recorder import is_changed, record_event
+from plankeeper.resources import recheck_queue
+from plankeeper.resources.invoices.warnings import WARNINGS, Level
+from plankeeper.resources.office_settings import store
+
+
+async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
+    """Set the levels of warnings, and check all open invoices again in the background.
+
+    Returns false, and does nothing, if none of them has changed.
+    """
+    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
+    different = {code: level for code, level in levels.items() if level != WARNINGS[code].level}
+    after = replace(before, warning_levels=different, duplicates_need_participant=duplicates_need_participant)
+    if not is_changed(before, after):
+        return False
+    after.updated_at = next_updated_at(before.updated_at)
+    await store.upsert(ctx.tx, ctx.plan_manager_id, after)
+    await record_event(ctx, "plan_manager.updated", before, after)
+    await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
+    return True

@@ -1,0 +1,1 @@
+"""The support catalogue: the agency's published items with their prices, which all plan managers share."""
