@@ -49,7 +49,9 @@ def test_an_invoice_is_entered_with_the_keyboard_alone(visitor: Any, client: Cli
     assert first.get_by_label("Quantity", exact=True).input_value() == "2"
     check = visitor.locator("[data-check]")
     check.get_by_text("Everything adds up.").wait_for()
-    assert re.sub(r"\s+", " ", check.inner_text()).startswith("Lines $120.00 GST $0.00 Together $120.00")
+    note = "This is the first invoice from this provider: check who it is."
+    sums = "Lines $120.00 GST $0.00 Together $120.00"
+    assert re.sub(r"\s+", " ", check.inner_text()).startswith(f"{note} {sums}")
     assert first.get_by_label("Total").get_attribute("placeholder") == "$120.00"
     type_keys(visitor, "[Alt+c]")  # the second line
     second = visitor.get_by_role("group", name="Line 2", exact=True)
