@@ -1,6 +1,6 @@
 """Suggestions of support items in Chromium, for the first line and for one that was added.
 
-The server of these tests has no catalogue: tests/console/invoices/test_support_items.py compares the suggestions.
+The server of these tests has no catalogue: tests/console/invoices/test_item_suggestions.py compares the suggestions.
 """
 
 from typing import Any

@@ -191,8 +191,10 @@ ERASE_LINE_TEXTS: LiteralString = f"""
 """
 ERASE_REASONS: LiteralString = f"""
     with erased as (
-        update invoice_ignored_warnings set reason = '[erased]'
-        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and reason ~* $3
+        update invoice_ignored_warnings set
+            reason = case when reason ~* $3 then '[erased]' else reason end, facts = '{{}}'
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}
+            and (reason ~* $3 or array_to_string(facts, ' ') ~* $3)
         returning invoice_id
     )
     select count(*) from erased
@@ -274,7 +276,8 @@ LIST_MENTIONS = """
         select 'invoice_lines', invoice_id::text, 'description', description
         from invoice_lines where plan_manager_id = $1
         union all
-        select 'invoice_ignored_warnings', invoice_id::text, 'reason', reason
+        select 'invoice_ignored_warnings', invoice_id::text, 'reason',
+            concat_ws(' ', reason, array_to_string(facts, ' '))
         from invoice_ignored_warnings where plan_manager_id = $1
         union all
         select 'webhook_endpoints', id::text, 'description', description

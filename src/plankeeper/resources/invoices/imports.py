@@ -15,12 +15,14 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import describe_amount, is_amount, to_amounts
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import check, check_new
 from plankeeper.resources.invoices.states import line_amounts
+from plankeeper.resources.plans.store import list_participants_with_budgets
 from plankeeper.resources.upsert import (
     ImportCounts,
     ImportRow,
@@ -60,7 +62,15 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
     await store.write_counts(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
+    await _enqueue_spenders(ctx, [*old.values(), *records])
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
+
+
+async def _enqueue_spenders(ctx: WriteContext, invoices: Iterable[InvoiceRow]) -> None:
+    """Queue the participants with budgets: invoices that were received later can have more or less of them."""
+    ids = sorted({each.participant_id for each in invoices if each.participant_id})
+    found = await list_participants_with_budgets(ctx.tx, ctx.plan_manager_id, ids) if ids else []
+    await recheck_queue.enqueue(ctx, "participant", [UUID(each) for each in found])
 
 
 async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, Invoice]:

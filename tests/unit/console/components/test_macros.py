@@ -357,6 +357,7 @@ CALLS: dict[str, dict[str, Any]] = {
             "sums": [],
             "amounts": {"total": TEXT},
             "support_items": [(1, TEXT)],
+            "notes": [TEXT],
         },
     },
 }
