@@ -34,6 +34,10 @@ SHARDS = 8  # of each table: enough for three workers, and quickly distributed
 
 # Statements that Citus can't plan: the store has others for it.
 ONLY_WITHOUT_CITUS = {
+    **dict.fromkeys(
+        [f"resources.support_items.store.{name}" for name in ("LOCK_CATALOGUE", "INCREASE_REVISION", "UPSERT")],
+        "the operator's import, with the role that owns the tables",
+    ),
     "webhooks.delivery_queue.LIST_DUE": "has a recursion",
 }
 # Statements that ask all nodes.
@@ -50,6 +54,8 @@ ALL_SHARDS = {
     "imports.store.purge_uploaded": "a periodic task",
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
+    "resources.invoices.recheck_store.list_plan_managers": "a periodic task",
+    "resources.invoices.recheck_store.oldest_id": "a metric",
     "resources.participants.store.list_plan_changes": "a periodic task",
     "database.stored_counts.compact": "a periodic task",
     "access.request_log.store.purge_key_days": "a periodic task",
