@@ -95,18 +95,12 @@ def with_line_duplicates(invoices: Sequence[InvoiceToCheck]) -> list[InvoiceToCh
         for line in invoice.lines:
             if key := line_key(invoice, line):
                 owners[key].add(invoice.id)
-    return [
-        replace(
-            invoice,
-            lines=[
-                replace(line, has_duplicate=True) if (key := line_key(invoice, line)) and len(owners[key]) > 1 else line
-                for line in invoice.lines
-            ],
-        )
-        if any(len(owners[key]) > 1 for line in invoice.lines if (key := line_key(invoice, line)))
-        else invoice
-        for invoice in invoices
-    ]
+
+    def mark(invoice: InvoiceToCheck, line: CheckLine) -> CheckLine:
+        key = line_key(invoice, line)
+        return replace(line, has_duplicate=True) if key and len(owners[key]) > 1 else line
+
+    return [replace(each, lines=[mark(each, line) for line in each.lines]) for each in invoices]
 
 
 def line_key(

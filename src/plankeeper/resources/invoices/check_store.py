@@ -13,7 +13,7 @@ from plankeeper.resources.invoices.checks import CheckInput
 
 
 class IgnoredFacts(Struct, frozen=True):
-    """What a person has ignored: each fact of the warning at that time, as `fact_key` describes it."""
+    """What a person has ignored: each fact of the warning at that time, as `fact_keys` describes it."""
 
     code: str
     facts: list[str]

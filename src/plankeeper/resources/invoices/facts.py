@@ -6,7 +6,7 @@ and `found` what the invoice says; each is null if there is none. Amounts are in
 
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -17,17 +17,20 @@ ITEM_CODE_EXAMPLE = "01_011_0107_1_1"
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """What is wrong. Each fact of a line has its number."""
+    """What is wrong. Each fact of a line has its number. `EXPECTED` and `FOUND` name the fields with these values."""
+
+    EXPECTED: ClassVar[str] = ""
+    FOUND: ClassVar[str] = ""
 
     line: int | None = None
 
     @property
     def expected(self) -> Any:
-        return None
+        return getattr(self, self.EXPECTED) if self.EXPECTED else None
 
     @property
     def found(self) -> Any:
-        return None
+        return getattr(self, self.FOUND) if self.FOUND else None
 
     @property
     def sentence(self) -> str:
@@ -38,11 +41,9 @@ class Fact(Struct, frozen=True, kw_only=True):
 class MissingNumber(Fact, frozen=True, kw_only=True):
     """The invoice has no number; `number` is null, or a text of nothing but spaces."""
 
-    number: str | None
+    FOUND = "number"
 
-    @property
-    def found(self) -> str | None:
-        return self.number
+    number: str | None
 
     @property
     def sentence(self) -> str:
@@ -52,12 +53,10 @@ class MissingNumber(Fact, frozen=True, kw_only=True):
 class MissingRecord(Fact, frozen=True, kw_only=True):
     """The participant or provider that the invoice names doesn't exist; `id` is null if it names none."""
 
+    FOUND = "id"
+
     kind: Literal["participant", "provider"]
     id: UUID | None
-
-    @property
-    def found(self) -> UUID | None:
-        return self.id
 
     @property
     def sentence(self) -> str:
@@ -69,12 +68,10 @@ class MissingRecord(Fact, frozen=True, kw_only=True):
 class SeveralRecords(Fact, frozen=True, kw_only=True):
     """Several participants have the participant number that was sent, or several providers the ABN."""
 
+    FOUND = "number"
+
     kind: Literal["participant", "provider"]
     number: str
-
-    @property
-    def found(self) -> str:
-        return self.number
 
     @property
     def sentence(self) -> str:
@@ -85,11 +82,9 @@ class SeveralRecords(Fact, frozen=True, kw_only=True):
 class InactiveParticipant(Fact, frozen=True, kw_only=True):
     """The participant is inactive, since `exit_date` if it is known."""
 
-    exit_date: date | None
+    FOUND = "exit_date"
 
-    @property
-    def found(self) -> date | None:
-        return self.exit_date
+    exit_date: date | None
 
     @property
     def sentence(self) -> str:
@@ -117,11 +112,9 @@ class FirstInvoice(Fact, frozen=True, kw_only=True):
 class WrongAbn(Fact, frozen=True, kw_only=True):
     """The provider's ABN is missing or invalid."""
 
-    abn: str | None
+    FOUND = "abn"
 
-    @property
-    def found(self) -> str | None:
-        return self.abn
+    abn: str | None
 
     @property
     def sentence(self) -> str:
@@ -133,18 +126,13 @@ class WrongAbn(Fact, frozen=True, kw_only=True):
 class WrongLine(Fact, frozen=True, kw_only=True):
     """A line whose total isn't its quantity times its unit price. Without `total`, the line has no amount."""
 
+    EXPECTED = "computed"
+    FOUND = "total"
+
     quantity: Decimal | None
     unit_price: Decimal | None
     computed: Decimal | None
     total: Decimal | None
-
-    @property
-    def expected(self) -> Decimal | None:
-        return self.computed
-
-    @property
-    def found(self) -> Decimal | None:
-        return self.total
 
     @property
     def sentence(self) -> str:
@@ -159,17 +147,12 @@ class WrongLine(Fact, frozen=True, kw_only=True):
 class WrongSubtotal(Fact, frozen=True, kw_only=True):
     """The lines don't add up to the subtotal, or to the total less tax if the invoice states no subtotal."""
 
+    EXPECTED = "sum"
+    FOUND = "subtotal"
+
     sum: Decimal
     subtotal: Decimal
     is_stated: bool
-
-    @property
-    def expected(self) -> Decimal:
-        return self.sum
-
-    @property
-    def found(self) -> Decimal:
-        return self.subtotal
 
     @property
     def sentence(self) -> str:
@@ -183,6 +166,8 @@ class WrongTotal(Fact, frozen=True, kw_only=True):
     `subtotal` is that of the lines if the invoice states none, and null if a line has no amount.
     """
 
+    FOUND = "total"
+
     subtotal: Decimal | None
     tax: Decimal
     total: Decimal | None
@@ -190,10 +175,6 @@ class WrongTotal(Fact, frozen=True, kw_only=True):
     @property
     def expected(self) -> Decimal | None:
         return None if self.subtotal is None else self.subtotal + self.tax
-
-    @property
-    def found(self) -> Decimal | None:
-        return self.total
 
     @property
     def sentence(self) -> str:
@@ -208,17 +189,12 @@ class WrongTotal(Fact, frozen=True, kw_only=True):
 class WrongTax(Fact, frozen=True, kw_only=True):
     """The tax isn't a tenth of the lines with the GST code P1."""
 
+    EXPECTED = "tenth"
+    FOUND = "tax"
+
     taxable: Decimal
     tenth: Decimal
     tax: Decimal
-
-    @property
-    def expected(self) -> Decimal:
-        return self.tenth
-
-    @property
-    def found(self) -> Decimal:
-        return self.tax
 
     @property
     def sentence(self) -> str:
@@ -231,11 +207,9 @@ class WrongTax(Fact, frozen=True, kw_only=True):
 class NegativeAmount(Fact, frozen=True, kw_only=True):
     """A line, or without `line` the total, is negative."""
 
-    amount: Decimal
+    FOUND = "amount"
 
-    @property
-    def found(self) -> Decimal:
-        return self.amount
+    amount: Decimal
 
     @property
     def sentence(self) -> str:
@@ -246,18 +220,13 @@ class NegativeAmount(Fact, frozen=True, kw_only=True):
 class WrongDate(Fact, frozen=True, kw_only=True):
     """An invalid date of the invoice or of a service: it exceeds the day `limit` by `days`."""
 
+    EXPECTED = "limit"
+    FOUND = "day"
+
     problem: Literal["missing", "in_future", "before_plan", "after_plan"]
     day: date | None = None
     limit: date | None = None
     days: int = 0
-
-    @property
-    def expected(self) -> date | None:
-        return self.limit
-
-    @property
-    def found(self) -> date | None:
-        return self.day
 
     @property
     def sentence(self) -> str:
@@ -275,16 +244,11 @@ class WrongDate(Fact, frozen=True, kw_only=True):
 class ServiceInFuture(Fact, frozen=True, kw_only=True):
     """A service is after today."""
 
+    EXPECTED = "today"
+    FOUND = "day"
+
     day: date
     today: date
-
-    @property
-    def expected(self) -> date:
-        return self.today
-
-    @property
-    def found(self) -> date:
-        return self.day
 
     @property
     def sentence(self) -> str:
@@ -294,16 +258,11 @@ class ServiceInFuture(Fact, frozen=True, kw_only=True):
 class OldService(Fact, frozen=True, kw_only=True):
     """A service was before `limit`, the first day that can still be claimed."""
 
+    EXPECTED = "limit"
+    FOUND = "day"
+
     day: date
     limit: date
-
-    @property
-    def expected(self) -> date:
-        return self.limit
-
-    @property
-    def found(self) -> date:
-        return self.day
 
     @property
     def sentence(self) -> str:
@@ -314,17 +273,12 @@ class OldService(Fact, frozen=True, kw_only=True):
 class UnmanagedService(Fact, frozen=True, kw_only=True):
     """A service is before the office manages the plan (`side`), or after it; `limit` is the first or the last day."""
 
+    EXPECTED = "limit"
+    FOUND = "day"
+
     day: date
     limit: date
     side: Literal["before", "after"]
-
-    @property
-    def expected(self) -> date:
-        return self.limit
-
-    @property
-    def found(self) -> date:
-        return self.day
 
     @property
     def sentence(self) -> str:
@@ -336,16 +290,11 @@ class UnmanagedService(Fact, frozen=True, kw_only=True):
 class ServiceAfterDeath(Fact, frozen=True, kw_only=True):
     """A service is after the participant's date of death."""
 
+    EXPECTED = "deceased_on"
+    FOUND = "day"
+
     day: date
     deceased_on: date
-
-    @property
-    def expected(self) -> date:
-        return self.deceased_on
-
-    @property
-    def found(self) -> date:
-        return self.day
 
     @property
     def sentence(self) -> str:
@@ -356,11 +305,9 @@ class ServiceAfterDeath(Fact, frozen=True, kw_only=True):
 class WrongItemCode(Fact, frozen=True, kw_only=True):
     """A line without a support item number, or with one of another form."""
 
-    number: str | None
+    FOUND = "number"
 
-    @property
-    def found(self) -> str | None:
-        return self.number
+    number: str | None
 
     @property
     def sentence(self) -> str:
@@ -372,12 +319,10 @@ class WrongItemCode(Fact, frozen=True, kw_only=True):
 class UnknownItem(Fact, frozen=True, kw_only=True):
     """The support catalogue doesn't have the item of a line; `day`: it has it, but not for this day of the service."""
 
+    FOUND = "number"
+
     number: str
     day: date | None = None
-
-    @property
-    def found(self) -> str:
-        return self.number
 
     @property
     def sentence(self) -> str:
@@ -387,18 +332,13 @@ class UnknownItem(Fact, frozen=True, kw_only=True):
 
 
 class HighPrice(Fact, frozen=True, kw_only=True):
-    """The unit price of a line is above the limit of its item for `place`."""
+    """The unit price of a line is above the limit of its item."""
+
+    EXPECTED = "limit"
+    FOUND = "price"
 
     price: Decimal
     limit: Decimal
-
-    @property
-    def expected(self) -> Decimal:
-        return self.limit
-
-    @property
-    def found(self) -> Decimal:
-        return self.price
 
     @property
     def sentence(self) -> str:
@@ -411,19 +351,14 @@ class SplitService(Fact, frozen=True, kw_only=True):
     `unit` is what it is split by. `has_begun` is false for a service in a funding period that begins later, on `limit`.
     """
 
+    EXPECTED = "limit"
+    FOUND = "last_day"
+
     unit: Literal["plan", "funding period"]
     day: date
     last_day: date
     limit: date
     has_begun: bool = True
-
-    @property
-    def expected(self) -> date:
-        return self.limit
-
-    @property
-    def found(self) -> date:
-        return self.last_day
 
     @property
     def sentence(self) -> str:
@@ -437,17 +372,12 @@ class SplitService(Fact, frozen=True, kw_only=True):
 class OverBudget(Fact, frozen=True, kw_only=True):
     """A line costs more than its component has available."""
 
+    EXPECTED = "available"
+    FOUND = "amount"
+
     component: str
     amount: Decimal
     available: Decimal
-
-    @property
-    def expected(self) -> Decimal:
-        return self.available
-
-    @property
-    def found(self) -> Decimal:
-        return self.amount
 
     @property
     def sentence(self) -> str:
@@ -458,11 +388,9 @@ class OverBudget(Fact, frozen=True, kw_only=True):
 class EarlierDuplicate(Fact, frozen=True, kw_only=True):
     """An earlier invoice of the same provider has this number."""
 
-    number: str
+    FOUND = "number"
 
-    @property
-    def found(self) -> str:
-        return self.number
+    number: str
 
     @property
     def sentence(self) -> str:
@@ -472,12 +400,10 @@ class EarlierDuplicate(Fact, frozen=True, kw_only=True):
 class DuplicateLine(Fact, frozen=True, kw_only=True):
     """Another invoice has a line with the same participant, item, dates and quantity."""
 
+    FOUND = "number"
+
     number: str
     day: date
-
-    @property
-    def found(self) -> str:
-        return self.number
 
     @property
     def sentence(self) -> str:
