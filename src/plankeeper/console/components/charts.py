@@ -27,6 +27,7 @@ STRIP_HEIGHT = 28
 MIN_HEIGHT = 2  # of a value that isn't zero
 MAX_LABELS = 7  # below the bars
 MAX_LABELS_ON_PHONES = 4
+MAX_ROWS_WITH_ZEROS = 31  # of a chart's table
 MAX_VALUE_LABELS = 6  # charts with more bars show values only in tooltips and in the table
 CHARACTER_WIDTH = 7.5  # of the labels of the axis
 SCALES = ((Decimal(10) ** 12, "tn"), (Decimal(10) ** 9, "bn"), (Decimal(10) ** 6, "m"), (Decimal(10) ** 3, "k"))
@@ -128,7 +129,10 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: Unit, head: str, summary
 def stacked_bar_chart(
     title: str, series: Sequence[Series], bars: Sequence[StackedBar], *, unit: Unit, head: str, summary: str = ""
 ) -> Chart:
-    """Vertical bars with a part for each series, from the bottom up. Series without any value are left out."""
+    """Vertical bars with a part for each series, from the bottom up. Series without any value are left out.
+
+    A table of more than 31 bars leaves out those of 0: nobody reads an hour minute by minute to find three requests.
+    """
     used = [(index, each) for index, each in enumerate(series) if any(bar.values[index] for bar in bars)]
     stacks = _stacks(bars, used)
     rows = [
@@ -140,6 +144,7 @@ def stacked_bar_chart(
             ],
         )
         for each in stacks
+        if each.total or len(stacks) <= MAX_ROWS_WITH_ZEROS
     ]
     heads = (head, *(each.name for _, each in used), "Total")
     return _chart(title, stacks, unit, summary=summary, series=used, heads=heads, rows=rows)

@@ -150,6 +150,15 @@ def test_parts_are_stacked_and_series_without_values_are_left_out() -> None:
     ]
 
 
+@pytest.mark.parametrize("bars, rows", [(31, 31), (32, 1)])
+def test_the_table_of_a_long_chart_leaves_out_zeros(bars: int, rows: int) -> None:
+    values = [StackedBar(f"Minute {each}", (int(each == 3), 0, 0), (None, None, None)) for each in range(bars)]
+    chart = stacked_bar_chart("Requests", SERIES, values, unit=INVOICES, head="Minute")
+    assert len(chart.columns) == bars
+    assert len(chart.rows) == rows
+    assert "Minute 3" in {each.name for each in chart.rows}
+
+
 def test_listed_bars_are_relative_to_the_highest() -> None:
     bars = [Bar("Osprey", Decimal(200)), Bar("Heron", Decimal(50)), Bar("Ibis", Decimal(-10)), Bar("Wren", Decimal(0))]
     chart = bar_list("Spend", bars, unit=MONEY)
