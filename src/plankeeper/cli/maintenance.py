@@ -16,7 +16,7 @@ from plankeeper.cli.context import (
 )
 from plankeeper.cli.parameter_types import plan_manager_option
 from plankeeper.cli.privileges import find_serving_role, grant_privileges
-from plankeeper.cli.progress import migrate_with_progress
+from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.core.settings import Settings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -52,17 +52,20 @@ def migrate() -> None:
 @plan_manager_option("The plan manager whose invoices to check.")
 def recheck(plan_manager_id: UUID) -> None:
     """Check every invoice again: its participant, its provider or the current date might have changed."""
-    from plankeeper.resources.invoices.service import recheck as recheck_batch
+    from plankeeper.resources.invoices import recheck_store
+    from plankeeper.resources.invoices.rechecks import check_next
 
     async def work(db: Database, settings: Settings) -> tuple[int, int]:
-        checked, changed, last_id = 0, 0, UUID(int=0)
-        while True:
-            async with db.transaction() as tx:
-                ctx = await system_context(tx, settings, plan_manager_id, "recheck")
-                ids, batch_changed = await recheck_batch(ctx, last_id)
-            if not ids:
-                return checked, changed
-            checked, changed, last_id = checked + len(ids), changed + batch_changed, ids[-1]
+        checked, changed, position = 0, 0, recheck_store.FIRST
+        with progress(lambda: None) as report:
+            while True:
+                async with db.transaction() as tx:
+                    ctx = await system_context(tx, settings, plan_manager_id, "recheck")
+                    found, batch_changed = await check_next(ctx, position)
+                if not found:
+                    return checked, changed
+                checked, changed, position = checked + len(found), changed + batch_changed, found[-1]
+                report(f"{checked:,} invoices checked", checked)
 
     checked, changed = with_database(work)
     click.echo(f"{checked:,} invoices checked, {changed:,} changed")

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.resources.invoices import recheck_store
-from plankeeper.resources.invoices.recheck_store import RecheckState
+from plankeeper.resources.invoices.recheck_store import FIRST, RecheckState
 from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.invoices.warnings import WARNINGS
 from support.client import Client
@@ -52,7 +52,7 @@ def test_the_progress_is_shown(
 ) -> None:
     monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
     now = datetime.now(UTC)
-    state = RecheckState(position=UUID(int=0), total=20_000, done=3200, started_at=now, completed_at=now)
+    state = RecheckState(position=FIRST, total=20_000, done=3200, started_at=now, completed_at=now)
 
     async def save() -> None:
         async with server.db.transaction() as tx:

@@ -365,14 +365,6 @@ async def save_computed_results(tx: Transaction, plan_manager_id: UUID, results:
     return await tx.rows(UUID, SAVE_COMPUTED_RESULTS, plan_manager_id, results)
 
 
-LOCK_IDS_AFTER = "select id from invoices where plan_manager_id = $1 and id > $2 order by id limit $3 for update"
-
-
-async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
-    """The next ids in an iteration over all invoices, locked until the transaction ends."""
-    return await tx.rows(UUID, LOCK_IDS_AFTER, plan_manager_id, after, limit)
-
-
 class IgnoredWarning(Struct):
     """A warning that a person has ignored. Warnings that an import marks as ignored have no such row."""
 

@@ -111,26 +111,49 @@ async def list_open_of(
     return await db.rows(UUID, LIST_OPEN_OF, plan_manager_id, participant_ids, provider_ids, after, limit)
 
 
-# Each status is a range of an index. A walk in order of id would read all paid invoices to find the open ones.
-LIST_OPEN_AFTER = """
-    select found.id
-    from unnest(array[
-        'new', 'flagged', 'on_hold', 'pending', 'payment_ready', 'partially_ready', 'partially_paid', 'rejected'
-    ]) open (claim_status)
-    cross join lateral (
-        select id from invoices
-        where plan_manager_id = $1 and claim_status = open.claim_status and id > $2 and not is_deleted
-        order by id
-        limit $3
+class Position(Struct, frozen=True):
+    """An invoice in the order of a check of all: by participant, so that the lines of each are read once or twice.
+
+    `participant_id` is the highest id for an invoice without a participant: they are the last ones.
+    """
+
+    participant_id: UUID
+    id: UUID
+
+
+FIRST = Position(UUID(int=0), UUID(int=0))
+
+LIST_AFTER: LiteralString = """
+    select participant_id, id
+    from (
+        (
+            select participant_id, id from invoices
+            where plan_manager_id = $1 and (participant_id, id) > ($2, $3) and {condition}
+            order by participant_id, id
+            limit $4
+        )
+        union all
+        (
+            select 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, id from invoices
+            where plan_manager_id = $1 and participant_id is null and {condition}
+                and ('ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, id) > ($2, $3)
+            order by id
+            limit $4
+        )
     ) found
-    order by id
-    limit $3
+    order by participant_id, id
+    limit $4
 """
+LIST_ALL_AFTER = LIST_AFTER.replace("{condition}", "true")
+LIST_OPEN_AFTER = LIST_AFTER.replace("{condition}", IS_OPEN)
 
 
-async def list_open_after(db: Executor, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
-    """The next ids of open invoices."""
-    return await db.rows(UUID, LIST_OPEN_AFTER, plan_manager_id, after, limit)
+async def list_after(
+    db: Executor, plan_manager_id: UUID, after: Position, limit: int, *, is_open: bool
+) -> list[Position]:
+    """The next invoices, or the next open ones, in the order of a check of all."""
+    query = LIST_OPEN_AFTER if is_open else LIST_ALL_AFTER
+    return await db.rows(Position, query, plan_manager_id, after.participant_id, after.id, limit)
 
 
 COUNT_OPEN = f"select count(*) from invoices where plan_manager_id = $1 and {IS_OPEN}"
@@ -158,7 +181,7 @@ async def lock_open(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequenc
 class RecheckState(Struct):
     """The progress of the check of all open invoices: `done` of `total`; `position` is null when it has ended."""
 
-    position: UUID | None
+    position: Position | None
     total: int
     done: int
     started_at: datetime
@@ -166,7 +189,11 @@ class RecheckState(Struct):
 
 
 GET_STATE = """
-    select position, total, done, started_at, completed_at
+    select
+        case when position is not null
+            then json_build_object('participant_id', position_participant, 'id', position)
+        end,
+        total, done, started_at, completed_at
     from recheck_state
     where plan_manager_id = $1
 """
@@ -178,11 +205,12 @@ async def get_state(db: Executor, plan_manager_id: UUID) -> RecheckState | None:
 
 
 UPSERT_STATE = """
-    insert into recheck_state (plan_manager_id, position, total, done, started_at, completed_at)
-    values ($1, $2, $3, $4, $5, $6)
+    insert into recheck_state (plan_manager_id, position_participant, position, total, done, started_at, completed_at)
+    values ($1, $2, $3, $4, $5, $6, $7)
     on conflict (plan_manager_id) do update set
-        position = excluded.position, total = excluded.total,
-        done = excluded.done, started_at = excluded.started_at, completed_at = excluded.completed_at
+        position_participant = excluded.position_participant, position = excluded.position,
+        total = excluded.total, done = excluded.done,
+        started_at = excluded.started_at, completed_at = excluded.completed_at
 """
 
 
@@ -190,7 +218,8 @@ async def upsert_state(tx: Transaction, plan_manager_id: UUID, state: RecheckSta
     await tx.execute(
         UPSERT_STATE,
         plan_manager_id,
-        state.position,
+        state.position.participant_id if state.position else None,
+        state.position.id if state.position else None,
         state.total,
         state.done,
         state.started_at,

@@ -22,8 +22,9 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.resources.invoices import recheck_store as store
-from plankeeper.resources.invoices.recheck_store import RecheckState
+from plankeeper.resources.invoices.recheck_store import Position, RecheckState
 from plankeeper.resources.invoices.service import recheck_others
+from plankeeper.resources.invoices.store import select_for_update
 from plankeeper.resources.recheck_queue import QueuedRecheck
 
 log = logging.getLogger("plankeeper")
@@ -110,10 +111,11 @@ class RecheckWorker:
         state = await store.get_state(ctx.tx, ctx.plan_manager_id)
         if state is None or state.position is None:
             return await self._start(ctx, state)
-        ids = await store.list_open_after(ctx.tx, ctx.plan_manager_id, state.position, BATCH_SIZE)
-        checked = await _check(ctx, ids)
-        state = replace(state, done=state.done + len(checked), position=checked[-1] if checked else state.position)
-        if len(checked) == len(ids) < BATCH_SIZE:
+        found = await store.list_after(ctx.tx, ctx.plan_manager_id, state.position, BATCH_SIZE, is_open=True)
+        checked = await _check(ctx, [each.id for each in found])
+        position = found[len(checked) - 1] if checked else state.position
+        state = replace(state, done=state.done + len(checked), position=position)
+        if len(checked) == len(found) < BATCH_SIZE:
             state = replace(state, position=None, completed_at=datetime.now(UTC))
         await store.upsert_state(ctx.tx, ctx.plan_manager_id, state)
         return state.position is None or bool(checked)
@@ -124,7 +126,7 @@ class RecheckWorker:
             return False
         total = await store.count_open(ctx.tx, ctx.plan_manager_id)
         started = RecheckState(
-            position=_FIRST,
+            position=store.FIRST,
             total=total,
             done=0,
             started_at=datetime.now(UTC),
@@ -141,6 +143,16 @@ async def _check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
     checked = list(takewhile(locked.__contains__, invoice_ids))
     await recheck_others(ctx, checked, keeps_version=True)
     return checked
+
+
+async def check_next(ctx: WriteContext, after: Position) -> tuple[list[Position], int]:
+    """Check the next invoices in the order of a check of all, closed ones too.
+
+    Returns their positions and the number of changed ones.
+    """
+    found = await store.list_after(ctx.tx, ctx.plan_manager_id, after, BATCH_SIZE, is_open=False)
+    ids = [each.id for each in await select_for_update(ctx.tx, ctx.plan_manager_id, [each.id for each in found])]
+    return found, await recheck_others(ctx, ids)
 
 
 class RecheckProgress(NamedTuple):

@@ -40,7 +40,6 @@ from plankeeper.resources.invoices.schemas import (
 )
 from plankeeper.resources.invoices.warnings import level_of
 
-BATCH_SIZE = 500
 CONSTRAINT_ERRORS = {"invoices_external_id_key": external_id_error("invoice")}
 MATCH_FIELDS = {"external_id": MatchField("external_id", store.list_by_external_ids)}
 
@@ -256,17 +255,20 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
 
-async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False) -> None:
+async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False) -> int:
     """Check invoices again because another record has changed, and record an event for each change.
+
+    Returns the number of changed invoices.
 
     `keeps_version`: a change in the background, which must not get in the way of somebody's change of an invoice.
     """
     if not invoice_ids:
-        return
+        return 0
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before], keeps_version=keeps_version)
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
     await record_events(ctx, [("invoice.updated", before[each.id], each) for each in after])
+    return len(changed)
 
 
 async def check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, keeps_version: bool = False) -> list[UUID]:
@@ -289,19 +291,6 @@ async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckR
 async def _find_results(ctx: WriteContext, db: Executor, invoices: Sequence[InvoiceToCheck]) -> list[CheckResult]:
     facts = await find_facts_of(db, ctx.plan_manager_id, invoices, _today(ctx))
     return [to_result(each, facts[each.id]) for each in invoices]
-
-
-async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
-    """Check the batch of invoices that follows the id `after`, and record an event for each change.
-
-    Returns the ids of the batch and the number of changed invoices.
-    """
-    ids = await check_store.lock_ids_after(ctx.tx, ctx.plan_manager_id, after, BATCH_SIZE)
-    before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
-    changed = await check(ctx, ids)
-    updated = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
-    await record_events(ctx, [("invoice.updated", before[each.id], each) for each in updated])
-    return ids, len(changed)
 
 
 def _today(ctx: WriteContext) -> date:

@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.resources.invoices.service import recheck
+from plankeeper.resources.invoices import recheck_store
+from plankeeper.resources.invoices.rechecks import check_next
 from plankeeper.resources.office_settings import service as office_settings
 from support.client import Client
 from support.server import RunningServer, wait_until
@@ -165,7 +166,7 @@ def test_a_recheck_of_all_changes_nothing(server: RunningServer, api: Client, cr
     async def check_all() -> int:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            return (await recheck(ctx, UUID(int=0)))[1]
+            return (await check_next(ctx, recheck_store.FIRST))[1]
 
     assert server.run(check_all()) == 0
     assert [api.get(f"/invoices/{each['id']}").json() for each in invoices] == before

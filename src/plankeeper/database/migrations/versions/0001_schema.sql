@@ -933,9 +933,11 @@ create table recheck_queue (
     provider_id uuid,
     primary key (plan_manager_id, id)
 );
--- The check of all open invoices of a plan manager: those up to `position` are done; it is null between two checks.
+-- The check of all open invoices of a plan manager in order of their participants: those up to the invoice `position` of
+-- `position_participant` are done. Both are null between two checks.
 create table recheck_state (
     plan_manager_id uuid not null primary key,
+    position_participant uuid,
     position uuid,
     total bigint not null,
     done bigint not null,
