@@ -42,16 +42,24 @@ async def try_lock(tx: Transaction, plan_manager_id: UUID) -> bool:
 
 
 LIST_CONCERNED = """
+    with oldest as materialized (
+        select participant_id, provider_id
+        from recheck_queue
+        where plan_manager_id = $1 and id < $2 and (participant_id is not null or provider_id is not null)
+        order by id
+        limit $3
+    )
     select id, participant_id, provider_id
     from recheck_queue
-    where plan_manager_id = $1 and id < $2 and (participant_id is not null or provider_id is not null)
+    where plan_manager_id = $1 and id < $2
+        and (participant_id in (select participant_id from oldest)
+            or provider_id in (select provider_id from oldest))
     order by id
-    limit $3
 """
 
 
 async def list_concerned(db: Executor, plan_manager_id: UUID, before: UUID, limit: int) -> list[QueuedRecheck]:
-    """The first rows about a participant or a provider."""
+    """The participants and providers of the first rows, with all of their rows: an import queues them many times."""
     return await db.rows(QueuedRecheck, LIST_CONCERNED, plan_manager_id, before, limit)
 
 

@@ -30,7 +30,7 @@ from plankeeper.resources.recheck_queue import QueuedRecheck
 log = logging.getLogger("plankeeper")
 
 BATCH_SIZE = 500  # invoices of one transaction
-MAX_ROWS = 100  # of the queue, whose invoices are checked together
+MAX_ROWS = 25  # of the queue, whose invoices are checked together: each of their batches reads all of their lines
 PAUSE = 0.05  # seconds after a batch
 TURN = 0.5  # seconds after which the other periodic tasks have their turn
 # A request can have read a participant shortly before it changed, and write the invoice that it has checked with it

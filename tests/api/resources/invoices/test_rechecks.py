@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Database, Transaction
 from plankeeper.resources import recheck_queue
-from plankeeper.resources.invoices import rechecks
+from plankeeper.resources.invoices import recheck_store, rechecks
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.rechecks import RecheckWorker, get_progress, queue_age
 from plankeeper.resources.participants import plans
@@ -64,7 +65,11 @@ async def do_nothing(_worker: RecheckWorker, _db: Database) -> None:
 
 @pytest.fixture
 def check_batch(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> Recheck:
-    """A turn of a new worker, as after a restart, while the server's own worker does nothing."""
+    """A turn of a new worker, as after a restart, while the server's own worker does nothing.
+
+    What other tests have queued has been checked: a short turn would be over with it.
+    """
+    wait_until(lambda: not server.run(recheck_store.list_plan_managers(server.db, UUID(int=2**128 - 1))))
     monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
     return lambda: server.run(OwnWorker(server)(server.db))
 
@@ -305,6 +310,25 @@ def test_the_server_checks_by_itself(api: Client, record_ids: dict[str, str], im
     invoice = import_invoice()
     api.put(f"/participants/{record_ids['participant']}", {"status": "Inactive"})
     wait_until(lambda: warnings_of(api, invoice) == ["inactive_participant"])
+
+
+def test_a_participant_that_is_queued_many_times_is_checked_once(server: RunningServer, api: Client) -> None:
+    plan_manager_id, often, once = UUID(api.plan_manager_id), uuid7(), uuid7()
+
+    async def enqueue_and_list() -> tuple[list[recheck_queue.QueuedRecheck], list[recheck_queue.QueuedRecheck]]:
+        async with server.db.transaction() as tx:
+            ctx = context(server, api, tx)
+            for participant_id in (often, once, often, often):
+                await recheck_queue.enqueue(ctx, "participant", [participant_id])
+            before = UUID(int=2**128 - 1)
+            return (
+                await recheck_store.list_concerned(tx, plan_manager_id, before, 1),
+                await recheck_store.list_concerned(tx, plan_manager_id, before, 2),
+            )
+
+    first, both = server.run(enqueue_and_list())
+    assert [each.participant_id for each in first] == [often] * 3
+    assert [each.participant_id for each in both] == [often, once, often, often]
 
 
 def test_the_age_of_the_queue_is_that_of_its_oldest_row(
