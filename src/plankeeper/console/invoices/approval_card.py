@@ -57,11 +57,17 @@ async def approval_card(request: PageRequest, invoice: Invoice) -> ApprovalCard:
         links=[LinkRow(each, _describe(each)) for each in links],
         people=people,
         decided_by=_decider(invoice, people),
-        can_ask=invoice.approval_status in ("not_required", "rejected") and not invoice.is_deleted,
+        can_ask=_can_ask(invoice),
         can_send=can_send,
         can_revoke=any(_is_open(each) for each in links),
         can_record=is_pending,
     )
+
+
+def _can_ask(invoice: Invoice) -> bool:
+    """Whether an answer could still matter."""
+    is_open = invoice.claim_status in ("new", "flagged", "on_hold", "rejected") and not invoice.wont_claim
+    return invoice.approval_status in ("not_required", "rejected") and is_open and not invoice.is_deleted
 
 
 def _note(invoice: Invoice, state: RequestState, links: list[SentLink], *, sends_mail: bool) -> str:

@@ -20,33 +20,35 @@ pages = Pages()
 MAX_PAGE_DIGITS = 3
 
 
-@pages.get("/approvals/{token}", role="anyone")
-async def show(request: PageRequest, token: str) -> HtmlPage:
+@pages.get("/approvals/{approval_token}", role="anyone")
+async def show(request: PageRequest, approval_token: str) -> HtmlPage:
     """Mail scanners request it too, so it changes nothing."""
-    view = await open_link(request.executor, token)
-    return await _wrong_link(request) if view is None else await _page(request, token, view)
+    view = await open_link(request.executor, approval_token)
+    return await _wrong_link(request) if view is None else await _page(request, approval_token, view)
 
 
-@pages.post("/approvals/{token}/approve", role="anyone", on_error=show)
-async def approve(request: FormRequest, token: str) -> HtmlPage | Redirect:
-    return await _decide(request, token, "approve", None)
+@pages.post("/approvals/{approval_token}/approve", role="anyone", on_error=show)
+async def approve(request: FormRequest, approval_token: str) -> HtmlPage | Redirect:
+    return await _decide(request, approval_token, "approve", None)
 
 
-@pages.post("/approvals/{token}/reject", role="anyone", on_error=show)
-async def reject(request: FormRequest, token: str) -> HtmlPage | Redirect:
+@pages.post("/approvals/{approval_token}/reject", role="anyone", on_error=show)
+async def reject(request: FormRequest, approval_token: str) -> HtmlPage | Redirect:
+    if await open_link(request.tx, approval_token) is None:
+        return await _wrong_link(request)
     # A browser counts a line break as one character, but sends two.
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    return await _decide(request, token, "reject", reason)
+    return await _decide(request, approval_token, "reject", reason)
 
 
-@pages.get("/approvals/{token}/pages/{number}", role="anyone")
-async def show_document_page(request: PageRequest, token: str, number: str) -> Response:
+@pages.get("/approvals/{approval_token}/pages/{number}", role="anyone")
+async def show_document_page(request: PageRequest, approval_token: str, number: str) -> Response:
     """The image of a page of the document, or a placeholder."""
     if not number.isascii() or not number.isdigit() or len(number) > MAX_PAGE_DIGITS:
         raise NotFound
-    view = await open_link(request.db, token)
+    view = await open_link(request.db, approval_token)
     if view is None or view.state != "open":
         await request.limit_wrong_links()
         raise NotFound
@@ -82,7 +84,7 @@ async def _page(request: PageRequest, token: str, view: LinkView) -> HtmlPage:
         "provider": next(iter(providers), None),
         "participant_name": await get_name(*place, view.link.participant_id, None),
         "page_count": await _count_pages(request, view.plan_manager_id, invoice.id),
-        "url": f"{PREFIX}/approvals/{token}",
+        "approval_token": token,
         "max_length": MAX_REASON_LENGTH,
     }
     return HtmlPage("invoices/approval_link.html", context)

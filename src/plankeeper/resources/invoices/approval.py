@@ -192,7 +192,9 @@ def _state_of(link: OpenedLink, invoice: Invoice) -> LinkState | None:
         return "changed"
     if link.revoked_at:
         return None
-    return "open" if invoice.approval_status == "pending" else "decided"
+    if invoice.approval_status == "pending":
+        return "open"
+    return "decided" if invoice.approval_decided_at else None
 
 
 async def decide_by_link(

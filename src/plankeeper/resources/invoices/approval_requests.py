@@ -80,8 +80,9 @@ def is_ready(invoice: Invoice, state: RequestState) -> bool:
 class _Changes:
     """What the requests of some invoices need."""
 
-    def __init__(self, now: datetime) -> None:
-        self.now = now
+    def __init__(self, ctx: WriteContext) -> None:
+        self.now = datetime.now(UTC)
+        self.sends_mail = ctx.settings.smtp_server is not None
         self.requests: list[RequestRow] = []
         self.closed: list[UUID] = []
         self.revoked: dict[RevocationCause, list[UUID]] = {}
@@ -91,8 +92,8 @@ class _Changes:
         self.revoked.setdefault(cause, []).append(invoice_id)
 
     def ask(self, invoice: Invoice, state: RequestState, *, is_reminder: bool = False) -> None:
-        """Create a link for each person who may approve the invoice."""
-        if invoice.participant_id is None:
+        """Create a link for each person who may approve the invoice. Without a mail server, nobody can be asked."""
+        if invoice.participant_id is None or not self.sends_mail:
             return
         content = (content_hash(invoice), is_reminder, self.now)
         for each in state.approvers:
@@ -106,19 +107,17 @@ async def update_requests(ctx: WriteContext, invoice_ids: Collection[UUID], *, c
     """
     if not invoice_ids:
         return
-    invoices, changes = await read_requests(ctx, invoice_ids), _Changes(datetime.now(UTC))
+    invoices, changes = await read_requests(ctx, invoice_ids), _Changes(ctx)
     for invoice, state in invoices:
         _update_request(changes, invoice, state, creates=creates)
     await _save(ctx, changes)
 
 
 async def read_requests(ctx: WriteContext, invoice_ids: Collection[UUID]) -> list[tuple[Invoice, RequestState]]:
-    """The invoices with their requests. Without a mail server, nobody can be asked."""
+    """The invoices with their requests."""
     ids = sorted(invoice_ids)
     invoices = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
     states = await approval_store.list_states(ctx.tx, ctx.plan_manager_id, ids)
-    if ctx.settings.smtp_server is None:
-        states = [replace(each, approvers=[]) for each in states]
     return [(invoices[each.invoice_id], each) for each in states]
 
 
@@ -148,7 +147,7 @@ async def ask_again(ctx: WriteContext, invoice: Invoice, state: RequestState, *,
 
     A reminder keeps the time of the request.
     """
-    changes = _Changes(datetime.now(UTC))
+    changes = _Changes(ctx)
     changes.revoke("replaced", invoice.id)
     changes.ask(invoice, state, is_reminder=is_reminder)
     asked_at = state.asked_at if is_reminder else changes.now
