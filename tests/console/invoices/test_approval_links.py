@@ -279,13 +279,16 @@ def test_guessed_and_foreign_links_get_the_same_page_and_are_limited(
     assert len({main_text(each.text) for each in pages}) == 1
     assert decide_unseen(visitor, foreign).status_code == 404
     assert visitor.get(f"{foreign}/pages/1").status_code == 404
-    limited = RunningServer(cluster.new_database(), auth_failure_rate_limit=3, public_url=PUBLIC_URL).start()
+    dsn = cluster.new_database()
+    limited = RunningServer(dsn, auth_failure_rate_limit=3, public_url=PUBLIC_URL).start()
     try:
         browser = public_browser(limited.url)
         statuses = [browser.get(f"/console/approvals/{number:075}").status_code for number in range(5)]
+        browser.http.close()
         assert statuses == [404, 404, 404, 429, 429]
     finally:
         limited.stop()
+        cluster.drop(dsn)
 
 
 def decide_unseen(browser: Browser, path: str, **more: Any) -> Any:
