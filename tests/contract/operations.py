@@ -69,6 +69,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /invoices/{invoice_id}/hold": {"reason": "Price above limit"},
     "POST /invoices/{invoice_id}/cancel": {"reason": "Sent twice"},
     "POST /invoices/{invoice_id}/wont-claim": {"reason": "Paid privately"},
+    "POST /invoices/{invoice_id}/approve": {"reason": "Said so on the phone"},
+    "POST /invoices/{invoice_id}/reject": {"reason": "Not delivered"},
     "POST /invoices/{invoice_id}/ignore-warning": {"code": "check_dates", "reason": "Known"},
     "POST /invoices/{invoice_id}/restore-warning": {"code": "check_dates"},
     "POST /invoices/{invoice_id}/lines/{line_id}/cancel": {"reason": "Wrong day"},

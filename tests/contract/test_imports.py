@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"core", "database"},
     "webhooks": {"mail", "events", "core", "database"},
     "access": {"mail", "events", "core", "database"},
-    "resources": {"events", "core", "database"},
+    "resources": {"mail", "access", "events", "core", "database"},
     "imports": {"resources", "events", "core", "database"},
     "privacy": {"resources", "access", "events", "core", "database"},
     "console": {"privacy", "imports", "resources", "access", "webhooks", "events", "http", "core", "database"},

@@ -59,6 +59,7 @@ OTHER_STORES = {
     "resources.participants.queries": "the list of participants",
     "resources.providers.queries": "the list of providers",
     "resources.invoices.queries": "the lists of invoices",
+    "resources.invoices.approval_store": "who may approve invoices, who was asked, and the links",
     "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",
     "resources.invoices.recheck_store": "the invoices to check in the background, and the progress of their check",
     "resources.recheck_queue": "the queue that writes of other records fill, whose packages may not import invoices",

@@ -27,6 +27,7 @@ NOT_SECRETS = {
     "account_invitations.token_hash": "the hash of a random token",
     "account_password_resets.token_hash": "the hash of a random token",
     "account_recovery_codes.code_hash": "the hash of a random code",
+    "approval_links.token_hash": "the hash of a random token",
     "account_sessions.token_hash": "the hash of a random token",
     "account_sessions.with_password": "whether the session was signed in with a password",
     "pending_identities.token_hash": "the hash of a random token",

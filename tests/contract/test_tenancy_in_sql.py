@@ -74,6 +74,7 @@ UNBOUND = {
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
     "resources.participants.store.list_plan_changes": "one periodic task serves every plan manager",
+    "resources.invoices.approval_store.list_days": "one periodic task serves every plan manager",
     "resources.invoices.recheck_store.list_plan_managers": "one periodic task serves every plan manager",
     "resources.invoices.recheck_store.oldest_id": "one worker of a server measures every plan manager",
     "access.request_log.store.add_minutes": "a worker adds the requests of all plan managers at once",

@@ -23,6 +23,11 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.json import to_json
+from plankeeper.resources.invoices import approval_store
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.approval import join_token
+from plankeeper.resources.invoices.approval_requests import content_hash
+from plankeeper.resources.invoices.approval_schemas import NewLink
 from plankeeper.resources.trash import service as trash_service
 from support.client import PREFIX, Client
 from support.console import Account, Browser, create_account
@@ -190,6 +195,9 @@ ACTION_INVOICES: dict[str, dict[str, Any]] = {
     "cancel": {},
     "reopen": {"claim_status": "cancelled"},
     "wont_claim": {},
+    "request_approval": {},
+    "approve": {"approval_status": "pending"},
+    "reject": {"approval_status": "pending"},
     "ignore_warning": {},
     "restore_warning": {"state_management": {"ignored_errors": ["check_dates"]}},
     "cancel_line": {},
@@ -240,6 +248,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
     upload_document(client, ids["invoice_id"])
+    ids["approval_token"] = _create_approval_link(seeded)
     latest = (
         "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
     )
@@ -255,6 +264,26 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/imports/([0-9a-f-]{36})/columns", preview)[0]
     return replace(seeded, preview=preview)
+
+
+def _create_approval_link(seeded: SeededPlanManager) -> str:
+    """The token of a link to approve the invoice, as a mail has it."""
+    place, invoice_id = seeded.plan_manager_id, UUID(seeded.ids["invoice_id"])
+    seeded.client.post(f"/invoices/{invoice_id}/request-approval").raise_for_status()
+
+    async def create() -> str:
+        secret, link_id, now = new_token(), uuid7(), datetime.now(UTC)
+        async with seeded.server.db.transaction() as tx:
+            invoice = await invoice_store.get(tx, place, invoice_id)
+            assert invoice
+            participant_id = UUID(seeded.ids["participant_id"])
+            link = NewLink(invoice_id, link_id, participant_id, None, content_hash(invoice), False, now)
+            await approval_store.insert_links(tx, place, [link])
+            expires_at = now + timedelta(hours=72)
+            assert await approval_store.send_link(tx, place, invoice_id, link_id, hash_token(secret), now, expires_at)
+        return join_token(place, secret)
+
+    return seeded.server.run(create())
 
 
 async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:

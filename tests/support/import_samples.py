@@ -120,7 +120,9 @@ FULL_INVOICE: Row = {
     "is_deleted": False,
     "wont_claim": True, "is_reimbursement": True, "payee": "participant", "received_at": CREATED_AT,
     "due_date": "2026-02-28", "assigned_to": MANAGER, "held_at": CREATED_AT, "held_by": "Ama Owusu",
-    "hold_reason": "h", "cancelled_at": CREATED_AT, "closing_reason": "c", "external_id": "crm-19",
+    "hold_reason": "h", "cancelled_at": CREATED_AT, "closing_reason": "c",
+    "approval_decided_at": CREATED_AT, "approval_decided_by": "team_member", "approval_team_member_id": MANAGER,
+    "approval_reason": "a", "external_id": "crm-19",
     "ambiguous_participant_number": "430205409", "ambiguous_provider_abn": "51824753556", "line_items": [ITEM],
 }  # fmt: skip
 VIEW_SESSION: Row = {

@@ -32,7 +32,9 @@ class ReceivedMail(NamedTuple):
 
     @property
     def text(self) -> str:
-        return self.message.get_content().replace("\r\n", "\n")
+        body = self.message.get_body(("plain",))
+        assert body
+        return body.get_content().replace("\r\n", "\n")
 
     @property
     def links(self) -> list[str]:

@@ -16,7 +16,7 @@ from plankeeper.console.home import pages as home_pages
 from plankeeper.console.imports import pages as import_pages
 from plankeeper.console.imports import runs
 from plankeeper.console.invoices import actions as invoice_actions
-from plankeeper.console.invoices import documents, invoice_page, upload
+from plankeeper.console.invoices import approval, approval_link, documents, invoice_page, upload
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.participants import edit, personal_data, plans, team, timeline
@@ -26,6 +26,7 @@ from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, trash
+from plankeeper.console.settings import approval as approval_settings
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
@@ -68,6 +69,8 @@ PAGE_MODULES = (
     documents.pages,
     upload.pages,
     invoice_page.pages,
+    approval.pages,
+    approval_link.pages,
     invoice_edit.pages,
     invoice_actions.pages,
     provider_pages.pages,
@@ -77,6 +80,7 @@ PAGE_MODULES = (
     settings_pages.pages,
     trash.pages,
     checks.pages,
+    approval_settings.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

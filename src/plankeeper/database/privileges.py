@@ -33,6 +33,8 @@ TABLE_PRIVILEGES = {
     "api_keys": "select, insert, update",
     "api_request_batches": "select, insert, delete",
     "api_request_minutes": "select, insert, update, delete",
+    "approval_links": "select, insert, update, delete",
+    "approval_requests": "select, insert, update, delete",
     "trash": "select, insert, delete",
     "cursor_keys": "select",
     "documents": "select, insert, update, delete",

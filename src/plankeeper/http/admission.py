@@ -166,6 +166,10 @@ class Admission:
         """Count the beginning of a sign-in with a provider, apart from attempts: other sites can cause it."""
         await self._limit_device_or_network("start", scope, known_device)
 
+    async def limit_wrong_links(self, scope: ASGIScope) -> None:
+        """Count a link by mail that doesn't work; raises DomainError if its address is over the limit."""
+        await self._hit_or_reject(f"link:{client_network(scope)}", self._settings.auth_failure_rate_limit)
+
     async def limit_all_login_attempts(self, *, known_device: bool) -> None:
         """Count an attempt; raises DomainError if all together are over the limit. Known devices have a share."""
         total = self._settings.sign_in_rate_limit

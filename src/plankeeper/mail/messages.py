@@ -22,10 +22,11 @@ _POLICY = SMTP.clone(max_line_length=MAX_LINE_LENGTH)
 
 
 class Text(NamedTuple):
-    """The text of a mail."""
+    """The text of a mail. `html` is the same for programs that show HTML, if there is one."""
 
     subject: str
     body: str
+    html: str | None = None
 
 
 class AddressedText(NamedTuple):
@@ -64,6 +65,8 @@ def build_message(settings: Settings, recipient: str, text: Text, at: datetime) 
     # Not quoted-printable if possible: it would break the links in the text as it is sent.
     is_plain = text.body.isascii() and all(len(line) <= MAX_LINE_LENGTH for line in text.body.splitlines())
     message.set_content(text.body, cte="7bit" if is_plain else "quoted-printable")
+    if text.html is not None:
+        message.add_alternative(text.html, subtype="html", cte="quoted-printable")
     return message
 
 

@@ -45,6 +45,10 @@ OF_INVOICES: LiteralString = (
 )
 LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
 LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
+LIST_APPROVAL_LINKS: LiteralString = (
+    "select (to_jsonb(r) - 'plan_manager_id' - 'token_hash' - 'content_hash')::json as content"
+    f" from approval_links {OF_INVOICES} order by id"
+)
 LIST_VIEW_SESSIONS: LiteralString = f"{ROW} invoice_view_sessions {OF_INVOICES} order by id"
 LIST_TRASH_ENTRIES: LiteralString = (
     f"{ROW} trash r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
@@ -89,6 +93,11 @@ async def list_invoice_lines(db: Executor, plan_manager_id: UUID, participant_id
 
 async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     return _contents(await db.rows(StoredRow, LIST_IGNORED_WARNINGS, plan_manager_id, participant_id))
+
+
+async def list_approval_links(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The links by mail to approve the participant's invoices, without what makes them work."""
+    return _contents(await db.rows(StoredRow, LIST_APPROVAL_LINKS, plan_manager_id, participant_id))
 
 
 async def list_view_sessions(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

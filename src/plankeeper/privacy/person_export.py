@@ -17,7 +17,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import NotFound
 from plankeeper.core.fields import AwareDatetime
 from plankeeper.core.json import to_json
-from plankeeper.database.client import Database, Executor
+from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.privacy import export_store, store
 from plankeeper.privacy.schemas import JsonObject, LegalHold, ResponseRecord
 from plankeeper.privacy.service import PersonTexts
@@ -67,6 +67,7 @@ class PersonExport(Struct):
     invoice_lines: list[Raw]
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
+    approval_links: list[Raw]
     invoice_view_sessions: list[Raw]
     trash_entries: list[Raw]
     events: list[Raw]
@@ -89,8 +90,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         team = await export_store.list_team_members(*values)
         people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_trash(trash_entries)
         sessions = await export_store.list_view_sessions(*values)
-        session_ids: list[str] = [_decode(each)["id"] for each in sessions]
-        events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
+        events += await _list_session_events(tx, plan_manager_id, sessions)
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
         pattern = _file_pattern(participant_id, people)
@@ -108,6 +108,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             invoice_lines=await export_store.list_invoice_lines(*values),
             documents=await store.list_documents(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
+            approval_links=await export_store.list_approval_links(*values),
             invoice_view_sessions=sessions,
             trash_entries=trash_entries,
             events=events,
@@ -118,6 +119,11 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             requests=await _requests(tx, plan_manager_id, participant_id),
             access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
+
+
+async def _list_session_events(tx: Transaction, plan_manager_id: UUID, sessions: Sequence[Raw]) -> list[Raw]:
+    ids: list[str] = [_decode(each)["id"] for each in sessions]
+    return await export_store.list_events_of_view_sessions(tx, plan_manager_id, ids)
 
 
 def _ids(records: Sequence[JsonObject]) -> list[UUID]:

@@ -197,6 +197,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     participant = [record for event in events if event.resource_kind == "participant" for record in _records(event)]
     texts = _collect_texts([*participant, *(each.record for each in in_trash)], team, kept_user_ids)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
+    await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id)
     counts["documents"] = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, datetime.now(UTC))
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)

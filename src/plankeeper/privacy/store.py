@@ -161,13 +161,14 @@ ERASE_INVOICE_TEXTS = """
             s3_key = case when s3_key ~* $3 then '[erased]' else s3_key end,
             email_message_id = case when email_message_id ~* $3 then '[erased]' else email_message_id end,
             hold_reason = case when hold_reason ~* $3 then '[erased]' else hold_reason end,
+            approval_reason = case when approval_reason ~* $3 then '[erased]' else approval_reason end,
             external_id = case when external_id ~* $3 then null else external_id end, -- it is unique
             ambiguous_participant_number = case
                 when ambiguous_participant_number ~* $3 then null else ambiguous_participant_number end,
             updated_at = statement_timestamp()
         where plan_manager_id = $1 and participant_id = $2
             and (invoice_number ~* $3 or s3_key ~* $3 or email_message_id ~* $3 or hold_reason ~* $3
-                or external_id ~* $3 or ambiguous_participant_number ~* $3)
+                or approval_reason ~* $3 or external_id ~* $3 or ambiguous_participant_number ~* $3)
         returning id
     )
     select count(*) from erased
@@ -218,6 +219,20 @@ LIST_DOCUMENTS: LiteralString = f"""
 async def list_documents(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[DocumentRow]:
     """All documents of a participant's invoices, also replaced ones."""
     return await db.rows(DocumentRow, LIST_DOCUMENTS, plan_manager_id, participant_id)
+
+
+DELETE_APPROVAL_REQUESTS: LiteralString = (
+    f"delete from approval_requests where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}"
+)
+DELETE_APPROVAL_LINKS: LiteralString = (
+    f"delete from approval_links where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}"
+)
+
+
+async def delete_approval_links(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+    """Delete the requests for the approval of a participant's invoices, with their links."""
+    await tx.execute(DELETE_APPROVAL_REQUESTS, plan_manager_id, participant_id)
+    await tx.execute(DELETE_APPROVAL_LINKS, plan_manager_id, participant_id)
 
 
 CLEAR_DOCUMENT_KEYS: LiteralString = f"""

@@ -26,6 +26,7 @@ from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
+from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
 from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.participants import plans
 from plankeeper.resources.trash import store as trash_store
@@ -89,6 +90,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         expire_view_sessions,
         switch_plans,
         RecheckWorker(settings),
+        ApprovalReminders(settings),
         delete_due_objects,
         *_purge_tasks(settings),
     ]

@@ -35,6 +35,7 @@ MINIMAL_INVOICE: Row = {
     "is_duplicate": False, "payee": "provider",
     **dict.fromkeys(("due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at")),
     **dict.fromkeys(("closing_reason", "external_id")),
+    **dict.fromkeys(("approval_decided_at", "approval_decided_by", "approval_team_member_id", "approval_reason")),
     **dict.fromkeys(("ambiguous_participant_number", "ambiguous_provider_abn", "document")),
     "state_management": {
         "errors": ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates"],

@@ -55,7 +55,7 @@ def undo(browser: Browser, page: str) -> Any:
 
 @pytest.mark.parametrize("name, reason, after, offers", [
     ("hold", "Price above\r\nlimit", "Held since {day} by Robin Hale: Price above limit. Next: release it.",
-     {"release", "cancel", "wont-claim", "assign"}),
+     {"release", "cancel", "wont-claim", "assign", "request-approval"}),
     ("cancel", "Billed twice", "Cancelled since {day}: Billed twice. Next: nothing, unless you reopen it.",
      {"reopen", "assign"}),
     ("wont-claim", "Too small", "Won’t be claimed: Too small. Next: nothing, unless you reopen it.",
@@ -66,7 +66,7 @@ def test_an_action_has_a_reason_and_its_timeline_undoes_it(
 ) -> None:
     ident = import_invoice()
     before = client.get(f"/invoices/{ident}").json()
-    assert offered(owner, ident) == {"hold", "cancel", "wont-claim", "assign"}
+    assert offered(owner, ident) == {"hold", "cancel", "wont-claim", "assign", "request-approval"}
     missing = owner.submit(f"{INVOICES}/{ident}/{name}", {"reason": " "})
     assert (missing.status_code, "must have 1 to 1000 characters" in missing.text) == (422, True)
     done = owner.submit(f"{INVOICES}/{ident}/{name}", {"reason": reason})

@@ -26,6 +26,7 @@ HTML_PAGES = [
 # The pages with a secret that are shown without sending a form.
 SECRET_PAGES = {
     "GET /console/account/two-factor",
+    "GET /console/approvals/{approval_token}",
     "GET /console/invitations/{token}",
     "GET /console/reset-password/{reset_token}",
 }
@@ -118,10 +119,11 @@ def test_every_page_with_a_secret_shows_it_uncompressed(seeded: SeededPlanManage
     secret = re.findall(r'name="secret" value="([A-Z2-7]{32})"', setup.text)[0]
     code = TOTP(secret).generate_otp(int(time.time()) // 30)
     two_factor = {"secret": secret, "code": code, "password": PASSWORD}
-    invitation, reset = (seeded.ids[name] for name in ("token", "reset_token"))
+    approval, invitation, reset = (seeded.ids[name] for name in ("approval_token", "token", "reset_token"))
     pages = {
         "account_two_factor": (setup, secret),
         "api_key_created": (signed_in.submit("/console/settings/keys", key), "Authorization: Bearer "),
+        "approval_link": (signed_in.get(f"/console/approvals/{approval}"), approval),
         "invitation": (signed_in.get(f"/console/invitations/{invitation}"), invitation),
         "member_invited": (signed_in.submit("/console/settings/people", invited), "/console/invitations/"),
         "reset_password": (signed_in.get(f"/console/reset-password/{reset}"), reset),

@@ -41,6 +41,9 @@ WITHOUT_FIELD_ERRORS = {
         for each in ("cancel", "reopen", "retry", "split")
     },
     **{f"POST /console/invoices/{{invoice_id}}/{each}": "on the invoice's page: likewise" for each in INVOICE_ACTIONS},
+    "POST /console/invoices/{invoice_id}/request-approval": "on the invoice's page: likewise",
+    **{f"POST /console/invoices/{{invoice_id}}/approval/{each}": "likewise" for each in ("send", "revoke", "record")},
+    "POST /console/approvals/{approval_token}/approve": "a button",
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",
@@ -102,6 +105,8 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
     }
     if path.endswith("/replay"):
         return path.removesuffix("/replay")
+    if entry.path.startswith("/console/approvals/"):
+        return path.removesuffix("/reject")
     return f"{path}/new" if path.endswith(("/team-members", "/plans")) else pages.get(path, path)
 
 

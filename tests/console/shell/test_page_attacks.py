@@ -18,6 +18,8 @@ from support.sweeps import sweep
 NO_IDS = {
     "token",
     "reset_token",
+    "approval_token",
+    "number",
     "name",
 }  # secrets of the invited and of those who forgot their password, and a file that all may have
 # The start of single sign-on is for everybody, and the same with every id.

@@ -28,6 +28,10 @@ PUBLIC = {
     "POST /console/sign-in",
     "GET /console/invitations/{token}",
     "POST /console/invitations/{token}",
+    "GET /console/approvals/{approval_token}",
+    "GET /console/approvals/{approval_token}/pages/{number}",
+    "POST /console/approvals/{approval_token}/approve",
+    "POST /console/approvals/{approval_token}/reject",
     "GET /console/single-sign-on",
     "POST /console/single-sign-on",
     "GET /console/single-sign-on/{plan_manager_id}/start",
@@ -108,7 +112,7 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
+            r"/settings/(access|approval|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )
     }

@@ -130,6 +130,7 @@ _TITLES = {
     "account.single_sign_on_linked": "Single sign-on linked",
     "account.single_sign_on_unlinked": "Single sign-on unlinked",
     "export.created": "Data downloaded",
+    "invoice.approval_requested": "Invoice sent for approval",
     "invoice.created": "Invoice received",
     "invoice.document_added": "Document added",
     "invoice.held": "Invoice put on hold",
@@ -153,6 +154,9 @@ _INVOICE_ACTIONS = {
     "invoice.cancelled": "closing_reason",
     "invoice.reopened": "",
     "invoice.wont_claim": "closing_reason",
+    "invoice.approval_requested": "",
+    "invoice.approved": "approval_reason",
+    "invoice.rejected": "approval_reason",
 }
 _VERBS = {"created": "added", "updated": "changed"}
 _CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager")

@@ -12,6 +12,7 @@ from plankeeper.console.components.money import STRIP_WIDTH, strip_position
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.components.support_items import list_names
 from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
+from plankeeper.console.invoices.approval_card import approval_card
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
@@ -72,6 +73,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
+        "approval": await approval_card(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)

@@ -276,6 +276,7 @@ class PageEndpoint:
             import_limit=self._deps.imports,
             single_sign_on=self._deps.single_sign_on,
             on_access=self._deps.on_access,
+            limit_wrong_links=lambda: self._deps.admission.limit_wrong_links(request.scope),
             statistics_cache=self._deps.statistics_cache,
             budgets_cache=self._deps.budgets_cache,
             form=form,

@@ -84,6 +84,7 @@ SECRET_TEMPLATES = frozenset(
         "account/account_two_factor.html",
         "developers/api_key_created.html",
         "account/invitation.html",
+        "invoices/approval_link.html",
         "people/member_invited.html",
         "account/reset_password.html",
         "developers/webhook_created.html",

@@ -63,6 +63,7 @@ class PageRequest:
     import_limit: SharedLimit
     single_sign_on: SingleSignOn
     on_access: OnAccess
+    limit_wrong_links: Callable[[], Awaitable[None]]  # count one; raises DomainError if an address sent too many
     statistics_cache: StatisticsCache[StatisticsPeriods, InvoiceStatistics]
     budgets_cache: StatisticsCache[date, BudgetOverview]
     form: Form = field(default_factory=Form)

@@ -77,6 +77,9 @@ SUBMENU = {
             "/console/trash", "Trash", "Deleted participants and providers, which you can restore", "viewer"
         ),
         "checks": SettingsPage("/console/checks", "Checks", "Check all open invoices again", "viewer"),
+        "approval": SettingsPage(
+            "/console/settings/approval", "Approval", "Reminders, and approval without an answer", "owner"
+        ),
         "access": SettingsPage(
             "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
         ),
@@ -113,6 +116,7 @@ HELP_ANCHORS = {
     "import": "import",
     "trash": "undo",
     "checks": "checks",
+    "approval": "approval",
     "access": "access-and-legal-holds",
     "legal_holds": "access-and-legal-holds",
     "keys": "api-keys-and-requests",

@@ -284,7 +284,10 @@ def _set_statuses(
     """Set the statuses of a changed invoice, and return its lines with theirs."""
     participant = references.by_id.get(row.participant_id) if row.participant_id else None
     is_required = participant is not None and participant.approval_required
-    row.approval_status = approval_after_change(row.approval_status, fields, is_required=is_required)
+    approval = approval_after_change(row.approval_status, fields, is_required=is_required)
+    if approval != row.approval_status:  # a decision about something else
+        row.approval_status, row.approval_decided_at, row.approval_decided_by = approval, None, None
+        row.approval_team_member_id = row.approval_reason = None
     state = to_state(row, lines)
     if not _WORK_FIELDS.issuperset(fields):
         state = change_lines(state, changed_ids)

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from plankeeper.core.fields import AwareDatetime, ExternalIdText, LongText, NewId, Text50, Text255, UuidText
 from plankeeper.resources.invoices.schemas import (
+    ApprovalDecider,
     ApprovalStatus,
     CancellationReason,
     ClaimStatus,
@@ -82,6 +83,10 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     hold_reason: LongText | None | UnsetType = UNSET
     cancelled_at: AwareDatetime | None | UnsetType = UNSET
     closing_reason: LongText | None | UnsetType = UNSET
+    approval_decided_at: AwareDatetime | None | UnsetType = UNSET
+    approval_decided_by: ApprovalDecider | None | UnsetType = UNSET
+    approval_team_member_id: UuidText | None | UnsetType = UNSET
+    approval_reason: LongText | None | UnsetType = UNSET
     external_id: ExternalIdText | None | UnsetType = UNSET
     ambiguous_participant_number: Text50 | None | UnsetType = UNSET
     ambiguous_provider_abn: Text50 | None | UnsetType = UNSET

@@ -14,8 +14,9 @@ from plankeeper.database.client import Executor
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.documents.schemas import Document, StoredObject
 from plankeeper.resources.documents.service import MAX_BYTES
-from plankeeper.resources.invoices import actions, documents, service, store
+from plankeeper.resources.invoices import actions, approval, documents, service, store
 from plankeeper.resources.invoices.action_schemas import ActionReason, IgnoredWarningCode, LineSplit, WarningToIgnore
+from plankeeper.resources.invoices.approval_schemas import Approval, Rejection
 from plankeeper.resources.invoices.queries import count, list_page
 from plankeeper.resources.invoices.schemas import (
     Invoice,
@@ -99,6 +100,28 @@ async def reopen(ctx: WriteContext, invoice_id: UUID) -> Invoice:
 async def wont_claim(ctx: WriteContext, invoice_id: UUID, body: ActionReason) -> Invoice:
     """Exclude an invoice from claims."""
     return await actions.wont_claim(ctx, invoice_id, body.reason)
+
+
+@router.post("/invoices/{invoice_id}/request-approval", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def request_approval(ctx: WriteContext, invoice_id: UUID) -> Invoice:
+    """Ask for the approval of an invoice. People are mailed as soon as it waits for nothing else."""
+    return await approval.request_approval(ctx, invoice_id)
+
+
+@router.post("/invoices/{invoice_id}/approve", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def approve(ctx: WriteContext, invoice_id: UUID, body: Approval) -> Invoice:
+    """Record that the participant or a team member has approved an invoice."""
+    return await approval.approve(ctx, invoice_id, _member_id(body), unset_to_none(body.reason))
+
+
+@router.post("/invoices/{invoice_id}/reject", scope=WRITE, extension=True, errors=("invalid_transition",))
+async def reject(ctx: WriteContext, invoice_id: UUID, body: Rejection) -> Invoice:
+    """Record that the participant or a team member has rejected an invoice."""
+    return await approval.reject(ctx, invoice_id, _member_id(body), body.reason)
+
+
+def _member_id(body: Approval | Rejection) -> UUID | None:
+    return UUID(body.team_member_id) if isinstance(body.team_member_id, str) else None
 
 
 @router.post("/invoices/{invoice_id}/ignore-warning", scope=WRITE, extension=True, errors=("invalid_transition",))

@@ -42,6 +42,10 @@ ClaimStatus = Annotated[
     ],
     component("ClaimStatus", "How far the claim for an invoice or for one of its lines has come."),
 ]
+ApprovalDecider = Annotated[
+    Literal["participant", "team_member", "automatic"],
+    component("ApprovalDecider", "Who has approved or rejected an invoice."),
+]
 ApprovalStatus = Annotated[
     Literal["not_required", "pending", "approved", "rejected"],
     component("ApprovalStatus", "Whether an invoice has been approved, if its participant requires approval."),
@@ -153,6 +157,19 @@ class InvoiceValues(Struct):
     cancelled_at: Annotated[AwareDatetime | None, Meta(description="When the invoice was cancelled, or null.")]
     closing_reason: Annotated[
         str | None, Meta(description="Why the invoice was cancelled, or why it isn't claimed, or null.")
+    ]
+    approval_decided_at: Annotated[
+        AwareDatetime | None, Meta(description="When the invoice was approved or rejected, or null.")
+    ]
+    approval_decided_by: Annotated[
+        ApprovalDecider | None,
+        Meta(description="`participant`, `team_member`, or `automatic` without an answer; null without a decision."),
+    ]
+    approval_team_member_id: Annotated[
+        UUID | None, Meta(description="The id of the team member who has decided, or null.")
+    ]
+    approval_reason: Annotated[
+        str | None, Meta(description="Why the invoice was approved or rejected, or how the answer came, or null.")
     ]
     external_id: Annotated[
         str | None, Meta(description="The invoice's id in another system, unique in the plan manager, or null.")
@@ -570,6 +587,10 @@ class InvoiceRow(Struct, kw_only=True):
     hold_reason: str | None = None
     cancelled_at: AwareDatetime | None = None
     closing_reason: str | None = None
+    approval_decided_at: AwareDatetime | None = None
+    approval_decided_by: ApprovalDecider | None = None
+    approval_team_member_id: UUID | None = None
+    approval_reason: str | None = None
     external_id: str | None = None
     ambiguous_participant_number: str | None = None
     ambiguous_provider_abn: str | None = None

@@ -19,6 +19,7 @@ from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import changed_fields, record_event, record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.approval_requests import update_requests
 from plankeeper.resources.invoices.changes import Draft, build_draft, to_line_rows, to_row, to_saved
 from plankeeper.resources.invoices.check_results import (
     fact_keys,
@@ -139,12 +140,17 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     existing = [each.row.id for each in concerning if each.before]
     others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, existing) if existing else []
     await _write(ctx, changed, saved, results, version)
+    await update_requests(ctx, [each.row.id for each in changed if _concerns_approval(each)], creates=True)
     if concerning:  # also for a new invoice: the clock of another server can have given an earlier one a later time
         ids = [each.row.id for each in concerning]
         others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, ids)
     await recheck_others(ctx, {*others} - {each.row.id for each in changed})
     await recheck_queue.enqueue(ctx, "participant", sorted(_find_spenders(changed)))
     return [saved.get(each.row.id) or _unchanged(each) for each in drafts]
+
+
+def _concerns_approval(draft: Draft) -> bool:
+    return "pending" in (draft.row.approval_status, draft.before.approval_status if draft.before else None)
 
 
 def _concerns_others(draft: Draft) -> bool:
@@ -266,6 +272,8 @@ async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, ke
         return 0
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before], keeps_version=keeps_version)
+    pending = [each.id for each in before.values() if each.approval_status == "pending"]
+    await update_requests(ctx, pending, creates=False)
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
     await record_events(ctx, [("invoice.updated", before[each.id], each) for each in after])
     return len(changed)
@@ -349,5 +357,7 @@ async def _save_ignored_codes(ctx: WriteContext, event_type: str, before: Invoic
     """Store the ignored codes and check the invoice again, because they determine its errors."""
     await check_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
+    if before.approval_status == "pending":
+        await update_requests(ctx, [before.id], creates=False)
     after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)
     await record_event(ctx, event_type, before, after)

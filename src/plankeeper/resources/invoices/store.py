@@ -21,7 +21,8 @@ SOURCE_COLUMNS: LiteralString = """
 """
 FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
 WORK_COLUMNS: LiteralString = """
-    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, closing_reason, external_id,
+    received_at, due_date, assigned_to, held_at, held_by, hold_reason, cancelled_at, closing_reason,
+    approval_decided_at, approval_decided_by, approval_team_member_id, approval_reason, external_id,
     ambiguous_participant_number, ambiguous_provider_abn
 """
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"

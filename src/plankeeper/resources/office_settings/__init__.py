@@ -1,1 +1,1 @@
-"""The settings of a plan manager: the levels of warnings."""
+"""The settings of a plan manager: the levels of warnings, and the approval of invoices."""

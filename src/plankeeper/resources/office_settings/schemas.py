@@ -8,6 +8,8 @@ from msgspec import Meta, Struct, field
 
 from plankeeper.resources.invoices.warnings import Level
 
+MAX_APPROVAL_DAYS = 90
+
 
 class OfficeSettings(Struct, kw_only=True):
     """The settings of a plan manager."""
@@ -19,6 +21,12 @@ class OfficeSettings(Struct, kw_only=True):
     duplicates_need_participant: Annotated[
         bool, Meta(description="Whether `possible_duplicate` compares only invoices of the same participant.")
     ] = False
+    approval_reminder_days: Annotated[
+        int | None, Meta(description="After how many days without an answer a reminder is mailed, or null.")
+    ] = None
+    approval_automatic_days: Annotated[
+        int | None, Meta(description="After how many days without an answer an invoice is approved, or null.")
+    ] = None
     updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
         default_factory=lambda: datetime.fromtimestamp(0, UTC)
     )

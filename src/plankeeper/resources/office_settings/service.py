@@ -27,3 +27,18 @@ async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplic
     await record_event(ctx, "plan_manager.updated", before, after)
     await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
     return True
+
+
+async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automatic_days: int | None) -> bool:
+    """Set after how many days without an answer a reminder is sent, and an invoice is approved.
+
+    Returns false, and does nothing, if neither has changed.
+    """
+    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
+    after = replace(before, approval_reminder_days=reminder_days, approval_automatic_days=automatic_days)
+    if not is_changed(before, after):
+        return False
+    after.updated_at = next_updated_at(before.updated_at)
+    await store.upsert(ctx.tx, ctx.plan_manager_id, after)
+    await record_event(ctx, "plan_manager.updated", before, after)
+    return True

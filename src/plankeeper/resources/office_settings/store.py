@@ -16,11 +16,14 @@ class SettingsRow(Struct):
 
     warning_levels: list[CodeLevel]
     duplicates_need_participant: bool
+    approval_reminder_days: int | None
+    approval_automatic_days: int | None
     updated_at: datetime
 
 
 GET = """
-    select warning_levels::json as warning_levels, duplicates_need_participant, updated_at
+    select warning_levels::json as warning_levels, duplicates_need_participant, approval_reminder_days,
+        approval_automatic_days, updated_at
     from office_settings
     where plan_manager_id = $1
 """
@@ -35,6 +38,8 @@ async def get(db: Executor, plan_manager_id: UUID) -> OfficeSettings:
         id=plan_manager_id,
         warning_levels={each.code: each.level for each in row.warning_levels},
         duplicates_need_participant=row.duplicates_need_participant,
+        approval_reminder_days=row.approval_reminder_days,
+        approval_automatic_days=row.approval_automatic_days,
         updated_at=row.updated_at,
     )
 
@@ -49,14 +54,19 @@ async def get_for_update(tx: Transaction, plan_manager_id: UUID) -> OfficeSettin
 
 
 UPSERT = """
-    insert into office_settings (plan_manager_id, warning_levels, duplicates_need_participant, updated_at)
-    values ($1, $2, $3, $4)
+    insert into office_settings (plan_manager_id, warning_levels, duplicates_need_participant, approval_reminder_days,
+        approval_automatic_days, updated_at)
+    values ($1, $2, $3, $4, $5, $6)
     on conflict (plan_manager_id) do update set
         warning_levels = excluded.warning_levels, updated_at = excluded.updated_at,
-        duplicates_need_participant = excluded.duplicates_need_participant
+        duplicates_need_participant = excluded.duplicates_need_participant,
+        approval_reminder_days = excluded.approval_reminder_days,
+        approval_automatic_days = excluded.approval_automatic_days
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSettings) -> None:
     levels = to_json([CodeLevel(*each) for each in settings.warning_levels.items()])
-    await tx.execute(UPSERT, plan_manager_id, levels, settings.duplicates_need_participant, settings.updated_at)
+    days = (settings.approval_reminder_days, settings.approval_automatic_days)
+    values = (levels, settings.duplicates_need_participant, *days, settings.updated_at)
+    await tx.execute(UPSERT, plan_manager_id, *values)

@@ -22,7 +22,8 @@ FIELDS = [
     "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
     "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
     "payee", "received_at", "due_date", "assigned_to", "held_at", "held_by", "hold_reason", "cancelled_at",
-    "closing_reason", "external_id", "ambiguous_participant_number", "ambiguous_provider_abn", "document",
+    "closing_reason", "approval_decided_at", "approval_decided_by", "approval_team_member_id", "approval_reason",
+    "external_id", "ambiguous_participant_number", "ambiguous_provider_abn", "document",
     "updated_at",
 ]  # fmt: skip
 LINE_FIELDS = [
@@ -91,6 +92,8 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
         "payee": "participant", "received_at": "2026-01-15T23:00:00Z", "due_date": "2026-02-15",
         "assigned_to": str(uuid7()), "held_at": "2026-01-17T00:00:00Z", "held_by": "Ama Owusu", "hold_reason": "Late",
         "cancelled_at": None, "closing_reason": None, "external_id": "crm-1",
+        "approval_decided_at": "2026-01-18T00:00:00Z", "approval_decided_by": "participant",
+        "approval_team_member_id": None, "approval_reason": "By phone",
         "ambiguous_participant_number": "430205409", "ambiguous_provider_abn": "51824753556",
     }  # fmt: skip
     ident = import_invoice(

@@ -342,6 +342,24 @@ CALLS: dict[str, dict[str, Any]] = {
         "max_length": 9,
     },
     "invoices/upload_macros.html failed_file": {"name": TEXT, "message": TEXT},
+    "invoices/approval_card.html approval_card": {
+        "invoice": {"id": "1", "approval_status": "pending", "approval_decided_at": None},
+        "card": {
+            "note": TEXT,
+            "links": [
+                {"link": {"name": TEXT, "email": TEXT, "sent_at": None, "is_reminder": False}, "state": TEXT},
+            ],
+            "people": {"": TEXT},
+            "can_ask": False,
+            "can_send": False,
+            "can_revoke": False,
+            "can_record": True,
+        },
+        "suffix": "",
+        "csrf": "a",
+        "max_length": 1000,
+        "is_manager": True,
+    },
     "invoices/document.html document_pages": {"invoice": {"id": "1", "document": {"file_name": TEXT}}},
     "invoices/form_macros.html typed_field": {
         "section": None,
@@ -393,6 +411,7 @@ NO_TEXTS = {
     "invoices/actions.html plain_action": "texts of the console",
     "invoices/actions.html line_actions": "a number and addresses that the console builds",
     "invoices/invoice.html service_dates": "dates",
+    "invoices/approval_link.html days": "dates",
     "invoices/form_macros.html line_button": "a number and addresses that the console builds",
     "invoices/form_macros.html line_fields": "a form, whose values the macro of each control shows",
     "components/timeline.html timeline_entries": "entries, which the page of the timeline shows",

@@ -767,6 +767,8 @@ create table office_settings (
     plan_manager_id uuid not null references plan_managers (id),
     warning_levels jsonb not null default '[]', -- codes with levels, those that differ from the usual ones
     duplicates_need_participant boolean not null default false,
+    approval_reminder_days integer check (approval_reminder_days between 1 and 90), -- null: no reminders
+    approval_automatic_days integer check (approval_automatic_days between 1 and 90), -- null: never
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
 );
@@ -807,6 +809,11 @@ create table invoices (
     hold_reason text,
     cancelled_at timestamptz,
     closing_reason text, -- why it was cancelled, or isn't claimed
+    -- The last decision about its approval. A team member who was deleted since keeps its id here.
+    approval_decided_at timestamptz,
+    approval_decided_by text check (approval_decided_by in ('participant', 'team_member', 'automatic')),
+    approval_team_member_id uuid,
+    approval_reason text,
     external_id text,
     -- The number that was sent for a participant or a provider if several have it, until the invoice has one.
     ambiguous_participant_number text,
@@ -956,6 +963,41 @@ create table invoice_ignored_warnings (
     primary key (plan_manager_id, invoice_id, error_code),
     foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
 );
+
+-- The request of an invoice that waits for approval. Invoices that were imported as pending have none.
+create table approval_requests (
+    plan_manager_id uuid not null,
+    invoice_id uuid not null,
+    requested_at timestamptz not null,
+    content_hash text, -- what the people were asked to approve; null while something else keeps the invoice
+    asked_at timestamptz, -- when they were asked
+    reminded_at timestamptz,
+    primary key (plan_manager_id, invoice_id),
+    foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
+);
+create index approval_requests_by_time on approval_requests (plan_manager_id, asked_at) where asked_at is not null;
+
+-- The links that people were mailed. The token is created when the mail is written, and only its hash is stored.
+create table approval_links (
+    plan_manager_id uuid not null,
+    invoice_id uuid not null,
+    id uuid not null,
+    participant_id uuid not null,
+    team_member_id uuid, -- null: the participant
+    content_hash text not null,
+    is_reminder boolean not null default false,
+    created_at timestamptz not null,
+    token_hash bytea,
+    sent_at timestamptz,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    revoked_because text check (revoked_because in ('changed', 'decided', 'replaced', 'staff', 'unavailable')),
+    used_at timestamptz,
+    primary key (plan_manager_id, invoice_id, id),
+    foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
+);
+create unique index approval_links_token_hash_key on approval_links (plan_manager_id, token_hash)
+    where token_hash is not null;
 
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),

@@ -1,0 +1,58 @@
+"""What staff do about the approval of an invoice: ask, send links again, revoke them, and record a decision."""
+
+from uuid import UUID
+
+from plankeeper.console.invoices.invoice_page import get
+from plankeeper.console.invoices.list import INVOICES
+from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.shell.routing import FormRequest, Pages, Redirect
+from plankeeper.core.errors import ValidationError
+from plankeeper.core.ids import parse_uuid
+from plankeeper.resources.invoices import approval
+
+pages = Pages()
+
+
+@pages.post("/invoices/{invoice_id}/request-approval", role="manager", on_error=get)
+async def request_approval(request: FormRequest, invoice_id: UUID) -> Redirect:
+    await approval.request_approval(request.write_context, invoice_id)
+    return await _back(request, invoice_id, "The invoice now requires approval.")
+
+
+@pages.post("/invoices/{invoice_id}/approval/send", role="manager", on_error=get)
+async def send(request: FormRequest, invoice_id: UUID) -> Redirect:
+    count = await approval.send_again(request.write_context, invoice_id)
+    messages = {0: "Nobody who may approve has an email.", 1: "A new link is being mailed."}
+    return await _back(request, invoice_id, messages.get(count, f"{count} new links are being mailed."))
+
+
+@pages.post("/invoices/{invoice_id}/approval/revoke", role="manager", on_error=get)
+async def revoke(request: FormRequest, invoice_id: UUID) -> Redirect:
+    await approval.revoke(request.write_context, invoice_id)
+    return await _back(request, invoice_id, "The links no longer work.")
+
+
+@pages.post("/invoices/{invoice_id}/approval/record", role="manager", on_error=get)
+async def record(request: FormRequest, invoice_id: UUID) -> Redirect:
+    """The form has the decision, the person (empty for the participant), and how the answer came."""
+    form = request.form
+    decision: approval.Decision | None = next((each for each in DECISIONS if form.text("decision") == each), None)
+    if decision is None:
+        raise ValidationError(decision="must be approve or reject")
+    reason = form.text("reason").replace("\r\n", "\n")
+    if not 0 < len(reason) <= MAX_REASON_LENGTH:
+        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    person = form.text("decided_by")
+    member_id = parse_uuid(person)
+    if person and member_id is None:
+        raise ValidationError(decided_by="must be one of the choices")
+    await approval.decide(request.write_context, invoice_id, decision, member_id, reason)
+    return await _back(request, invoice_id, "Decision recorded.")
+
+
+DECISIONS: tuple[approval.Decision, ...] = ("approve", "reject")
+
+
+async def _back(request: FormRequest, invoice_id: UUID, message: str) -> Redirect:
+    return Redirect(invoice_url(invoice_id, await list_position(request, INVOICES, invoice_id)), message)
