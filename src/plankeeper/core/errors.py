@@ -39,6 +39,7 @@ ErrorCode = Literal[
     "team_member_exists",
     "exit_reason_in_use",
     "plan_in_use",
+    "note_type_in_use",
     "invalid_transition",
     "invoice_locked",
     "precondition_failed",
@@ -160,6 +161,11 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Plan in use",
         "A line of an invoice that belongs to this plan, or to a removed component of it, is claimed.",
+    ),
+    "note_type_in_use": ErrorDefinition(
+        409,
+        "Note type in use",
+        "Notes have this note type. `detail` says how many.",
     ),
     "invalid_transition": ErrorDefinition(
         409,
