@@ -41,7 +41,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
-            "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey", "participants_pkey",
+            "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
+            "participants_pkey",
             "stored_counts_pkey", "stored_counts_list_check", "providers_pkey", "users_pkey",
             "webhook_endpoints_pkey", "webhook_deliveries_pkey", "access_records_pkey",
         ],

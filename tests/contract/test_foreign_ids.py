@@ -61,8 +61,11 @@ NO_IDS = {
     ("PUT /participants/{participant_id}/plans/{plan_id}", "components"): "of this plan: test_plans.py tries other ids",
     **dict.fromkeys(
         (
-            ("POST /notes", "resource"), ("POST /notes", "note_type_id"), ("PUT /notes/{note_id}", "note_type_id"),
-            ("GET /notes", "resource_id"), ("GET /notes", "note_type_id"),
+            ("POST /notes", "resource"),
+            ("POST /notes", "note_type_id"),
+            ("PUT /notes/{note_id}", "note_type_id"),
+            ("GET /notes", "resource_id"),
+            ("GET /notes", "note_type_id"),
         ),
         "tests/api/resources/notes tries others'",
     ),

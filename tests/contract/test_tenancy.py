@@ -96,7 +96,12 @@ def test_one_email_can_be_a_user_of_two_plan_managers(tenant: Tenant, other_tena
         ("exit-reasons", {"parent_id": "exit_reason_category_id", "name": ""}, "parent_id"),
         (
             "notes",
-            {"resource_kind": "=participant", "resource_id": "participant_id", "note_type": "=noted_type.note_type", "text": ""},
+            {
+                "resource_kind": "=participant",
+                "resource_id": "participant_id",
+                "note_type": "=noted_type.note_type",
+                "text": "",
+            },
             "resource_id",
         ),
     ],

@@ -60,7 +60,7 @@ FORMS = [each for each in page_routes() if each.method == "POST"]
 
 
 _note_type_ids = count(1_000_001)  # beyond those that the database gives
-# The provider and the type of the note that each plan manager has: the same for all, so that a fixed body can name them.
+# The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 

@@ -62,6 +62,7 @@ class PersonExport(Struct):
     legal_hold: LegalHold | None
     team_members: list[Raw]
     plans: list[Raw]
+    notes: list[Raw]
     users: list[Raw]
     invoices: list[Raw]
     invoice_lines: list[Raw]
@@ -103,6 +104,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             legal_hold=await store.get_hold(*values),
             team_members=team,
             plans=await export_store.list_plans(*values),
+            notes=await export_store.list_notes(*values),
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),

@@ -53,7 +53,7 @@ class Dependents(NamedTuple):
 
 
 class Snapshot(Struct):
-    """A deleted record as it was stored, its team, plans and notes, and the names of the records that it refers to, by id.
+    """A deleted record as it was stored, its team, plans and notes, and the names of its references, by id.
 
     The fields of the record and of its parts are those of the rows when it was deleted.
     """

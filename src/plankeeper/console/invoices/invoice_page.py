@@ -18,6 +18,8 @@ from plankeeper.console.invoices.list import INVOICES, load_names, warning_title
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
 from plankeeper.console.invoices.status import describe_status
 from plankeeper.console.lists.reading import list_position
+from plankeeper.console.notes.section import record_notes, review_notes
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
@@ -49,6 +51,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
+    review = await review_notes(request, invoice_id, invoice.participant_id, invoice.pm_provider_id)
     context: dict[str, Any] = {
         "invoice": invoice,
         "names": names,
@@ -72,6 +75,9 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
+        "notes": await record_notes(request, "invoice", invoice_id),
+        "review_notes": [each for each in review if each.resource.kind != "invoice"],
+        "empty_form": Form(),
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)

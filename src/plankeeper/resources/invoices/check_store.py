@@ -78,15 +78,12 @@ SAME_LINE: LiteralString = """invoice_lines twin
 
 def _alerts(kind: LiteralString, id_: LiteralString) -> LiteralString:
     """The first alerts on a participant or provider: the beginnings of their texts."""
-    return f"""coalesce((
-        select json_agg(alert.text order by alert.id)
-        from (
-            select left(text, 200) as text, id from notes
-            where plan_manager_id = $1 and resource_id = {id_} and resource_kind = '{kind}' and alert
-            order by id
-            limit 10
-        ) alert
-    ), '[]')"""
+    return f"""array(
+        select left(text, 200) from notes
+        where plan_manager_id = $1 and resource_id = {id_} and resource_kind = '{kind}' and alert
+        order by id
+        limit 10
+    )"""
 
 
 CHECKED_COLUMNS: LiteralString = f"""

@@ -125,7 +125,7 @@ class AlertNote(Fact, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        return f"A note on the {self.kind} is an alert: “{self.found}”"
+        return f"The {self.kind} has an alert: “{self.found}”."
 
 
 class WrongAbn(Fact, frozen=True, kw_only=True):

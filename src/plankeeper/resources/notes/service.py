@@ -120,7 +120,10 @@ def _with_type(note: Note, type_: UsedNoteType) -> Note:
 async def delete(ctx: WriteContext, note_id: UUID) -> Note:
     """Delete a note, and return it; raises NotFound."""
     or_404(await select_for_update(ctx, note_id))
-    [before] = await delete_many(ctx, [note_id])
+    before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, note_id))
+    await store.delete_many(ctx.tx, ctx.plan_manager_id, [note_id])
+    await _recheck(ctx, [(before, None)])
+    await record_event(ctx, "note.deleted", before, None)
     return before
 
 

@@ -217,6 +217,18 @@ async def list_of_invoices_of(db: Executor, plan_manager_id: UUID, participant_i
     return await db.rows(Note, LIST_OF_INVOICES_OF, plan_manager_id, participant_id)
 
 
+RESOURCE_EXISTS: Mapping[NotedKind, LiteralString] = {
+    "participant": "select exists (select from participants where plan_manager_id = $1 and id = $2)",
+    "provider": "select exists (select from providers where plan_manager_id = $1 and id = $2)",
+    "invoice": "select exists (select from invoices where plan_manager_id = $1 and id = $2)",
+}
+
+
+async def exists(db: Executor, plan_manager_id: UUID, kind: NotedKind, resource_id: UUID) -> bool:
+    """Whether the record of a note exists."""
+    return await db.one(bool, RESOURCE_EXISTS[kind], plan_manager_id, resource_id)
+
+
 # A key lock: a record can be changed meanwhile, but not deleted.
 LOCK_RESOURCES: Mapping[NotedKind, LiteralString] = {
     "participant": f"select id from participants where plan_manager_id = $1 and {HAS_ID} order by id for key share",
