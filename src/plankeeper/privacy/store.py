@@ -324,6 +324,8 @@ LIST_MENTIONS = """
         from plans plan cross join lateral jsonb_array_elements(plan.components) as component
         where plan.plan_manager_id = $1
         union all
+        select 'notes', id::text, 'text', text from notes where plan_manager_id = $1
+        union all
         select 'invoice_lines', invoice_id::text, 'description', description
         from invoice_lines where plan_manager_id = $1
         union all
@@ -344,6 +346,10 @@ LIST_MENTIONS = """
         select 'trash', entry.id::text, 'note', member ->> 'note'
         from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
         where entry.plan_manager_id = $1
+        union all
+        select 'trash', entry.id::text, 'text', note ->> 'text'
+        from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'notes') as note
+        where entry.plan_manager_id = $1
     ) texts
     where text ~* $2
     limit $3
@@ -361,8 +367,8 @@ LIST_EVENT_MENTIONS: LiteralString = f"""
     cross join lateral (
         select key, value from json_each_text(data) union select key, value from json_each_text(previous)
     ) each_field
-    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice')
-        and key in ('note', 'reason_for_leaving') and value ~* $3
+    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice', 'note')
+        and key in ('note', 'reason_for_leaving', 'text') and value ~* $3
         and not coalesce({IS_OF_PARTICIPANT}, false)
     limit $4
 """
