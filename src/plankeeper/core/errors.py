@@ -38,8 +38,8 @@ ErrorCode = Literal[
     "contact_priority_taken",
     "team_member_exists",
     "exit_reason_in_use",
-    "plan_in_use",
     "note_type_in_use",
+    "plan_in_use",
     "invalid_transition",
     "invoice_locked",
     "precondition_failed",
@@ -157,15 +157,15 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Exit reason in use",
         "A participant has this exit reason, or it is the category of other exit reasons.",
     ),
-    "plan_in_use": ErrorDefinition(
-        409,
-        "Plan in use",
-        "A line of an invoice that belongs to this plan, or to a removed component of it, is claimed.",
-    ),
     "note_type_in_use": ErrorDefinition(
         409,
         "Note type in use",
         "Notes have this note type. `detail` says how many.",
+    ),
+    "plan_in_use": ErrorDefinition(
+        409,
+        "Plan in use",
+        "A line of an invoice that belongs to this plan, or to a removed component of it, is claimed.",
     ),
     "invalid_transition": ErrorDefinition(
         409,

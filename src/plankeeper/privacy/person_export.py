@@ -94,8 +94,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
-        pattern = _file_pattern(participant_id, people)
-        own_ids = [participant_id, *_ids([_decode(each) for each in invoices])]
+        pattern, own_ids = _file_pattern(participant_id, people), [participant_id, *_ids(map(_decode, invoices))]
         return PersonExport(
             plan_manager_id=plan_manager_id,
             participant_id=participant_id,
@@ -122,7 +121,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         )
 
 
-def _ids(records: Sequence[JsonObject]) -> list[UUID]:
+def _ids(records: Iterable[JsonObject]) -> list[UUID]:
     return [UUID(each["id"]) for each in records]
 
 

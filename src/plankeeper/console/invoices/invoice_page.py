@@ -51,7 +51,6 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
-    review = await review_notes(request, invoice_id, invoice.participant_id, invoice.pm_provider_id)
     context: dict[str, Any] = {
         "invoice": invoice,
         "names": names,
@@ -75,12 +74,20 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
-        "notes": await record_notes(request, "invoice", invoice_id),
-        "review_notes": [each for each in review if each.resource.kind != "invoice"],
-        "empty_form": Form(),
+        **await _notes_of(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)
+
+
+async def _notes_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:
+    """The notes of an invoice, and those of its participant and provider to read first."""
+    review = await review_notes(request, invoice.id, invoice.participant_id, invoice.pm_provider_id)
+    return {
+        "notes": await record_notes(request, "invoice", invoice.id),
+        "review_notes": [each for each in review if each.resource.kind != "invoice"],
+        "empty_form": Form(),
+    }
 
 
 async def get_after_error(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:  # noqa: ARG001 - of the path

@@ -46,7 +46,6 @@ RESOURCE = Resource(
         Dependents("note_type", "has_notes", _list_used_types),
         Dependents("participant", "has_notes", _with_notes("participant")),
         Dependents("provider", "has_notes", _with_notes("provider")),
-        Dependents("invoice", "has_notes", _with_notes("invoice")),
     ),
     restore=_restore,
 )

@@ -1,6 +1,6 @@
 """Notes in SQL."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
@@ -217,31 +217,35 @@ async def list_of_invoices_of(db: Executor, plan_manager_id: UUID, participant_i
     return await db.rows(Note, LIST_OF_INVOICES_OF, plan_manager_id, participant_id)
 
 
-RESOURCE_EXISTS: Mapping[NotedKind, LiteralString] = {
-    "participant": "select exists (select from participants where plan_manager_id = $1 and id = $2)",
-    "provider": "select exists (select from providers where plan_manager_id = $1 and id = $2)",
-    "invoice": "select exists (select from invoices where plan_manager_id = $1 and id = $2)",
-}
+RESOURCE_EXISTS = """
+    select case $2::text
+        when 'participant' then exists (select from participants where plan_manager_id = $1 and id = $3)
+        when 'provider' then exists (select from providers where plan_manager_id = $1 and id = $3)
+        else exists (select from invoices where plan_manager_id = $1 and id = $3)
+    end
+"""
 
 
 async def exists(db: Executor, plan_manager_id: UUID, kind: NotedKind, resource_id: UUID) -> bool:
     """Whether the record of a note exists."""
-    return await db.one(bool, RESOURCE_EXISTS[kind], plan_manager_id, resource_id)
+    return await db.one(bool, RESOURCE_EXISTS, plan_manager_id, kind, resource_id)
 
 
 # A key lock: a record can be changed meanwhile, but not deleted.
-LOCK_RESOURCES: Mapping[NotedKind, LiteralString] = {
-    "participant": f"select id from participants where plan_manager_id = $1 and {HAS_ID} order by id for key share",
-    "provider": f"select id from providers where plan_manager_id = $1 and {HAS_ID} order by id for key share",
-    "invoice": f"select id from invoices where plan_manager_id = $1 and {HAS_ID} order by id for key share",
-}
+LOCK_PARTICIPANTS = f"select id from participants where plan_manager_id = $1 and {HAS_ID} order by id for key share"
+LOCK_PROVIDERS = f"select id from providers where plan_manager_id = $1 and {HAS_ID} order by id for key share"
+LOCK_INVOICES = f"select id from invoices where plan_manager_id = $1 and {HAS_ID} order by id for key share"
 
 
 async def lock_resources(
     tx: Transaction, plan_manager_id: UUID, kind: NotedKind, resource_ids: Sequence[UUID]
 ) -> list[UUID]:
     """Those of the records that exist; they can't be deleted until the transaction ends."""
-    return await tx.rows(UUID, LOCK_RESOURCES[kind], plan_manager_id, resource_ids)
+    if kind == "participant":
+        return await tx.rows(UUID, LOCK_PARTICIPANTS, plan_manager_id, resource_ids)
+    if kind == "provider":
+        return await tx.rows(UUID, LOCK_PROVIDERS, plan_manager_id, resource_ids)
+    return await tx.rows(UUID, LOCK_INVOICES, plan_manager_id, resource_ids)
 
 
 class UsedNoteType(Struct):

@@ -153,13 +153,17 @@ NOTES_BY_WORDS: LiteralString = f"""
         note.created_at,
         case note.resource_kind
             when 'participant' then (
-                select nullif(btrim(concat_ws(' ', first_name, last_name)), '') from participants
-                where plan_manager_id = $1 and id = note.resource_id
+                select nullif(btrim(concat_ws(' ', person.first_name, person.last_name)), '') from participants person
+                where person.plan_manager_id = $1 and person.id = note.resource_id
             )
             when 'provider' then (
-                select entity_name from providers where plan_manager_id = $1 and id = note.resource_id
+                select provider.entity_name from providers provider
+                where provider.plan_manager_id = $1 and provider.id = note.resource_id
             )
-            else (select invoice_number from invoices where plan_manager_id = $1 and id = note.resource_id)
+            else (
+                select invoice.invoice_number from invoices invoice
+                where invoice.plan_manager_id = $1 and invoice.id = note.resource_id
+            )
         end as resource_name,
         note.text
     from (
@@ -168,7 +172,9 @@ NOTES_BY_WORDS: LiteralString = f"""
         where plan_manager_id = $1 {by_words(NOTE_TEXT)}
     ) note
     cross join lateral (
-        select note_type, badge_color from note_types where plan_manager_id = $1 and id = note.note_type_id offset 0
+        select kind.note_type, kind.badge_color from note_types kind
+        where kind.plan_manager_id = $1 and kind.id = note.note_type_id
+        offset 0
     ) type
 """
 
