@@ -40,7 +40,7 @@ class Note(Struct, kw_only=True):
 
     id: Annotated[UUID, Meta(description="The note's UUID.")]
     resource: Annotated[NotedResource, Meta(description="The record that the note is about: its `kind` and `id`.")]
-    note_type_id: Annotated[int, Meta(description="The id of its [note type](note-types.md).")]
+    note_type_id: Annotated[int, Meta(description="The id of its note type.")]
     note_type: Annotated[str, Meta(description="The name of its type.")]
     badge_color: Annotated[str | None, Meta(description="The badge colour of its type, or null.")]
     highlight_color: Annotated[str | None, Meta(description="The highlight colour of its type, or null.")]

@@ -167,7 +167,7 @@ NOTES_BY_WORDS: LiteralString = f"""
         end as resource_name,
         note.text
     from (
-        select id, resource_kind, resource_id, notes.text as content, note_type_id, created_at, {NOTE_TEXT} as text
+        select id, resource_kind, resource_id, text as content, note_type_id, created_at, {NOTE_TEXT} as text
         from notes
         where plan_manager_id = $1 {by_words(NOTE_TEXT)}
     ) note
