@@ -72,7 +72,7 @@ class SearchTerms(Struct, frozen=True):
 
         One letter alone begins too many of the names of team members and of the numbers of invoices.
         """
-        if len(self.number) == 1 and kind in ("team_member", "invoice"):
+        if len(self.number) == 1 and kind in ("team_member", "invoice", "note"):
             return []
         if kind == "invoice":
             return [self.number] if self.number.isascii() and _ALPHANUMERIC.search(self.number) else []
