@@ -9,7 +9,7 @@ from plankeeper.core.lists import Page
 from plankeeper.http.routing import PREFIX, READ, Operation
 from plankeeper.server.app import operations
 from support.client import Client
-from support.factories import INVOICE_NUMBER, PROVIDER_EMAIL
+from support.factories import INVOICE_NUMBER, NOTED_PROVIDER_ID, NOTED_TYPE_ID, PROVIDER_EMAIL
 
 
 def operation_name(operation: Operation) -> str:
@@ -56,6 +56,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /exit-reasons/{exit_reason_id}": {"name": "Changed"},
     "POST /note-types": {"note_type": "Visit"},
     "PUT /note-types/{note_type_id}": {"badge_color": "changed"},
+    "POST /notes": {
+        "text": "New note",
+        "resource": {"kind": "provider", "id": NOTED_PROVIDER_ID},
+        "note_type_id": NOTED_TYPE_ID,
+    },
+    "PUT /notes/{note_id}": {"text": "Changed"},
     "POST /providers": {"entity_name": "New provider"},
     "POST /providers/bulk": {"items": [{"entity_name": "New provider"}]},
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},

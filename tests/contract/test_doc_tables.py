@@ -54,6 +54,7 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("providers", "Fields"): ("Provider",),
     ("exit-reasons", "Fields"): ("ExitReason",),
     ("note-types", "Fields"): ("NoteType",),
+    ("notes", "Fields"): ("Note",),
     ("support-items", "Fields"): ("SupportItem",),
     ("support-items", "Price limits"): ("PriceLimits",),
     ("account-managers", "Fields"): ("AccountManager",),

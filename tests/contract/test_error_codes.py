@@ -153,6 +153,12 @@ def used_exit_reason(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
+def used_note_type(requests: Requests) -> httpx.Response:
+    note = BODIES["POST /notes"] | {"note_type_id": int(requests.tenant.ids["note_type_id"])}
+    requests.tenant.client.create("/notes", note)
+    return requests.send()
+
+
 def locked_invoice(requests: Requests) -> httpx.Response:
     invoice = {"id": requests.tenant.ids["invoice_id"], "line_items": [{"claim_status": "paid"}]}
     server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
@@ -215,6 +221,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "invalid_transition": invalid_transition,
     "invoice_locked": locked_invoice,
     "plan_in_use": claimed_line,
+    "note_type_in_use": used_note_type,
     "precondition_failed": lambda requests: requests.send(headers={"If-Match": '"other"'}),
     "body_too_large": lambda requests: requests.send(**json_content(b" " * (requests.operation.max_body_bytes + 1))),
     "unsupported_media_type": lambda requests: requests.send(**json_content(b"{}", "text/plain")),
@@ -228,7 +235,7 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
 # What these requests leave behind would be in the way of others.
 CHANGING: set[ErrorCode] = {
     "team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive", "exit_reason_in_use",
-    "invalid_transition", "invoice_locked", "plan_in_use",
+    "invalid_transition", "invoice_locked", "plan_in_use", "note_type_in_use",
 }  # fmt: skip
 CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
 CHANGING_OPERATIONS = [name for name, each in ALL_OPERATIONS.items() if CHANGING & set(error_codes(each))]

@@ -32,7 +32,7 @@ EXPECTED_CODES = {
     415: {"unsupported_media_type"},
     409: {
         "exit_reason_in_use",
-        "contact_priority_taken", "team_member_exists", "idempotency_in_progress", "plan_in_use",
+        "contact_priority_taken", "team_member_exists", "idempotency_in_progress", "plan_in_use", "note_type_in_use",
         "too_many_webhook_endpoints", "webhook_endpoint_inactive", "invalid_transition", "invoice_locked",
     },
     412: {"precondition_failed"}, 422: {"idempotency_key_reused"}, 429: {"rate_limit_exceeded"},

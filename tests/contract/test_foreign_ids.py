@@ -47,6 +47,7 @@ LIST_IDS = {
     "GET /account-managers": "account_manager_id",
     "GET /exit-reasons": "exit_reason_id",
     "GET /note-types": "note_type_id",
+    "GET /notes": "note_id",
     "GET /providers": "provider_id",
     "GET /invoices": "invoice_id",
     "GET /invoice-view-sessions": "session_id",
@@ -58,6 +59,16 @@ NO_IDS = {
     ("PUT /participants/{participant_id}", "service_region_id"): "a kind of region, the same for all",
     ("POST /participants/{participant_id}/plans", "components"): "of this plan: test_plans.py tries other ids",
     ("PUT /participants/{participant_id}/plans/{plan_id}", "components"): "of this plan: test_plans.py tries other ids",
+    **dict.fromkeys(
+        (
+            ("POST /notes", "resource"),
+            ("POST /notes", "note_type_id"),
+            ("PUT /notes/{note_id}", "note_type_id"),
+            ("GET /notes", "resource_id"),
+            ("GET /notes", "note_type_id"),
+        ),
+        "tests/api/resources/notes tries others'",
+    ),
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
     **dict.fromkeys(

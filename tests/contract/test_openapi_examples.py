@@ -129,7 +129,10 @@ GENERATED_IDS = {
 # Whether an action on the invoice of the examples is allowed depends on the actions before.
 ACTIONS = {name for name in ALL_OPERATIONS if re.match(r"POST /invoices/\{invoice_id\}/", name)}
 # Requests that the sample data doesn't allow, with the code of the error.
-REJECTED = {"DELETE /participants/{participant_id}/plans/{plan_id}": "plan_in_use"}
+REJECTED = {
+    "DELETE /participants/{participant_id}/plans/{plan_id}": "plan_in_use",
+    "DELETE /note-types/{note_type_id}": "note_type_in_use",
+}
 
 
 def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:

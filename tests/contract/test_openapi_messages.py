@@ -133,6 +133,7 @@ def test_a_test_contains_the_example_of_the_document(event_type: str) -> None:
         ("exit_reason", "/exit-reasons/{exit_reason_id}"),
         ("invoice", "/invoices/{invoice_id}"),
         ("invoice_view_session", "/invoice-view-sessions/{session_id}"),
+        ("note", "/notes/{note_id}"),
         ("note_type", "/note-types/{note_type_id}"),
         ("participant", "/participants/{participant_id}"),
         ("plan", "/participants/{participant_id}/plans/{plan_id}"),

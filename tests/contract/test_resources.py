@@ -26,5 +26,5 @@ def test_an_undo_of_an_import_can_set_what_an_update_can() -> None:
 
 def test_dependents_belong_to_resources_that_can_be_deleted() -> None:
     owners = [BY_KIND[each.of] for resource in BY_KIND.values() for each in resource.dependents]
-    assert {each.kind for each in owners if each.delete_many} == {"participant", "provider"}
+    assert {each.kind for each in owners if each.delete_many} == {"note_type", "participant", "provider"}
     assert all(each.delete_many for each in owners)

@@ -58,6 +58,7 @@ OTHER_STORES = {
     "privacy.export_store": "the export of one person, beside the erasure",
     "resources.participants.queries": "the list of participants",
     "resources.providers.queries": "the list of providers",
+    "resources.notes.queries": "the list of notes",
     "resources.invoices.queries": "the lists of invoices",
     "resources.invoices.approval_store": "who may approve invoices, who was asked, and the links",
     "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",

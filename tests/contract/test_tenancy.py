@@ -94,6 +94,16 @@ def test_one_email_can_be_a_user_of_two_plan_managers(tenant: Tenant, other_tena
         ("participants", {"exit_reason_category_id": "exit_reason_category_id"}, "exit_reason_category_id"),
         ("team-members", {"participant_id": "participant_id", "first_name": ""}, "participant_id"),
         ("exit-reasons", {"parent_id": "exit_reason_category_id", "name": ""}, "parent_id"),
+        (
+            "notes",
+            {
+                "resource_kind": "=participant",
+                "resource_id": "participant_id",
+                "note_type": "=noted_type.note_type",
+                "text": "",
+            },
+            "resource_id",
+        ),
     ],
 )
 def test_an_import_cannot_reference_a_foreign_row(
@@ -101,7 +111,10 @@ def test_an_import_cannot_reference_a_foreign_row(
     resource: str, row: dict[str, str], field: str,
 ) -> None:  # fmt: skip
     before = tenant_data(tenant.plan_manager_id)
-    line = {name: other_tenant.ids[value] if value else "Name" for name, value in row.items()}
+    line = {
+        name: value[1:] if value.startswith("=") else other_tenant.ids[value] if value else "Name"
+        for name, value in row.items()
+    }
     report = import_rows(tenant.client, resource, [line])
     assert [each.field for each in report.errors] == [field]
     assert tenant_data(tenant.plan_manager_id) == before

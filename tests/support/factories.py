@@ -65,6 +65,8 @@ FORMS = [each for each in page_routes() if each.method == "POST"]
 
 
 _note_type_ids = count(1_000_001)  # beyond those that the database gives
+# The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
+NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -314,7 +316,7 @@ def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecor
     ids |= {name: str(uuid7()) for name in ("invoice_id", "line_id", "session_id", "team_member_id")}
     ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own
     rows = _contact_rows(ids, texts) | _work_rows(ids, texts)
-    for resource, row in rows.items():
+    for resource, row in [*rows.items(), *_note_rows(ids, texts).items()]:
         report = server.run(import_records(server, plan_manager_id, resource, [row]))
         assert not report.errors, (resource, report.errors)
     return ids
@@ -372,6 +374,19 @@ def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str,
         "invoice-view-sessions": {
             "id": ids["session_id"], "invoice_id": ids["invoice_id"], "session_started": "2026-01-02T03:04:05Z",
             **texts.fields("viewer", "user_id", "user_name"),
+        },
+    }  # fmt: skip
+
+
+def _note_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str, Any]]:
+    """A note with a type and a record of its own, so that others can be deleted."""
+    ids["note_id"] = str(uuid7())
+    return {
+        "note-types": {"id": NOTED_TYPE_ID, **texts.fields("noted_type", "note_type")},
+        "providers": {"id": NOTED_PROVIDER_ID, **texts.fields("noted_provider", "entity_name")},
+        "notes": {
+            "id": ids["note_id"], "resource_kind": "provider", "resource_id": NOTED_PROVIDER_ID,
+            "note_type_id": NOTED_TYPE_ID, "pinned": True, **texts.fields("note", "text", "author_name"),
         },
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ from plankeeper.console.invoices import actions as invoice_actions
 from plankeeper.console.invoices import approval, approval_link, documents, invoice_page, upload
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
+from plankeeper.console.notes import pages as note_pages
 from plankeeper.console.participants import edit, personal_data, plans, team, timeline
 from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.people import account_managers, members
@@ -39,6 +40,7 @@ AREAS = (
     "shell",
     "components",
     "lists",
+    "notes",
     "views",
     "account",
     "activity",
@@ -74,6 +76,7 @@ PAGE_MODULES = (
     invoice_edit.pages,
     invoice_actions.pages,
     provider_pages.pages,
+    note_pages.pages,
     activity_pages.pages,
     event_page.pages,
     event_batch.pages,

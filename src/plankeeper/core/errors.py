@@ -38,6 +38,7 @@ ErrorCode = Literal[
     "contact_priority_taken",
     "team_member_exists",
     "exit_reason_in_use",
+    "note_type_in_use",
     "plan_in_use",
     "invalid_transition",
     "invoice_locked",
@@ -155,6 +156,11 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Exit reason in use",
         "A participant has this exit reason, or it is the category of other exit reasons.",
+    ),
+    "note_type_in_use": ErrorDefinition(
+        409,
+        "Note type in use",
+        "Notes have this note type. `detail` says how many.",
     ),
     "plan_in_use": ErrorDefinition(
         409,

@@ -57,6 +57,7 @@ TABLE_PRIVILEGES = {
     "legal_holds": "select, insert, delete",
     "list_settings": "select, insert, update, delete",
     "note_types": "select, insert, update, delete",
+    "notes": "select, insert, update, delete",
     "object_cleanup": "select, insert, delete",
     "office_settings": "select, insert, update",
     "outgoing_mails": "select, insert, update, delete",

@@ -206,8 +206,9 @@ async def count_of_import(
 
 # The index events_by_participant has the same expression.
 IS_OF_PARTICIPANT: LiteralString = """
-        resource_kind in ('participant', 'plan', 'team_member', 'invoice')
+        resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note')
         and case resource_kind when 'participant' then resource_id
+            when 'note' then coalesce(data, previous) #>> '{resource,id}'
             else coalesce(data, previous) ->> 'participant_id' end = $2"""
 IS_BEFORE: LiteralString = "id < coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)"
 

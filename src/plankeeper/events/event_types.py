@@ -54,6 +54,7 @@ VERBS = {
         "warning_restored",
     ),
     "invoice_view_session": ("started", "ended"),
+    "note": ("created", "updated", "deleted"),
     "note_type": ("created", "updated", "deleted"),
     "participant": ("created", "updated", "deleted", "restored", "purged", "erased", "hold_placed", "hold_released"),
     "plan": ("created", "updated", "deleted"),

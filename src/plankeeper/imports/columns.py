@@ -101,6 +101,13 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "badge_color": ("Badge colour", "Colour", "Color"),
         "highlight_color": ("Highlight colour",),
     },
+    "notes": {
+        "participant_number": ("Participant", *_NDIS_NUMBER),
+        "note_type": ("Type", "Note type", "Category"),
+        "text": ("Note", "Notes", "Comment", "Comments"),
+        "author_name": ("Author", "Written by", "Created by"),
+        "created_at": ("Created", "Date", "Written on"),
+    },
     "invoices": {
         "invoice_number": ("Invoice no", "Invoice #", "Number"),
         "invoice_date": ("Date", "Date of invoice"),
@@ -120,6 +127,7 @@ _LIKELY_RESOURCES = (
     "plans",
     "note-types",
     "exit-reasons",
+    "notes",
 )  # fmt: skip - one line for each is too long
 _LEAST_SHARE = 0.5  # the share of recognised columns that a guess of the resource requires
 

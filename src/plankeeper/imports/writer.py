@@ -21,6 +21,7 @@ from plankeeper.resources.account_managers.schemas import AccountManagerImport
 from plankeeper.resources.exit_reasons.schemas import ExitReasonImport
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.note_types.schemas import NoteTypeImport
+from plankeeper.resources.notes.schemas import NoteImport
 from plankeeper.resources.participants.schemas import ParticipantImport
 from plankeeper.resources.plans.schemas import PlanComponentChange, PlanImport
 from plankeeper.resources.providers.schemas import ProviderImport
@@ -131,6 +132,13 @@ _EXAMPLES: Mapping[str, Struct] = {
         postcode="6000",
     ),
     "note-types": NoteTypeImport(note_type="Phone call", badge_color="#0b7285", highlight_color="teal"),
+    "notes": NoteImport(
+        participant_number="430000001",
+        note_type="Phone call",
+        text="Prefers a call in the morning.",
+        pinned=True,
+        author_name="Alex Ng",
+    ),
     "team-members": TeamMemberImport(
         participant_number="430000001",
         first_name="Lee",

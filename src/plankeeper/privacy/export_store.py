@@ -38,6 +38,15 @@ LIST_TEAM_MEMBERS = """
     order by id
 """
 LIST_PLANS: LiteralString = f"{ROW} plans r where plan_manager_id = $1 and participant_id = $2 order by start_date, id"
+LIST_NOTES: LiteralString = f"""
+    {ROW} notes r
+    where plan_manager_id = $1 and (
+        resource_kind = 'participant' and resource_id = $2
+        or resource_kind = 'invoice'
+            and resource_id in (select id from invoices where plan_manager_id = $1 and participant_id = $2)
+    )
+    order by id
+"""
 LIST_INVOICES: LiteralString = f"{ROW} invoices r where plan_manager_id = $1 and participant_id = $2 order by id"
 OF_INVOICES: LiteralString = (
     "r where plan_manager_id = $1"
@@ -81,6 +90,11 @@ async def list_team_members(db: Executor, plan_manager_id: UUID, participant_id:
 
 async def list_plans(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     return _contents(await db.rows(StoredRow, LIST_PLANS, plan_manager_id, participant_id))
+
+
+async def list_notes(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The notes on the participant and on its invoices."""
+    return _contents(await db.rows(StoredRow, LIST_NOTES, plan_manager_id, participant_id))
 
 
 async def list_invoices(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

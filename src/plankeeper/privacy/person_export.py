@@ -62,6 +62,7 @@ class PersonExport(Struct):
     legal_hold: LegalHold | None
     team_members: list[Raw]
     plans: list[Raw]
+    notes: list[Raw]
     users: list[Raw]
     invoices: list[Raw]
     invoice_lines: list[Raw]
@@ -93,8 +94,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         events += await _list_session_events(tx, plan_manager_id, sessions)
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
-        pattern = _file_pattern(participant_id, people)
-        own_ids = [participant_id, *_ids([_decode(each) for each in invoices])]
+        pattern, own_ids = _file_pattern(participant_id, people), [participant_id, *_ids(map(_decode, invoices))]
         return PersonExport(
             plan_manager_id=plan_manager_id,
             participant_id=participant_id,
@@ -103,6 +103,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             legal_hold=await store.get_hold(*values),
             team_members=team,
             plans=await export_store.list_plans(*values),
+            notes=await export_store.list_notes(*values),
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),
@@ -126,7 +127,7 @@ async def _list_session_events(tx: Transaction, plan_manager_id: UUID, sessions:
     return await export_store.list_events_of_view_sessions(tx, plan_manager_id, ids)
 
 
-def _ids(records: Sequence[JsonObject]) -> list[UUID]:
+def _ids(records: Iterable[JsonObject]) -> list[UUID]:
     return [UUID(each["id"]) for each in records]
 
 

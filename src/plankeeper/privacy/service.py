@@ -22,6 +22,7 @@ from plankeeper.privacy.schemas import (
     ParticipantReference,
     PersonEvent,
 )
+from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants import store as participant_store
@@ -42,6 +43,7 @@ PARTICIPANT_FIELDS = (
     "account_manager",
 )
 PLAN_FIELDS = ("id", "participant_id", "is_pace_plan", "created_at", "updated_at")
+NOTE_FIELDS = ("id", "resource", "note_type_id", "pinned", "alert", "created_at", "updated_at")
 TEAM_MEMBER_FIELDS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
 
 _NAME_FIELDS = ("first_name", "middle_name", "last_name", "preferred_name")
@@ -118,13 +120,21 @@ def erase_fields(value: Any, participant_id: UUID) -> Any:
     if not isinstance(value, dict):
         return value
     record = cast("JsonObject", value)
-    if record.get("id") == str(participant_id):
-        return _keep(record, PARTICIPANT_FIELDS)
-    if record.get("participant_id") == str(participant_id) and "user_id" in record:
-        return _keep(record, TEAM_MEMBER_FIELDS)
-    if record.get("participant_id") == str(participant_id) and "is_pace_plan" in record:
-        return _keep(record, PLAN_FIELDS)
+    if kept := _kept_fields(record, str(participant_id)):
+        return _keep(record, kept)
     return {name: erase_fields(each, participant_id) for name, each in record.items()}
+
+
+def _kept_fields(record: JsonObject, participant_id: str) -> tuple[str, ...]:
+    """The fields to keep of the participant, or of its plan, note or team member; none for any other object."""
+    if record.get("id") == participant_id:
+        return PARTICIPANT_FIELDS
+    if record.get("participant_id") == participant_id and "user_id" in record:
+        return TEAM_MEMBER_FIELDS
+    if record.get("participant_id") == participant_id and "is_pace_plan" in record:
+        return PLAN_FIELDS
+    is_note = "note_type_id" in record and isinstance(record.get("resource"), dict)
+    return NOTE_FIELDS if is_note and record["resource"]["id"] == participant_id else ()
 
 
 def _keep(record: JsonObject, fields: Iterable[str]) -> JsonObject:
@@ -186,11 +196,14 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     await _require_no_hold(ctx, participant_id)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
+    on_invoices = await note_service.delete_of_invoices_of(ctx, participant_id)
     counts = await _delete_records(ctx, participant_id)
+    counts["notes"] += len(on_invoices)
     in_trash = await _delete_from_trash(ctx, participant_id)
     counts["trash"] = len(in_trash)
     # The deletion has just recorded the last state of each record.
     events = await store.list_events(ctx.tx, ctx.plan_manager_id, participant_id)
+    events += await store.list_note_events(ctx.tx, ctx.plan_manager_id, participant_id)
     team = [record for event in events if event.resource_kind == "team_member" for record in _records(event)]
     team += [member for each in in_trash for member in each.team]
     counts["users"], kept_user_ids = await _delete_users(ctx, team)
@@ -198,9 +211,12 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     texts = _collect_texts([*participant, *(each.record for each in in_trash)], team, kept_user_ids)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id)
+    await store.erase_ignored_alerts(ctx.tx, ctx.plan_manager_id, participant_id)
     counts["documents"] = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, datetime.now(UTC))
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
+    for each in on_invoices:
+        counts["responses"] += await store.delete_responses_with(ctx.tx, ctx.plan_manager_id, each.id)
     counts["attempt_details"] = await store.erase_attempt_details(
         ctx.tx, ctx.plan_manager_id, [each.id for each in events], texts.pattern
     )
@@ -244,7 +260,7 @@ async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:
     if not await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id):
-        return {"participants": 0, "team_members": 0, "plans": 0}
+        return {"participants": 0, "team_members": 0, "plans": 0, "notes": 0}
     parts = await participant_service.delete(ctx, participant_id)
     return {"participants": 1, **parts._asdict()}
 
@@ -314,6 +330,7 @@ async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts:
         "participant": PARTICIPANT_FIELDS,
         "team_member": TEAM_MEMBER_FIELDS,
         "plan": PLAN_FIELDS,
+        "note": NOTE_FIELDS,
         "invoice": None,
     }
     for kind, fields in kept_fields.items():

@@ -34,6 +34,57 @@ async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID)
     return await db.rows(PersonEvent, LIST_EVENTS, plan_manager_id, str(participant_id))
 
 
+# The index of IS_OF_PARTICIPANT has the events of a note by the id of the invoice that it is about.
+LIST_NOTE_EVENTS: LiteralString = """
+    select noted.id, noted.resource_kind, noted.data, noted.previous
+    from invoices invoice
+    cross join lateral (
+        select id, resource_kind, data, previous
+        from events
+        where plan_manager_id = $1 and resource_kind = 'note'
+            and resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note')
+            and case resource_kind when 'participant' then resource_id
+                when 'note' then coalesce(data, previous) #>> '{resource,id}'
+                else coalesce(data, previous) ->> 'participant_id' end = invoice.id::text
+        offset 0
+    ) noted
+    where invoice.plan_manager_id = $1 and invoice.participant_id = $2
+    order by noted.id
+"""
+
+
+async def list_note_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[PersonEvent]:
+    """The events of the notes on a participant's invoices."""
+    return await db.rows(PersonEvent, LIST_NOTE_EVENTS, plan_manager_id, participant_id)
+
+
+ERASE_IGNORED_ALERTS = """
+    update invoice_ignored_warnings set facts = '{}'
+    where plan_manager_id = $1 and error_code = 'flagged_participant' and facts <> '{}'
+        and invoice_id in (select id from invoices where plan_manager_id = $1 and participant_id = $2)
+"""
+
+
+async def erase_ignored_alerts(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+    """Erase the texts of alerts that people have ignored on a participant's invoices."""
+    await tx.execute(ERASE_IGNORED_ALERTS, plan_manager_id, participant_id)
+
+
+DELETE_RESPONSES_WITH = """
+    with deleted as (
+        delete from idempotency_records
+        where plan_manager_id = $1 and (strpos(path, $2) > 0 or position(convert_to($2, 'UTF8') in body) > 0)
+        returning path
+    )
+    select count(*) from deleted
+"""
+
+
+async def delete_responses_with(tx: Transaction, plan_manager_id: UUID, id_: UUID) -> int:
+    """Delete the stored responses with an id in their path or their body. Returns their number."""
+    return await tx.one(int, DELETE_RESPONSES_WITH, plan_manager_id, str(id_))
+
+
 HAS_EVENTS: LiteralString = f"select exists (select from events where plan_manager_id = $1 and {IS_OF_PARTICIPANT})"
 
 
@@ -288,6 +339,8 @@ LIST_MENTIONS = """
         from plans plan cross join lateral jsonb_array_elements(plan.components) as component
         where plan.plan_manager_id = $1
         union all
+        select 'notes', id::text, 'text', text from notes where plan_manager_id = $1
+        union all
         select 'invoice_lines', invoice_id::text, 'description', description
         from invoice_lines where plan_manager_id = $1
         union all
@@ -308,6 +361,10 @@ LIST_MENTIONS = """
         select 'trash', entry.id::text, 'note', member ->> 'note'
         from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
         where entry.plan_manager_id = $1
+        union all
+        select 'trash', entry.id::text, 'text', note ->> 'text'
+        from trash entry cross join lateral jsonb_array_elements(entry.snapshot -> 'notes') as note
+        where entry.plan_manager_id = $1
     ) texts
     where text ~* $2
     limit $3
@@ -325,8 +382,8 @@ LIST_EVENT_MENTIONS: LiteralString = f"""
     cross join lateral (
         select key, value from json_each_text(data) union select key, value from json_each_text(previous)
     ) each_field
-    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice')
-        and key in ('note', 'reason_for_leaving') and value ~* $3
+    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice', 'note')
+        and key in ('note', 'reason_for_leaving', 'text') and value ~* $3
         and not coalesce({IS_OF_PARTICIPANT}, false)
     limit $4
 """

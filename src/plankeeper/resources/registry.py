@@ -8,6 +8,7 @@ from plankeeper.resources.exit_reasons.resource import RESOURCE as EXIT_REASONS
 from plankeeper.resources.invoice_view_sessions.resource import RESOURCE as INVOICE_VIEW_SESSIONS
 from plankeeper.resources.invoices.resource import RESOURCE as INVOICES
 from plankeeper.resources.note_types.resource import RESOURCE as NOTE_TYPES
+from plankeeper.resources.notes.resource import RESOURCE as NOTES
 from plankeeper.resources.participants.resource import PLANS
 from plankeeper.resources.participants.resource import RESOURCE as PARTICIPANTS
 from plankeeper.resources.providers.resource import RESOURCE as PROVIDERS
@@ -24,6 +25,7 @@ RESOURCES: Mapping[str, Resource] = {
     "team-members": TEAM_MEMBERS,
     "invoices": INVOICES,
     "invoice-view-sessions": INVOICE_VIEW_SESSIONS,
+    "notes": NOTES,
 }
 BY_KIND: Mapping[str, Resource] = {each.kind: each for each in RESOURCES.values()}
 # Constraint violations of an import as errors: those of the API, and those that only an import can cause.

@@ -48,12 +48,12 @@ class Dependents(NamedTuple):
     """
 
     of: str  # the kind
-    reason: Literal["has_team", "has_plans", "has_invoices"]
+    reason: Literal["has_team", "has_plans", "has_invoices", "has_notes"]
     find: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]]
 
 
 class Snapshot(Struct):
-    """A deleted record as it was stored, its team and plans, and the names of the records that it refers to, by id.
+    """A deleted record as it was stored, its team, plans and notes, and the names of its references, by id.
 
     The fields of the record and of its parts are those of the rows when it was deleted.
     """
@@ -62,6 +62,7 @@ class Snapshot(Struct):
     team: Sequence[dict[str, Any]] = ()
     names: dict[str, str] = {}
     plans: Sequence[dict[str, Any]] = ()
+    notes: Sequence[dict[str, Any]] = ()
 
 
 class Restored(NamedTuple):

@@ -35,7 +35,9 @@ _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 FieldState = Literal["revert", "same", "conflict", "read_only", "erased"]
 Choice = Literal["before", "event", "now"]
 # Why an event isn't undone. `same` and `read_only`: all fields have their earlier values, or none can be set.
-Reason = Literal["changed", "deleted", "exists", "has_team", "has_plans", "has_invoices", "same", "read_only"]
+Reason = Literal[
+    "changed", "deleted", "exists", "has_team", "has_plans", "has_invoices", "has_notes", "same", "read_only"
+]
 
 _TYPES_BY_VERB = {
     "updated": [each.kind for each in BY_KIND.values() if each.update_schema],

@@ -53,6 +53,7 @@ from plankeeper.resources.exit_reasons.routes import router as exit_reasons
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.resources.invoices.routes import router as invoices
 from plankeeper.resources.note_types.routes import router as note_types
+from plankeeper.resources.notes.routes import router as notes
 from plankeeper.resources.participants.plan_routes import router as plans
 from plankeeper.resources.participants.routes import router as participants
 from plankeeper.resources.providers.routes import router as providers
@@ -77,6 +78,7 @@ ROUTERS = (
     account_managers,
     exit_reasons,
     note_types,
+    notes,
     providers,
     invoices,
     invoice_view_sessions,

@@ -11,6 +11,7 @@ _OBJECTS = {
     "exit_reason": "ExitReason",
     "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",
+    "note": "Note",
     "note_type": "NoteType",
     "participant": "Participant",
     "plan": "Plan",

@@ -10,6 +10,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "exit_reason": _RESPONSES["ExitReason"],
     "invoice": _RESPONSES["Invoice"],
     "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],
+    "note": _RESPONSES["NotePage"]["data"][0],
     "note_type": _RESPONSES["NoteTypePage"]["data"][0],
     "participant": _RESPONSES["ParticipantPage"]["data"][0],
     "plan": _RESPONSES["PlanPage"]["data"][0],

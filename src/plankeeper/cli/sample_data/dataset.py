@@ -8,6 +8,7 @@ from uuid import UUID
 
 from plankeeper.cli.sample_data.dates import move_dates
 from plankeeper.cli.sample_data.invoices import generate_invoices, generate_view_sessions
+from plankeeper.cli.sample_data.notes import generate_notes
 from plankeeper.cli.sample_data.participants import (
     generate_account_managers,
     generate_exit_reasons,
@@ -81,8 +82,12 @@ def _generate(plan_manager_id: UUID, seed: int, scale: _Scale) -> Iterator[tuple
     yield "participants", participant_rows
     yield "plans", generate_plans(rng("plans"), participant_rows)
     yield "providers", [provider.row for provider in demo_providers]
-    yield "note-types", generate_note_types(scale.note_types_from)
+    note_types = generate_note_types(scale.note_types_from)
+    yield "note-types", note_types
     yield "team-members", generate_team_members(rng("team-members"), participant_rows)
     yield "invoices", invoice_rows
     session_rows = generate_view_sessions(rng("invoice-view-sessions"), scale.sessions, invoice_rows, manager_rows)
     yield "invoice-view-sessions", session_rows
+    provider_rows = [provider.row for provider in demo_providers]
+    notes = generate_notes(rng("notes"), participant_rows, provider_rows, invoice_rows, note_types, manager_rows)
+    yield "notes", notes

@@ -17,6 +17,7 @@ from plankeeper.console.components.edit_forms import VERSION_FIELD, EditConflict
 from plankeeper.console.components.events import (
     FieldChange,
     field_changes,
+    record_path,
     resource_name,
     resource_url,
     trash_path,
@@ -106,6 +107,8 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
         return await _add_member_again(request, event)
     if event.type == "plan.deleted":
         return await _add_plan_again(request, event)
+    if event.type == "note.deleted":
+        return await _add_note_again(request, event)
     if undo_url(event) is None or not (event.type.endswith(".updated") or event.type in ACTION_TYPES):
         return await undo_form(request, event_id)
     await lock(request.write_context, event)
@@ -157,9 +160,9 @@ async def _undo_deletion(request: PageRequest, event: Event, *, is_back: bool) -
     participant_id, db = find_disclosed(event.resource).get("participant"), request.executor
     if event.resource.kind == "provider":
         entries = await trash_store.find(db, request.plan_manager_id, "provider", UUID(event.resource.id))
-    elif participant_id is None:
+    elif participant_id is None and event.resource.kind != "note":
         return _impossible(event, NOTHING_LEFT)
-    elif await participant_exists(db, request.plan_manager_id, participant_id):
+    elif participant_id is None or await participant_exists(db, request.plan_manager_id, participant_id):
         fields = [each for each in without_technical(field_changes(event, request.settings.time_zone)) if each.before]
         return HtmlPage("activity/event_undo_removal.html", _event_context(event) | {"changes": fields})
     else:
@@ -192,6 +195,19 @@ async def _add_plan_again(request: FormRequest, event: Event) -> Redirect | Html
         return _impossible(event, NOTHING_LEFT)
     message = f"The plan {resource_name(event)} is there again."
     return Redirect(f"{PREFIX}/participants/{event.resource.participant_id}/plans", message, undo=request.undo_path)
+
+
+async def _add_note_again(request: FormRequest, event: Event) -> Redirect | HtmlPage:
+    """Add the note as it was when it was deleted, to its record."""
+    snapshot = snapshot_of(event)
+    if snapshot.record.get("text") is None:  # erased
+        return _impossible(event, NOTHING_LEFT)
+    restored = await undo_deletion(request.write_context, "note", snapshot)
+    if not restored.keys:
+        return _impossible(event, "The record or the type of the note no longer exists.")
+    resource = snapshot.record["resource"]
+    url = str(record_path(resource["kind"], resource["id"]))
+    return Redirect(url, "The note is there again.", undo=request.undo_path)
 
 
 def _back_url(event: Event) -> str:

@@ -39,6 +39,7 @@ REASONS: Mapping[BlockerReason, str] = {
     "exists": "exists again",
     "has_team": "has team members now",
     "has_plans": "has a plan with a budget now",
+    "has_notes": "has notes now",
     "has_invoices": "has invoices now",
     "same": "is as it was before",
     "read_only": "can’t be changed back",

@@ -28,6 +28,7 @@ RECORD_PATHS = {
     "participant": "/participants/{}",
     "provider": "/providers/{}",
     "invoice": "/invoices/{}",
+    "note": "/notes/{}/edit",
     "note_type": "/note-types/{}/edit",
     "account_manager": "/account-managers/{}/edit",
     "plan": "/participants/{}/plans/{}/edit",
@@ -79,6 +80,8 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
     if event.resource.kind == "plan":
         days = [fields[name] for name in ("start_date", "end_date") if fields.get(name)]
         return " to ".join(format_date(date.fromisoformat(each)) for each in days)
+    if event.resource.kind == "note":
+        return truncate(" ".join((fields.get("text") or "").split()), MAX_NOTE_LENGTH) or ""
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 
@@ -110,6 +113,7 @@ def trash_path(entry: TrashEntry) -> str:
 
 
 VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
+MAX_NOTE_LENGTH = 80  # of the text of a note as its name
 MAX_LABELS = 4  # changed fields that a sentence names
 _TITLES = {
     "account.invited": "Person invited",
@@ -188,6 +192,8 @@ def describe_event(event: Event, zone: ZoneInfo) -> str:
     """A sentence about the change of a record, in the history of a participant, a provider or an invoice."""
     if event.resource.kind in ("plan", "team_member"):
         return _describe_part(event, zone)
+    if event.resource.kind == "note":
+        return f"{event_title(event.type)}: {resource_name(event)}"
     if event.resource.kind == "invoice":
         return _describe_invoice(event, zone)
     if event.type.endswith(".updated"):

@@ -44,6 +44,7 @@ IMPORT_KINDS = {
     "note-types": ImportKind("Note types", "ID"),
     "team-members": ImportKind("Team members", "participant and email, or ID"),
     "invoices": ImportKind("Invoices", "ID"),
+    "notes": ImportKind("Notes", "ID"),
 }
 _MOST_LIKELY = "participants"
 

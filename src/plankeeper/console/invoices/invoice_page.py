@@ -19,6 +19,8 @@ from plankeeper.console.invoices.list import INVOICES, load_names, warning_title
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
 from plankeeper.console.invoices.status import describe_status
 from plankeeper.console.lists.reading import list_position
+from plankeeper.console.notes.section import record_notes, review_notes
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
@@ -74,9 +76,20 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "approval": await approval_card(request, invoice),
+        **await _notes_of(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)
+
+
+async def _notes_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:
+    """The notes of an invoice, and those of its participant and provider to read first."""
+    review = await review_notes(request, invoice.id, invoice.participant_id, invoice.pm_provider_id)
+    return {
+        "notes": await record_notes(request, "invoice", invoice.id),
+        "review_notes": [each for each in review if each.resource.kind != "invoice"],
+        "empty_form": Form(),
+    }
 
 
 async def get_after_error(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:  # noqa: ARG001 - of the path

@@ -21,11 +21,13 @@ from plankeeper.console.lists.selection import (
     read_selection,
     seen_values,
 )
+from plankeeper.console.notes.section import record_notes
 from plankeeper.console.participants.form import participant_sections
 from plankeeper.console.participants.header import participant_context
 from plankeeper.console.participants.list import PARTICIPANTS
 from plankeeper.console.participants.team import PERMISSIONS, team_context
 from plankeeper.console.participants.timeline import KINDS
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -136,6 +138,8 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "invoices": rows,
         "names": await load_names(request, rows),
         "events": with_texts(request, events),
+        "notes": await record_notes(request, "participant", participant_id),
+        "empty_form": Form(),
     }
     return HtmlPage("participants/participant.html", context)
 

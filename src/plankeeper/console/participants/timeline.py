@@ -15,11 +15,12 @@ pages = Pages()
 PAGE_SIZE = 30
 MAX_VIEW_SESSIONS = 1000  # the latest sessions whose events are read
 KINDS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "": ("All changes", ("participant", "plan", "team_member", "invoice", "export")),
+    "": ("All changes", ("participant", "plan", "team_member", "invoice", "note", "export")),
     "details": ("Details", ("participant",)),
     "plans": ("Plans", ("plan",)),
     "team": ("Team", ("team_member",)),
     "invoices": ("Invoices", ("invoice",)),
+    "notes": ("Notes", ("note",)),
     "exports": ("Exports", ("export",)),
 }
 

@@ -13,6 +13,7 @@ from plankeeper.console.invoices.list import load_names, warning_titles
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.lists.selection import download_list, download_selected
+from plankeeper.console.notes.section import record_notes
 from plankeeper.console.providers.form import (
     FORM,
     PROVIDERS_URL,
@@ -23,6 +24,7 @@ from plankeeper.console.providers.form import (
     provider_form,
 )
 from plankeeper.console.providers.list import PROVIDERS
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     Download,
     FormRequest,
@@ -124,6 +126,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
     }
+    context |= {"notes": await record_notes(request, "provider", provider_id), "empty_form": Form()}
     context["place"] = await list_position(request, PROVIDERS, provider_id)
     return HtmlPage("providers/provider.html", {**context, "similar": await similar_names(request, provider)})
 

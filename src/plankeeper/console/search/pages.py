@@ -35,6 +35,7 @@ from plankeeper.resources.search.schemas import (
     Kind,
     KindResults,
     Match,
+    NoteMatch,
     ParticipantDetailMatch,
     ParticipantMatch,
     ProviderMatch,
@@ -54,11 +55,13 @@ HEADINGS: dict[Kind, str] = {
     "team_member": "Team members",
     "provider": "Providers",
     "invoice": "Invoices",
+    "note": "Notes",
 }
 # The lists that can show all results of a kind; those of others are on a page of the search.
 LIST_URLS: dict[Kind, str] = {"participant": f"{PREFIX}/participants", "provider": f"{PREFIX}/providers"}
 RECORD_URLS = {"participant": "/participants/{}", "provider": "/providers/{}", "invoice": "/invoices/{}"}
 NDIS_DIGITS, ABN_DIGITS = 9, 11
+EXCERPT_LENGTH = 90
 
 
 class Result(NamedTuple):
@@ -197,7 +200,23 @@ def _result(match: Match, zone: ZoneInfo) -> Result:
         return Result(
             f"{PREFIX}/providers/{match.id}", title, _join(abn, match.email, "" if match.active else "Inactive")
         )
+    if isinstance(match, NoteMatch):
+        return _note_result(match, zone)
     return _invoice_result(match, zone)
+
+
+def _note_result(match: NoteMatch, zone: ZoneInfo) -> Result:
+    """A note leads to its record."""
+    record = f"{match.resource_kind} {(match.resource_name or '').strip() or 'without a name'}"
+    written = format_date(match.created_at.astimezone(zone))
+    url = PREFIX + RECORD_URLS[match.resource_kind].format(match.resource_id)
+    return Result(url, _excerpt(match.content), _join(match.note_type, f"on the {record}", written))
+
+
+def _excerpt(text: str) -> str:
+    """The beginning of a note in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT_LENGTH else f"{line[: EXCERPT_LENGTH - 1].rstrip()}…"
 
 
 def _birth_or_address(match: ParticipantMatch) -> str:
@@ -251,8 +270,12 @@ def _record_access(request: PageRequest, text: str, results: SearchResults) -> N
     matches = [match for each in results.kinds for match in (*each.matches, *each.similar)]
     participants = [each.id for each in matches if isinstance(each, ParticipantMatch)]
     participants += [each.participant_id for each in matches if isinstance(each, TeamMemberMatch)]
+    notes = [each for each in matches if isinstance(each, NoteMatch)]
+    participants += [each.resource_id for each in notes if each.resource_kind == "participant"]
+    invoices = [each.id for each in matches if isinstance(each, InvoiceMatch)]
+    invoices += [each.resource_id for each in notes if each.resource_kind == "invoice"]
     request.record_list("participant", participants, query)
-    request.record_list("invoice", [each.id for each in matches if isinstance(each, InvoiceMatch)], query)
+    request.record_list("invoice", invoices, query)
 
 
 def _name_fields(text: str) -> dict[str, str]:

@@ -80,10 +80,12 @@ async def update(request: FormRequest, note_type_id: str) -> Redirect:
 
 @pages.get("/note-types/{note_type_id}/delete", role="manager")
 async def delete_form(request: PageRequest, note_type_id: str) -> HtmlPage:
-    return HtmlPage("settings/note_type_delete.html", {"note_type": await get_or_404(request, note_type_id)})
+    note_type = await get_or_404(request, note_type_id)
+    count = await store.count_notes(request.db, request.plan_manager_id, note_type.id)
+    return HtmlPage("settings/note_type_delete.html", {"note_type": note_type, "count": count})
 
 
-@pages.post("/note-types/{note_type_id}/delete", role="manager")
+@pages.post("/note-types/{note_type_id}/delete", role="manager", on_error=delete_form)
 async def delete(request: FormRequest, note_type_id: str) -> Redirect:
     await service.delete(request.write_context, _parse_id(note_type_id))
     return Redirect(NOTE_TYPES_URL, "Note type deleted.")

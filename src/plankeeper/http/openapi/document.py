@@ -213,6 +213,7 @@ TAGS = {
     "account_managers": "Employees of the plan manager who look after participants; read only.",
     "exit_reasons": "Reasons for which participants leave, in categories.",
     "note_types": "Kinds of notes, with their colours.",
+    "notes": "Notes on participants, providers and invoices.",
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",

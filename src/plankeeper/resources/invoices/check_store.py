@@ -74,6 +74,18 @@ SAME_LINE: LiteralString = """invoice_lines twin
                         from invoices other
                         where other.plan_manager_id = $1 and other.id = twin.invoice_id
                     )"""
+
+
+def _alerts(kind: LiteralString, id_: LiteralString) -> LiteralString:
+    """The first alerts on a participant or provider: the beginnings of their texts."""
+    return f"""array(
+        select left(text, 200) from notes
+        where plan_manager_id = $1 and resource_id = {id_} and resource_kind = '{kind}' and alert
+        order by id
+        limit 10
+    )"""
+
+
 CHECKED_COLUMNS: LiteralString = f"""
     invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.received_at,
     invoice.is_deleted, invoice.wont_claim, invoice.participant_id, participant.status as participant_status,
@@ -90,6 +102,8 @@ CHECKED_COLUMNS: LiteralString = f"""
     invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn,
     exists (select from support_items) as has_catalogue,
     coalesce((select warning_levels from office_settings where plan_manager_id = $1), '[]')::json as levels,
+    {_alerts("participant", "invoice.participant_id")} as participant_alerts,
+    {_alerts("provider", "invoice.pm_provider_id")} as provider_alerts,
     exists (select from {SAME_DOCUMENT}) as has_same_document
 """
 IGNORED_COLUMNS: LiteralString = """

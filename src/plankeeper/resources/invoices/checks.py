@@ -12,6 +12,7 @@ from msgspec import Struct
 from stdnum.au import abn
 
 from plankeeper.resources.invoices.facts import (
+    AlertNote,
     DuplicateLine,
     EarlierDuplicate,
     Fact,
@@ -89,6 +90,7 @@ class CheckInput(Struct, frozen=True):
 
     `participant_status` is null if the participant doesn't exist. `plans` are all of the participant's.
     `ambiguous_participant_number` and `ambiguous_provider_abn` are those that several records have.
+    `participant_alerts` and `provider_alerts` are the texts of notes with an alert.
     `has_same_document`: another invoice, which is neither cancelled nor deleted, has a document with the same bytes.
     `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     `has_earlier_invoice`: there is an earlier invoice from the provider.
@@ -120,6 +122,8 @@ class CheckInput(Struct, frozen=True):
     ambiguous_provider_abn: str | None
     has_catalogue: bool
     levels: list[CodeLevel]
+    participant_alerts: list[str]
+    provider_alerts: list[str]
     has_same_document: bool
     has_earlier_duplicate: bool
     has_earlier_invoice: bool
@@ -152,6 +156,8 @@ def find_facts(invoice: CheckInput, today: date, budget: Mapping[UUID, Available
         "several_providers": _several_facts("provider", _sent_provider(invoice)),
         "inactive_participant": _status_facts(invoice),
         "inactive_provider": [InactiveProvider()] if invoice.provider_exists and not invoice.provider_active else [],
+        "flagged_participant": [AlertNote(kind="participant", text=each) for each in invoice.participant_alerts],
+        "flagged_provider": [AlertNote(kind="provider", text=each) for each in invoice.provider_alerts],
         "first_time_provider": [FirstInvoice()] if invoice.provider_exists and not invoice.has_earlier_invoice else [],
         "check_abn": _abn_facts(invoice),
         "check_total": _amount_facts(invoice),

@@ -109,6 +109,25 @@ class FirstInvoice(Fact, frozen=True, kw_only=True):
         return "This is the first invoice from this provider: check who it is."
 
 
+MAX_NOTE_LENGTH = 100  # of the text of a note in a fact
+
+
+class AlertNote(Fact, frozen=True, kw_only=True):
+    """The participant or the provider has a note that is an alert. `found` is the beginning of its text."""
+
+    kind: Literal["participant", "provider"]
+    text: str
+
+    @property
+    def found(self) -> str:
+        text = " ".join(self.text.split())
+        return text if len(text) <= MAX_NOTE_LENGTH else f"{text[: MAX_NOTE_LENGTH - 1].rstrip()}…"
+
+    @property
+    def sentence(self) -> str:
+        return f"The {self.kind} has an alert: “{self.found}”."
+
+
 class WrongAbn(Fact, frozen=True, kw_only=True):
     """The provider's ABN is missing or invalid."""
 

@@ -70,6 +70,12 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
             _line, "Service after death", "A service is after the participant’s date of death.", "block"
         ),
         "inactive_provider": InvoiceWarning(_invoice, "Provider is inactive", "The provider is marked as inactive."),
+        "flagged_participant": InvoiceWarning(
+            _invoice, "Alert on the participant", "A note on the participant is marked as an alert."
+        ),
+        "flagged_provider": InvoiceWarning(
+            _invoice, "Alert on the provider", "A note on the provider is marked as an alert."
+        ),
         "first_time_provider": InvoiceWarning(
             _invoice, "First invoice of provider", "There is no earlier invoice from this provider.", "inform"
         ),
@@ -173,6 +179,8 @@ WarningCode = Annotated[
         "not_managed",
         "after_death",
         "inactive_provider",
+        "flagged_participant",
+        "flagged_provider",
         "first_time_provider",
         "check_abn",
         "check_total",

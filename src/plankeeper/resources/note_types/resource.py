@@ -40,4 +40,5 @@ RESOURCE = Resource(
     update_schema=NoteTypeUpdate,
     update=lambda ctx, key, change: service.update(ctx, int(key), change),
     delete_many=_delete_many,
+    constraint_errors=service.CONSTRAINT_ERRORS,
 )

@@ -12,7 +12,7 @@ from plankeeper.resources.note_types.schemas import (
     NoteTypeUpdate,
 )
 
-router = Router("note_types", lock=service.select_for_update)
+router = Router("note_types", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
 @router.get("/note-types", scope=READ, extension=True)
@@ -41,8 +41,8 @@ async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -
     return await service.update(ctx, note_type_id, change)
 
 
-@router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True)
+@router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True, errors=("note_type_in_use",))
 async def delete(ctx: WriteContext, note_type_id: int) -> EmptyResponse:
-    """Delete a note type. This is permanent."""
+    """Delete a note type. This is permanent, and only possible if no note has it."""
     await service.delete(ctx, note_type_id)
     return EmptyResponse()

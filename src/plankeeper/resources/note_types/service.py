@@ -1,10 +1,14 @@
 """Operations on note types that the API and the console share."""
 
 from datetime import UTC, datetime
+from uuid import UUID
 
 from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import apply_patch
 from plankeeper.core.json import to_json
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import ConstraintViolation
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources.note_types import store
@@ -14,6 +18,14 @@ from plankeeper.resources.note_types.schemas import (
     NoteTypeUpdate,
     NoteTypeVersion,
 )
+
+
+async def _in_use_error(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> DomainError:
+    return DomainError("note_type_in_use", "Notes have this note type, so it cannot be deleted.")
+
+
+# Only a delete can violate it, if a note is created at the same moment: a note locks its type first.
+CONSTRAINT_ERRORS = {"notes_note_type_id_fkey": _in_use_error}
 
 
 async def select_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeVersion | None:
@@ -47,6 +59,9 @@ async def save(ctx: WriteContext, before: NoteType, change: NoteTypeUpdate) -> N
 
 
 async def delete(ctx: WriteContext, note_type_id: int) -> None:
-    """Delete a note type; raises NotFound."""
+    """Delete a note type; raises NotFound, and DomainError `note_type_in_use` if notes have it."""
+    if count := await store.count_notes(ctx.tx, ctx.plan_manager_id, note_type_id):
+        use = "1 note has this note type" if count == 1 else f"{count:,} notes have this note type"
+        raise DomainError("note_type_in_use", f"{use}, so it cannot be deleted.")
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, note_type_id))
     await record_event(ctx, "note_type.deleted", before, None)

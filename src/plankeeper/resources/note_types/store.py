@@ -140,6 +140,27 @@ async def advance_id_sequence(tx: Transaction, plan_manager_id: UUID) -> None:
     await tx.execute(ADVANCE_ID_SEQUENCE, plan_manager_id)
 
 
+COUNT_NOTES = "select count(*) from notes where plan_manager_id = $1 and note_type_id = $2"
+
+
+async def count_notes(db: Executor, plan_manager_id: UUID, note_type_id: int) -> int:
+    """The number of notes with a note type."""
+    return await db.one(int, COUNT_NOTES, plan_manager_id, note_type_id)
+
+
+LIST_USED = f"""
+    select id::text
+    from note_types
+    where plan_manager_id = $1 and {HAS_NUMBER}
+        and exists (select from notes where plan_manager_id = $1 and note_type_id = note_types.id)
+"""
+
+
+async def list_used(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[str]:
+    """Those of the note types that notes have."""
+    return await db.rows(str, LIST_USED, plan_manager_id, note_type_ids)
+
+
 DELETE: LiteralString = f"delete from note_types where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
 
 

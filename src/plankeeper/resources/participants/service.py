@@ -18,6 +18,7 @@ from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.account_managers.store import get_visible
+from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import Parent
 from plankeeper.resources.participants import plans, store
 from plankeeper.resources.participants.schemas import (
@@ -104,10 +105,11 @@ class DeletedParts(NamedTuple):
 
     team_members: int
     plans: int
+    notes: int
 
 
 async def delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
-    """Delete a participant with its team members and plans; raises NotFound. Its invoices are kept."""
+    """Delete a participant with its team, plans and notes; raises NotFound. Its invoices are kept."""
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id))
     [before] = await with_reference_names(ctx, old)
@@ -115,21 +117,23 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
     team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
     await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
     deleted = await plans.delete_all(ctx, [participant_id])
+    notes = await note_service.delete_of(ctx, "participant", [participant_id])
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
     await recheck_queue.enqueue(ctx, "participant", [participant_id])
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
-    await record_events(ctx, [("plan.deleted", plan, None) for plan in deleted])
+    await record_events(ctx, [*(("plan.deleted", plan, None) for plan in deleted), *notes])
     await record_event(ctx, "participant.deleted", before, None)
-    return DeletedParts(len(team), len(deleted))
+    return DeletedParts(len(team), len(deleted), len(notes))
 
 
 async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> None:
     """Delete participants that the caller has locked, and that have no team. Their invoices are kept."""
     before = await store.get_many(ctx.tx, ctx.plan_manager_id, participant_ids)
     deleted = await plans.delete_all(ctx, participant_ids)
+    notes = await note_service.delete_of(ctx, "participant", participant_ids)
     await store.delete_many(ctx.tx, ctx.plan_manager_id, participant_ids)
     await recheck_queue.enqueue(ctx, "participant", participant_ids)
-    events = [("plan.deleted", each, None) for each in deleted]
+    events = [*(("plan.deleted", each, None) for each in deleted), *notes]
     await record_events(ctx, [*events, *(("participant.deleted", each, None) for each in before)])
 
 
@@ -142,14 +146,15 @@ async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, S
     references = reference_ids(row)
     names = await store.reference_names(ctx.tx, ctx.plan_manager_id, references) if references else {}
     own_plans = await plan_store.list_of_participants(ctx.tx, ctx.plan_manager_id, [participant_id])
+    notes = await note_service.list_of(ctx, "participant", participant_id)
     await delete(ctx, participant_id)
     name = " ".join(filter(None, (row.first_name, row.last_name))) or None
-    parts = [stored_fields(each) for each in team], names, [stored_fields(each) for each in own_plans]
-    return name, Snapshot(stored_fields(row), *parts)
+    records = [[stored_fields(each) for each in parts] for parts in (team, own_plans, notes)]
+    return name, Snapshot(stored_fields(row), records[0], names, *records[1:])
 
 
 async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
-    """Insert a removed participant again, with its team and plans. Columns added since have their defaults."""
+    """Insert a removed participant again, with its team, plans and notes. New columns have their defaults."""
     participant_id = UUID(snapshot.record["id"])
     default = stored_fields(ParticipantRow(id=participant_id, created_at=datetime.now(UTC)))
     record = default | snapshot.record
@@ -157,11 +162,12 @@ async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     plan_events = await plans.restore_all(ctx, participant_id, snapshot.plans)
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id))
+    note_events, lost = await note_service.restore_all(ctx, snapshot.notes)
     await recheck_queue.enqueue(ctx, "participant", [participant_id])
-    await record_event(ctx, "participant.restored", None, after, parts=plan_events)
+    await record_event(ctx, "participant.restored", None, after, parts=[*plan_events, *note_events])
     parent = Parent(after.id, after.email, after.participant_number)
     team = await team_service.restore(ctx, parent, snapshot.team)
-    return Restored([str(participant_id)], [*changes, *team.changes])
+    return Restored([str(participant_id)], [*changes, *lost, *team.changes])
 
 
 async def _clear_missing_references(ctx: WriteContext, record: dict[str, Any], names: Mapping[str, str]) -> list[str]:

@@ -23,6 +23,7 @@ from plankeeper.core.record_matches import MatchField, external_id_error
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources import recheck_queue
+from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.providers import store
 from plankeeper.resources.providers.schemas import (
     Provider,
@@ -106,32 +107,36 @@ async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> P
 
 
 async def delete(ctx: WriteContext, provider_id: UUID) -> None:
-    """Delete a provider; raises NotFound. Its invoices are kept."""
+    """Delete a provider with its notes; raises NotFound. Its invoices are kept."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
+    notes = await note_service.delete_of(ctx, "provider", [provider_id])
     await recheck_queue.enqueue(ctx, "provider", [provider_id])
-    await record_event(ctx, "provider.deleted", before, None)
+    await record_event(ctx, "provider.deleted", before, None, parts=notes)
 
 
 async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
     """Delete those of the providers that exist. Their invoices are kept."""
     before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
+    notes = await note_service.delete_of(ctx, "provider", [each.id for each in before])
     await recheck_queue.enqueue(ctx, "provider", [each.id for each in before])
-    await record_events(ctx, [("provider.deleted", each, None) for each in before])
+    await record_events(ctx, [*notes, *(("provider.deleted", each, None) for each in before)])
 
 
 async def remove(ctx: WriteContext, provider_id: UUID) -> tuple[str | None, Snapshot]:
     """Delete a provider; raises NotFound. Returns its name and its content, from which it can be restored."""
     provider = or_404(await select_for_update(ctx, provider_id))
+    notes = await note_service.list_of(ctx, "provider", provider_id)
     await delete(ctx, provider_id)
-    return provider.entity_name, Snapshot(stored_fields(provider))
+    return provider.entity_name, Snapshot(stored_fields(provider), notes=[stored_fields(each) for each in notes])
 
 
 async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
-    """Insert a removed provider again. Columns that were added since have their default values."""
+    """Insert a removed provider again, with its notes. Columns that were added since have their default values."""
     provider_id = UUID(snapshot.record["id"])
     record = stored_fields(ProviderRecord(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, provider_id))
+    notes, lost = await note_service.restore_all(ctx, snapshot.notes)
     await recheck_queue.enqueue(ctx, "provider", [provider_id])
-    await record_event(ctx, "provider.restored", None, after)
-    return Restored([str(provider_id)], [])
+    await record_event(ctx, "provider.restored", None, after, parts=notes)
+    return Restored([str(provider_id)], lost)

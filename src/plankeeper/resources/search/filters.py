@@ -74,6 +74,12 @@ async def count_matches(
     return count
 
 
+async def note_values(db: Executor, text: str) -> dict[str, object]:
+    """The value of the filter `search_words` of notes, which have no keys of words."""
+    first, *others = parse(await store.fold(db, text)).note_patterns or [_NOTHING]
+    return {"search_words": (first, (others or [store.ANYTHING])[0], others[1:])}
+
+
 async def invoice_number_pattern(db: Executor, text: str) -> str:
     """The pattern of LIKE for a part of an invoice number; it matches nothing for a text without one."""
     words = parse(await store.fold(db, text)).words_of("invoice")

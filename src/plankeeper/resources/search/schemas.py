@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-Kind = Literal["participant", "team_member", "provider", "invoice"]
-KINDS: tuple[Kind, ...] = ("participant", "team_member", "provider", "invoice")
+Kind = Literal["participant", "team_member", "provider", "invoice", "note"]
+KINDS: tuple[Kind, ...] = ("participant", "team_member", "provider", "invoice", "note")
 
 
 class ParticipantMatch(Struct):
@@ -74,7 +74,21 @@ class InvoiceMatch(Struct):
     text: str
 
 
-Match = ParticipantMatch | TeamMemberMatch | ProviderMatch | InvoiceMatch
+class NoteMatch(Struct):
+    """A note with its type, and the record that it is about; `resource_name` is null if the record has no name."""
+
+    id: UUID
+    resource_kind: Literal["participant", "provider", "invoice"]
+    resource_id: UUID
+    content: str
+    note_type: str
+    badge_color: str | None
+    created_at: datetime
+    resource_name: str | None
+    text: str
+
+
+Match = ParticipantMatch | TeamMemberMatch | ProviderMatch | InvoiceMatch | NoteMatch
 
 
 class KindResults(Struct):

@@ -82,7 +82,12 @@ async def search(
     terms = parse(await store.fold(db, text))
     if terms.is_empty:
         return SearchResults([], [])
-    results = [await _search_kind(db, plan_manager_id, terms, kind, limit, values) for kind in kinds]
+    results = [
+        await _search_notes(db, plan_manager_id, terms, limit)
+        if kind == "note"
+        else await _search_kind(db, plan_manager_id, terms, kind, limit, values)
+        for kind in kinds
+    ]
     similar = [match.text for each in results for match in each.similar]
     corrections = Counter(filter(None, (correct(terms.words, text) for text in similar)))
     return SearchResults(results, [text for text, _ in corrections.most_common(MAX_CORRECTIONS)])
@@ -110,6 +115,14 @@ async def _search_kind(
         similar = await _find_similar(db, plan_manager_id, terms, kind, best)
     is_listed = not any(isinstance(each, ParticipantDetailMatch) for each in best)
     return KindResults(kind, best[:limit], len(best), has_more, similar[: limit - len(best)], is_listed)
+
+
+async def _search_notes(db: Executor, plan_manager_id: UUID, terms: SearchTerms, limit: int) -> KindResults:
+    """The notes with all words, the newest first. A list of notes has no page of its own."""
+    patterns = terms.note_patterns
+    found = await store.notes_by_words(db, plan_manager_id, patterns, MAX_COUNT + 1) if patterns else []
+    best = sorted(found[:MAX_COUNT], key=lambda each: (each.created_at, each.id), reverse=True)
+    return KindResults("note", [*best[:limit]], len(best), len(found) > MAX_COUNT, [], is_listed=False)
 
 
 async def _with_invoices_of_total(

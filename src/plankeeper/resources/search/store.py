@@ -14,6 +14,7 @@ from uuid import UUID
 from plankeeper.database.client import Executor
 from plankeeper.resources.search.schemas import (
     InvoiceMatch,
+    NoteMatch,
     ParticipantDetailMatch,
     ParticipantMatch,
     ProviderMatch,
@@ -32,6 +33,7 @@ MEMBER_KEYS: LiteralString = f"search_keys({_MEMBER_NAMES})"
 PROVIDER_TEXT: LiteralString = f"search_text({_PROVIDER_NAMES}, array[abn])"
 PROVIDER_KEYS: LiteralString = f"search_keys({_PROVIDER_NAMES})"
 INVOICE_TEXT: LiteralString = "search_text('{}', array[invoice_number])"
+NOTE_TEXT: LiteralString = "search_text(array[text], '{}')"
 
 # Arabic surnames often begin with an article, which people leave out.
 _ARTICLE: LiteralString = "\u0627\u0644"
@@ -146,6 +148,35 @@ INVOICES_BY_NUMBER: LiteralString = from_invoices(f"{INVOICE_TEXT} like $2")
 # The index on totals has them in the order of their ids.
 INVOICES_BY_TOTAL: LiteralString = from_invoices("total = $2 order by id desc")
 
+NOTES_BY_WORDS: LiteralString = f"""
+    select note.id, note.resource_kind, note.resource_id, note.content, type.note_type, type.badge_color,
+        note.created_at,
+        case note.resource_kind
+            when 'participant' then (
+                select nullif(btrim(concat_ws(' ', person.first_name, person.last_name)), '') from participants person
+                where person.plan_manager_id = $1 and person.id = note.resource_id
+            )
+            when 'provider' then (
+                select provider.entity_name from providers provider
+                where provider.plan_manager_id = $1 and provider.id = note.resource_id
+            )
+            else (
+                select invoice.invoice_number from invoices invoice
+                where invoice.plan_manager_id = $1 and invoice.id = note.resource_id
+            )
+        end as resource_name,
+        note.text
+    from (
+        select id, resource_kind, resource_id, text as content, note_type_id, created_at, {NOTE_TEXT} as text
+        from notes
+        where plan_manager_id = $1 {by_words(NOTE_TEXT)}
+    ) note
+    cross join lateral (
+        select kind.note_type, kind.badge_color from note_types kind
+        where kind.plan_manager_id = $1 and kind.id = note.note_type_id
+        offset 0
+    ) type
+"""
 
 FOLD = "select fold($1)"
 
@@ -256,6 +287,13 @@ async def invoices_by_number(db: Executor, plan_manager_id: UUID, pattern: str, 
 async def invoices_by_total(db: Executor, plan_manager_id: UUID, total: Decimal, limit: int) -> list[InvoiceMatch]:
     """Invoices with a total, the latest ids first."""
     return await db.rows(InvoiceMatch, INVOICES_BY_TOTAL, plan_manager_id, total, limit)
+
+
+async def notes_by_words(db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int) -> list[NoteMatch]:
+    """Notes whose texts match all patterns of LIKE."""
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(NoteMatch, NOTES_BY_WORDS, plan_manager_id, first, second, others, limit)
 
 
 FIND_BY_ID = """

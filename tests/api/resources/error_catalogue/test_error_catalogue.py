@@ -11,7 +11,8 @@ STATUSES = {
     "permission_requires_email": 400, "missing_api_key": 401, "invalid_api_key": 401, "expired_api_key": 401,
     "plan_manager_not_allowed": 403, "insufficient_scope": 403, "not_found": 404, "method_not_allowed": 405,
     "contact_priority_taken": 409, "team_member_exists": 409, "body_too_large": 413, "unsupported_media_type": 415,
-    "exit_reason_in_use": 409, "plan_in_use": 409, "too_many_webhook_endpoints": 409, "webhook_endpoint_inactive": 409,
+    "exit_reason_in_use": 409, "plan_in_use": 409, "note_type_in_use": 409,
+    "too_many_webhook_endpoints": 409, "webhook_endpoint_inactive": 409,
     "idempotency_in_progress": 409, "precondition_failed": 412, "idempotency_key_reused": 422,
     "rate_limit_exceeded": 429, "cursor_expired": 400, "path_not_found": 404, "internal_error": 500,
     "secret_key_missing": 503, "service_unavailable": 503, "invalid_transition": 409, "invoice_locked": 409,
@@ -19,7 +20,7 @@ STATUSES = {
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "several_participants", "several_providers",
     "inactive_participant", "inactive_provider", "first_time_provider", "check_abn", "check_total", "check_gst",
-    "check_dates", "possible_duplicate", "same_document",
+    "check_dates", "possible_duplicate", "same_document", "flagged_participant", "flagged_provider",
 }  # fmt: skip
 LINE_CODES = {
     "not_managed", "after_death", "negative_line", "service_in_future", "too_old", "check_item_code", "unknown_item",

@@ -59,6 +59,7 @@ KEYS = {
         "id invoice_id user_id user_name session_started session_ended last_heartbeat duration_seconds "
         "created_at active_duration_seconds engaged_duration_seconds idle_count"
     ),
+    "notes": ("id resource_kind resource_id note_type_id alert text pinned author_kind author_name created_at"),
 }
 LINE_KEYS = (
     "id description service_item_number service_date_from service_date_to quantity unit_price total_price gst_code "

@@ -152,7 +152,22 @@ LIST_PAGE = {
 }  # fmt: skip
 
 # Macros that take text from users, each with arguments.
+NOTE = {
+    "id": "1",
+    "resource": {"kind": "provider", "id": "2"},
+    "note_type": TEXT,
+    "badge_color": TEXT,
+    "text": TEXT,
+    "pinned": True,
+    "alert": True,
+    "author": {"kind": "user", "name": TEXT},
+    "created_at": EVENT["created_at"],
+}
+RECORD_NOTES = {"notes": [NOTE], "has_more": False, "types": {}, "url": "/console"}
 CALLS: dict[str, dict[str, Any]] = {
+    "notes/macros.html note_card": {"note": NOTE, "about": TEXT, "can_edit": True},
+    "notes/macros.html notes_section": {"notes": RECORD_NOTES, "can_write": True, "csrf": "c", "empty_form": {}},
+    "notes/macros.html review_notes": {"notes": [NOTE]},
     "components/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
     "components/charts.html bar_list": {
         "chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]},
@@ -382,6 +397,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
+    "notes/macros.html note_fields": "a form, whose values the macro of each control shows",
     "lists/selection_macros.html missing_text": "a number",
     "components/charts.html textures": "tones of series",
     "imports/macros.html outcome_tag": "codes of the console",

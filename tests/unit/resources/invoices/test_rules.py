@@ -53,6 +53,8 @@ def test_every_warning_is_reported_once_in_catalogue_order() -> None:
         "several_participants",
         "several_providers",
         "inactive_provider",
+        "flagged_participant",
+        "flagged_provider",
         "first_time_provider",
         "check_abn",
         "unknown_item",

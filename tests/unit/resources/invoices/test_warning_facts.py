@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from plankeeper.resources.invoices.checks import CheckInput, find_facts, find_warnings
 from plankeeper.resources.invoices.facts import (
+    AlertNote,
     EarlierDuplicate,
     Fact,
     InactiveParticipant,
@@ -145,6 +146,21 @@ def item_code_fact(code: str | None) -> WrongItemCode:
         (
             {"has_earlier_duplicate": True}, "possible_duplicate", [EarlierDuplicate(number="INV-1")],
             ["An earlier invoice from this provider has the same number."],
+        ),
+        (
+            {"participant_alerts": ["Call\nfirst.", "x" * 101]},
+            "flagged_participant",
+            [AlertNote(kind="participant", text="Call\nfirst."), AlertNote(kind="participant", text="x" * 101)],
+            [
+                "The participant has an alert: “Call first.”.",
+                f"The participant has an alert: “{'x' * 99}…”.",
+            ],
+        ),
+        (
+            {"provider_alerts": ["No cash."]},
+            "flagged_provider",
+            [AlertNote(kind="provider", text="No cash.")],
+            ["The provider has an alert: “No cash.”."],
         ),
         ({"has_same_document": True}, "same_document", [SameDocument()], ["Another invoice has the same document."]),
     ],

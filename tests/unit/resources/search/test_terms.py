@@ -81,7 +81,7 @@ def test_a_word_beside_a_key_can_have_the_arabic_article() -> None:
 
 def test_one_letter_finds_only_participants_and_providers() -> None:
     terms = parse("a")
-    assert [terms.words_of(kind) for kind in KINDS] == [["a"], [], ["a"], []]
+    assert [terms.words_of(kind) for kind in KINDS] == [["a"], [], ["a"], [], []]
 
 
 def test_only_one_word_can_be_the_beginning_of_an_email() -> None:

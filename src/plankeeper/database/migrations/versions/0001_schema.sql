@@ -761,6 +761,42 @@ create index providers_by_search on providers using gin (
     plan_manager_id, search_text(array[entity_name], array[abn]) gin_trgm_ops, search_keys(array[entity_name])
 );
 
+-- Notes
+
+-- About a participant, a provider or an invoice, whose row the writer locks: a note is deleted with its participant or
+-- provider. `author_*` is the actor of the write that created it, as events name actors.
+create table notes (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    resource_kind text not null check (resource_kind in ('participant', 'provider', 'invoice')),
+    resource_id uuid not null,
+    note_type_id bigint not null,
+    text text not null,
+    pinned boolean not null default false,
+    alert boolean not null default false,
+    author_kind text not null check (author_kind in ('api_key', 'user', 'system')),
+    author_id text,
+    author_name text,
+    created_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint notes_note_type_id_fkey foreign key (plan_manager_id, note_type_id)
+        references note_types (plan_manager_id, id)
+);
+-- The notes of a record, and the filter of its id.
+create index notes_by_resource on notes (plan_manager_id, resource_id, resource_kind, id);
+-- The alerts of a record, which its invoices show.
+create index notes_alerts on notes (plan_manager_id, resource_id, resource_kind, id) where alert;
+-- Filters `alert` and `pinned`, which few notes meet.
+create index notes_with_alert on notes (plan_manager_id, id) where alert;
+create index notes_pinned on notes (plan_manager_id, id) where pinned;
+-- Whether notes use a note type, and the filter of the type.
+create index notes_by_type on notes (plan_manager_id, note_type_id, id);
+create index notes_by_moment on notes (plan_manager_id, updated_at, id);
+create index notes_by_search on notes using gin (
+    plan_manager_id, search_text(array[text], '{}') gin_trgm_ops
+);
+
 -- Settings of an office
 
 create table office_settings (
@@ -1043,10 +1079,12 @@ create table events (
     primary key (plan_manager_id, id)
 );
 create index events_by_resource on events (plan_manager_id, resource_id, id);
--- The timeline of a participant, with its team members and invoices.
+-- The timeline of a participant, with its team members, invoices and notes. Those of notes are also found by the id of
+-- an invoice or a provider.
 create index events_by_participant on events (plan_manager_id, (
-    case resource_kind when 'participant' then resource_id else coalesce(data, previous) ->> 'participant_id' end
-), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice');
+    case resource_kind when 'participant' then resource_id when 'note' then coalesce(data, previous) #>> '{resource,id}'
+        else coalesce(data, previous) ->> 'participant_id' end
+), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note');
 create index events_by_import on events (plan_manager_id, import_id, id) where import_id is not null;
 
 -- Committed events without a position, in batches of at most 100. `types` has one element if all types are the same.

@@ -1,0 +1,1 @@
+"""Notes on participants, providers and invoices: their section on the pages of records, and their forms."""
