@@ -156,6 +156,7 @@ CONSOLE_AREAS = {
     "plans": {"home", "participants"},
     "providers": {"activity", "invoices"},
     "search": {"developers"},
+    "review": {"invoices"},
     "settings": {"activity", "invoices", "participants"},
     "views": {"activity", "developers", "invoices", "participants", "plans", "providers", "settings"},
 }

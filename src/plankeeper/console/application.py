@@ -24,8 +24,9 @@ from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
+from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, checks, trash
+from plankeeper.console.settings import access_log, checks, service_standard, trash
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
@@ -49,6 +50,7 @@ AREAS = (
     "people",
     "plans",
     "providers",
+    "review",
     "search",
     "settings",
 )
@@ -70,6 +72,7 @@ PAGE_MODULES = (
     invoice_page.pages,
     invoice_edit.pages,
     invoice_actions.pages,
+    review_pages.pages,
     provider_pages.pages,
     activity_pages.pages,
     event_page.pages,
@@ -77,6 +80,7 @@ PAGE_MODULES = (
     settings_pages.pages,
     trash.pages,
     checks.pages,
+    service_standard.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

@@ -63,6 +63,13 @@ async def wont_claim(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoic
     return await _save(ctx, "invoice.wont_claim", before, row)
 
 
+async def request_approval(ctx: WriteContext, invoice_id: UUID) -> Invoice:
+    """Ask for the approval of an invoice."""
+    before, state = await _read(ctx, invoice_id)
+    row = replace(to_row(before), approval_status=act_on_invoice(state, "request_approval").approval_status)
+    return await _save(ctx, "invoice.updated", before, row)
+
+
 async def cancel_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, reason: str) -> Invoice:
     return await _move_line(ctx, invoice_id, line_id, "cancel", reason)
 

@@ -10,6 +10,7 @@ from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
 async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
@@ -26,4 +27,16 @@ async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplic
     await store.upsert(ctx.tx, ctx.plan_manager_id, after)
     await record_event(ctx, "plan_manager.updated", before, after)
     await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
+    return True
+
+
+async def set_service_standard(ctx: WriteContext, standard: ServiceStandard) -> bool:
+    """Set the service standard. Returns false, and does nothing, if it is the same."""
+    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
+    after = replace(before, days_to_claim=standard.days_to_claim, days_to_pay=standard.days_to_pay)
+    if not is_changed(before, after):
+        return False
+    after.updated_at = next_updated_at(before.updated_at)
+    await store.upsert(ctx.tx, ctx.plan_manager_id, after)
+    await record_event(ctx, "plan_manager.updated", before, after)
     return True

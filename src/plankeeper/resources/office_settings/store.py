@@ -16,11 +16,13 @@ class SettingsRow(Struct):
 
     warning_levels: list[CodeLevel]
     duplicates_need_participant: bool
+    days_to_claim: int
+    days_to_pay: int
     updated_at: datetime
 
 
 GET = """
-    select warning_levels::json as warning_levels, duplicates_need_participant, updated_at
+    select warning_levels::json as warning_levels, duplicates_need_participant, days_to_claim, days_to_pay, updated_at
     from office_settings
     where plan_manager_id = $1
 """
@@ -35,6 +37,8 @@ async def get(db: Executor, plan_manager_id: UUID) -> OfficeSettings:
         id=plan_manager_id,
         warning_levels={each.code: each.level for each in row.warning_levels},
         duplicates_need_participant=row.duplicates_need_participant,
+        days_to_claim=row.days_to_claim,
+        days_to_pay=row.days_to_pay,
         updated_at=row.updated_at,
     )
 
@@ -49,14 +53,19 @@ async def get_for_update(tx: Transaction, plan_manager_id: UUID) -> OfficeSettin
 
 
 UPSERT = """
-    insert into office_settings (plan_manager_id, warning_levels, duplicates_need_participant, updated_at)
-    values ($1, $2, $3, $4)
+    insert into office_settings (
+        plan_manager_id, warning_levels, duplicates_need_participant, days_to_claim, days_to_pay, updated_at
+    )
+    values ($1, $2, $3, $4, $5, $6)
     on conflict (plan_manager_id) do update set
         warning_levels = excluded.warning_levels, updated_at = excluded.updated_at,
-        duplicates_need_participant = excluded.duplicates_need_participant
+        duplicates_need_participant = excluded.duplicates_need_participant,
+        days_to_claim = excluded.days_to_claim, days_to_pay = excluded.days_to_pay
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSettings) -> None:
     levels = to_json([CodeLevel(*each) for each in settings.warning_levels.items()])
-    await tx.execute(UPSERT, plan_manager_id, levels, settings.duplicates_need_participant, settings.updated_at)
+    standard = (settings.days_to_claim, settings.days_to_pay)
+    values = (levels, settings.duplicates_need_participant, *standard, settings.updated_at)
+    await tx.execute(UPSERT, plan_manager_id, *values)
