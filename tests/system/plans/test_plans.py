@@ -165,6 +165,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "is_deleted": (True, {"invoices_deleted"}),
             "unpaid": (True, {"invoices_open"}),
             "in_progress": (True, {"invoices_open"}),
+            "unclaimed": (True, {"invoices_open"}),
             "invoice_date_from": (LATE.date(), {"invoices_by_date"}),
             "invoice_date_to": (LATE.date(), {"invoices_by_date"}),
             "received_from": (LATE, {"invoices_by_receipt"}),

@@ -214,3 +214,25 @@ COUNT_WARNINGS: LiteralString = f"""
 async def count_warnings(db: Executor, plan_manager_id: UUID) -> Sequence[WarningCount]:
     """The warnings, the most frequent first, with those that only inform."""
     return await db.rows(WarningCount, COUNT_WARNINGS, plan_manager_id, MAX_COUNTED)
+
+
+class AssigneeCount(Struct):
+    """The invoices of an account that wait, or of nobody, and when the oldest of them was received."""
+
+    assigned_to: UUID | None
+    count: int
+    oldest: datetime
+
+
+COUNT_BY_ASSIGNEE: LiteralString = f"""
+    select assigned_to, count(*), min(received_at) as oldest
+    from invoices
+    where plan_manager_id = $1 and {IN_REVIEW} and {WAITS}
+    group by assigned_to
+    order by count(*) desc, assigned_to
+"""
+
+
+async def count_by_assignee(db: Executor, plan_manager_id: UUID) -> list[AssigneeCount]:
+    """What waits for whom, exactly. It reads the whole queue: the sums of Home keep the result."""
+    return await db.rows(AssigneeCount, COUNT_BY_ASSIGNEE, plan_manager_id)

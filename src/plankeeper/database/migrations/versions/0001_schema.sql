@@ -841,7 +841,7 @@ create index invoices_with_errors on invoices (plan_manager_id, id) where errors
 create index invoices_by_receipt on invoices (plan_manager_id, received_at, id)
     include (claim_status, is_deleted, pm_provider_id, total, participant_id);
 create index invoices_open on invoices (plan_manager_id, received_at, id)
-    include (claim_status, approval_status, total, participant_id)
+    include (claim_status, approval_status, total, participant_id, wont_claim)
     where claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted;
 create index invoices_on_hold_with_errors on invoices (plan_manager_id, received_at, id)
     include (error_codes, ignored_error_codes, total, participant_id)
