@@ -38,7 +38,7 @@ def numbers(client: Client) -> dict[str, str]:
             },
         )  # fmt: skip
         ids[invoice["invoice_number"]] = invoice["id"]
-        upload_document(client, invoice["id"], text_pdf(pages=1, trailer=f"% {day}".encode()))
+        upload_document(client, invoice["id"], text_pdf(pages=1, trailer=f"% {day}\n".encode()))
     return ids
 
 
@@ -54,47 +54,43 @@ def keep_picture(page: Any, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png", full_page=page.viewport_size == PHONE)
 
 
+def type_keys(page: Any, *keys: str, then: str = "") -> None:
+    """Type texts, and press the keys in brackets. An invoice appears then."""
+    for each in keys:
+        if each.startswith("["):
+            page.keyboard.press(each.strip("[]"))
+        else:
+            page.keyboard.type(each)
+    if then:
+        wait_for_invoice(page, then)
+
+
 @pytest.mark.parametrize("has_script", [True], indirect=True)
 def test_five_invoices_are_reviewed_with_the_keyboard_alone(
     visitor: Any, client: Client, numbers: dict[str, str]
 ) -> None:
     visitor.set_viewport_size(WIDE)
-    visitor.keyboard.press("g")
-    visitor.keyboard.press("q")
-    wait_for_invoice(visitor, "INV-1")
+    type_keys(visitor, "gq", then="INV-1")
     keep_picture(visitor, "review-1280")
-    assert visitor.evaluate("document.documentElement.scrollHeight") <= 1200
-    visitor.keyboard.press("e")
+    assert visitor.evaluate("document.documentElement.scrollHeight") <= 1100
+    type_keys(visitor, "e")
     visitor.get_by_role("heading", name="Edit invoice INV-1").wait_for()
     visitor.wait_for_load_state()
     visitor.get_by_role("group", name="Line 1", exact=True).get_by_label("Quantity", exact=True).focus()
-    visitor.keyboard.press("Control+a")
-    visitor.keyboard.type("2.4")
-    visitor.keyboard.press("Control+Enter")
-    wait_for_invoice(visitor, "INV-1")
+    type_keys(visitor, "[Control+a]", "2.4", "[Control+Enter]", then="INV-1")
     visitor.get_by_text("No open warnings.").wait_for()
-    visitor.keyboard.press("n")
-    wait_for_invoice(visitor, "INV-2")
-    visitor.keyboard.press("i")
-    visitor.keyboard.type("The provider rounds")
-    visitor.keyboard.press("Control+Enter")
-    wait_for_invoice(visitor, "INV-3")
+    type_keys(visitor, "n", then="INV-2")
+    type_keys(visitor, "i", "The provider rounds", "[Control+Enter]", then="INV-3")
     visitor.get_by_text("ignored on INV-2.").wait_for()
-    visitor.keyboard.press("h")
-    visitor.keyboard.press("Control+Enter")  # with the warnings as the reason
-    wait_for_invoice(visitor, "INV-4")
-    visitor.keyboard.press("q")
-    wait_for_invoice(visitor, "INV-5")
-    visitor.keyboard.press("m")
+    type_keys(visitor, "h", "[Control+Enter]", then="INV-4")  # with the warnings as the reason
+    type_keys(visitor, "q", then="INV-5")
+    type_keys(visitor, "m")
     visitor.get_by_text("Assigned: INV-5.").wait_for()
-    wait_for_invoice(visitor, "INV-5")
-    visitor.keyboard.press("h")
-    visitor.keyboard.press("Control+Enter")
-    wait_for_invoice(visitor, "INV-4")
-    visitor.keyboard.press("u")
-    visitor.get_by_role("heading", name="Undo").wait_for()
+    visitor.wait_for_load_state()
+    type_keys(visitor, "h", "[Control+Enter]", then="INV-4")
+    type_keys(visitor, "u")
     visitor.get_by_role("button", name="Undo").focus()
-    visitor.keyboard.press("Enter")
+    type_keys(visitor, "[Enter]")
     visitor.get_by_text("Undone:").wait_for()
     found = {name: client.get(f"/invoices/{ident}").json() for name, ident in numbers.items()}
     assert [each["claim_status"] for each in found.values()] == ["new", "new", "on_hold", "new", "new"]

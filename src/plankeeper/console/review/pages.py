@@ -18,7 +18,7 @@ from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.invoice_page import allowed_actions
 from plankeeper.console.invoices.list import active_warnings, load_names, warning_titles
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, get_warning
-from plankeeper.console.invoices.status import describe_standard, describe_status
+from plankeeper.console.invoices.status import describe_standard, describe_status, is_late
 from plankeeper.console.review.budgets import find_line_budgets
 from plankeeper.console.review.filters import QueuePart, queue_tabs, read_part, warning_tabs
 from plankeeper.console.review.notes import notes_for_review
@@ -90,6 +90,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "own_account": str(request.account.account_id),
         "status": describe_status(invoice, warning_titles(invoice), request.today, zone),
         "standard": describe_standard(invoice, standard, request.today, zone),
+        "is_late": is_late(invoice, standard, request.today, zone),
         "allowed": allowed_actions(invoice),
         "next_id": following[0] if following else None,
         "max_length": MAX_REASON_LENGTH,
@@ -119,13 +120,14 @@ async def _invoice_context(request: PageRequest, invoice: Invoice, evidence: Evi
     place, state = (request.db, request.plan_manager_id), invoice.state_management
     reasons = await check_store.list_ignored(*place, invoice.id) if state.ignored_errors else []
     lines = [each for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted]
+    cards = [evidence.card(code) for code in evidence.codes(invoice)]
     related = [*evidence.earlier, *evidence.same_document, *evidence.same_line]
     request.record_list("invoice", [each.id for each in related], {})
     return {
         "invoice": invoice,
         "names": await load_names(request, [invoice, *related]),
         "evidence": evidence,
-        "warnings": [evidence.card(code) for code in evidence.codes(invoice)],
+        "warnings": sorted(cards, key=lambda each: each.level == "inform"),
         "related": {
             "possible_duplicate": evidence.earlier,
             "same_document": evidence.same_document,

@@ -95,7 +95,7 @@ async def render_page(settings: Settings, document: DocumentRow, number: int) ->
     if number < 1:
         raise NotFound
     result, image = _prepared.pop((document.id, number), None) or await _render(settings, document, number)
-    if result.problem:
+    if result.problem and number == 1:
         return PageImage("image/svg+xml", _PLACEHOLDER.format(_SENTENCES[result.problem]).encode())
     if number > result.pages:
         raise NotFound
