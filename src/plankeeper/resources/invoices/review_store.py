@@ -174,10 +174,12 @@ class QueueCounts(Struct):
 
 
 OF_QUEUE: LiteralString = f"select from invoices where plan_manager_id = $1 and {IN_REVIEW}"
+# Not `=`, for which PostgreSQL could read everything that was ever assigned to the account.
+MINE: LiteralString = "assigned_to is not distinct from $2"
 LIMITED: LiteralString = "order by received_at, id limit $3::bigint"
 COUNT: LiteralString = f"""
     select (select count(*) from ({OF_QUEUE} and {WAITS} {LIMITED}) found) as waiting,
-        (select count(*) from ({OF_QUEUE} and {WAITS} and assigned_to = $2 {LIMITED}) found) as mine,
+        (select count(*) from ({OF_QUEUE} and {WAITS} and {MINE} {LIMITED}) found) as mine,
         (select count(*) from ({OF_QUEUE} and {WAITS} and assigned_to is null {LIMITED}) found) as unassigned,
         (select count(*) from ({OF_QUEUE} and {HELD} {LIMITED}) found) as held,
         (select count(*) from ({OF_QUEUE} and {APPROVAL} {LIMITED}) found) as approval
