@@ -9,7 +9,7 @@ import pytest
 from support import factories
 from support.client import Client
 from support.console import Account, Browser, main_text
-from support.form_helpers import form_fields
+from support.form_helpers import form_fields, require_linked_errors
 from support.server import RunningServer
 
 REVIEW = "/console/review"
@@ -94,6 +94,8 @@ def test_a_missing_reason_is_asked_for_again(owner: Browser, import_invoice: Put
     for path in ("hold", "cancel", "warnings/check_total/ignore"):
         response = owner.submit(f"{REVIEW}/{ident}/{path}", {"reason": " "})
         assert (response.status_code, "must have 1 to 1000 characters" in response.text) == (422, True), path
+        if path.endswith("/ignore"):
+            assert require_linked_errors(response.text)
 
 
 def test_a_warning_is_ignored_and_restored(owner: Browser, client: Client, import_invoice: Put) -> None:

@@ -41,6 +41,10 @@ WITHOUT_FIELD_ERRORS = {
         for each in ("cancel", "reopen", "retry", "split")
     },
     **{f"POST /console/invoices/{{invoice_id}}/{each}": "on the invoice's page: likewise" for each in INVOICE_ACTIONS},
+    **{
+        f"POST /console/review/{{invoice_id}}/{each}": "on the page of the queue, whose tests look at errors"
+        for each in ("hold", "release", "cancel", "request-approval", "assign", "warnings/{code}/ignore")
+    },
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",

@@ -49,9 +49,9 @@ def describe_standard(invoice: Invoice, standard: ServiceStandard, today: date, 
     if is_late(invoice, standard, today, zone):
         return f"Late: by the service standard, it should have been claimed by {_day(claim_by, today)}."
     if invoice.claim_status in UNCLAIMED:
-        return f"Claim it by {_day(claim_by, today)}: it is expected to be paid by {_day(pay_by, today)}."
-    verb = "is" if pay_by >= today else "was"
-    return f"It {verb} expected to be paid by {_day(pay_by, today)}."
+        return f"Expected to be claimed by {_day(claim_by, today)}, and paid by {_day(pay_by, today)}."
+    start = "Expected" if pay_by >= today else "Was expected"
+    return f"{start} to be paid by {_day(pay_by, today)}."
 
 
 def is_late(invoice: Invoice, standard: ServiceStandard, today: date, zone: ZoneInfo) -> bool:

@@ -24,7 +24,7 @@ from plankeeper.console.review.filters import QueuePart, queue_tabs, read_part, 
 from plankeeper.console.review.notes import notes_for_review
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.errors import ValidationError
+from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import activity_store
@@ -37,7 +37,7 @@ from plankeeper.resources.office_settings import store as office_settings
 
 pages = Pages()
 
-DECISIONS = ("hold", "release", "cancel", "wont-claim", "request-approval", "assign")
+DECISIONS = ("hold", "release", "cancel", "request-approval", "assign")
 # The events that count as work on an invoice.
 DECIDED_TYPES = (
     *(f"invoice.{each}" for each in ("held", "released", "cancelled", "wont_claim", "assigned", "updated")),
@@ -94,6 +94,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "allowed": allowed_actions(invoice),
         "next_id": following[0] if following else None,
         "max_length": MAX_REASON_LENGTH,
+        "failed_code": "",
     }
     return HtmlPage("review/review.html", context)
 
@@ -143,10 +144,11 @@ async def _invoice_context(request: PageRequest, invoice: Invoice, evidence: Evi
     }
 
 
-async def get_after_error(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage:  # noqa: ARG001 - of the path
+async def get_after_error(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage:
     """The page of the invoice with the error of an action on a warning."""
     request.record_access("viewed", "invoice", invoice_id)
-    return await get(request, invoice_id)
+    page = await get(request, invoice_id)
+    return HtmlPage(page.template, {**page.context, "failed_code": code})
 
 
 async def _request_approval(request: FormRequest, invoice_id: UUID) -> str:
@@ -204,7 +206,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     # A browser counts a line break as one character, but sends two.
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(**{f"reason-{code}": f"must have 1 to {MAX_REASON_LENGTH} characters"})
+        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     if refused := await _refuse(request, part, invoice_id):
         return refused
     is_changed = await service.ignore(
@@ -238,7 +240,7 @@ async def _after_warning(request: FormRequest, part: QueuePart, invoice_id: UUID
 async def renew(request: FormRequest, invoice_id: UUID) -> Response:
     """Renew the lease while the page is open: 409 if a colleague has it."""
     now, account_id = datetime.now(UTC), request.account.account_id
-    or_404(await store.exists(request.db, request.plan_manager_id, invoice_id) or None)
+    await _require_invoice(request, invoice_id)
     is_mine = await review_store.renew(request.db, request.plan_manager_id, account_id, invoice_id, now)
     return Response(status_code=204 if is_mine else 409)
 
@@ -246,10 +248,16 @@ async def renew(request: FormRequest, invoice_id: UUID) -> Response:
 @pages.post("/review/{invoice_id}/prepare", role="manager", extends_session=False)
 async def prepare(request: FormRequest, invoice_id: UUID) -> Response:
     """Draw the first page of an invoice's document ahead of time. The response has no content, so nobody sees it."""
+    await _require_invoice(request, invoice_id)
     document = await document_store.get(request.db, request.plan_manager_id, invoice_id)
     if document:
         await rendering.prepare_page(request.settings, document, 1)
     return Response(status_code=204)
+
+
+async def _require_invoice(request: PageRequest, invoice_id: UUID) -> None:
+    if not await store.exists(request.db, request.plan_manager_id, invoice_id):
+        raise NotFound
 
 
 for _name in DECISIONS:

@@ -89,10 +89,10 @@ def test_the_service_standard_says_when_an_invoice_is_expected_to_be_paid() -> N
         defaults = {"id": ID, "claim_status": "new", "is_deleted": False, "wont_claim": False, "received_at": received}
         return describe_standard(make(Invoice, **(defaults | values)), ServiceStandard(), TODAY, ZONE)
 
-    assert standard(17) == "Claim it by 24 Nov: it is expected to be paid by 26 Nov."
+    assert standard(17) == "Expected to be claimed by 24 Nov, and paid by 26 Nov."
     assert standard(16) == "Late: by the service standard, it should have been claimed by 23 Nov."
     assert standard(16, claim_status="on_hold").startswith("Late: ")
-    assert standard(16, claim_status="pending") == "It is expected to be paid by 25 Nov."
-    assert standard(2, claim_status="payment_ready") == "It was expected to be paid by 11 Nov."
+    assert standard(16, claim_status="pending") == "Expected to be paid by 25 Nov."
+    assert standard(2, claim_status="payment_ready") == "Was expected to be paid by 11 Nov."
     for closed in ({"claim_status": "paid"}, {"claim_status": "cancelled"}, {"wont_claim": True}, {"is_deleted": True}):
         assert standard(2, **closed) == ""
