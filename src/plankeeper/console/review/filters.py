@@ -62,7 +62,8 @@ def read_part(query: Form, account_id: UUID) -> QueuePart:
     return QueuePart({name: text for name, text in used.items() if text}, wanted)
 
 
-def queue_tabs(part: QueuePart, counts: QueueCounts) -> list[QueueTab]:
+def queue_tabs(part: QueuePart, counts: QueueCounts, names: Mapping[str, str]) -> list[QueueTab]:
+    """The parts of the queue, and that of a colleague if the page shows it. `names` are those of accounts by id."""
     shown: Sequence[tuple[dict[str, str], str, int]] = (
         ({}, "To review", counts.waiting),
         ({"assigned": ME}, "Mine", counts.mine),
@@ -70,10 +71,13 @@ def queue_tabs(part: QueuePart, counts: QueueCounts) -> list[QueueTab]:
         ({"queue": "held"}, "Held", counts.held),
         ({"queue": "approval"}, "Waiting for approval", counts.approval),
     )
-    return [
+    tabs = [
         QueueTab(with_query(REVIEW_URL, params), label, count_text(count), params == part.params)
         for params, label, count in shown
     ]
+    if part.wanted.assigned_to and not any(each.is_current for each in tabs):
+        tabs.append(QueueTab(part.url(), names.get(str(part.wanted.assigned_to)) or "Someone who left", "", True))
+    return tabs
 
 
 def warning_tabs(part: QueuePart, counts: Sequence[WarningCount], codes: Sequence[str]) -> list[QueueTab]:

@@ -3,7 +3,7 @@
 Whoever opens an invoice leases it for some minutes, so that no two people look at the same one.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, time
 from typing import Any
 from uuid import UUID
@@ -64,7 +64,9 @@ async def open_next(request: PageRequest) -> HtmlPage | Redirect:
     done = await activity_store.count_records_of_actor(
         request.db, request.plan_manager_id, str(request.account.account_id), "invoice", DECIDED_TYPES, midnight
     )
-    return HtmlPage("review/empty.html", await _queue_context(request, part) | {"done": done})
+    return HtmlPage(
+        "review/empty.html", await _queue_context(request, part, await account_choices(request)) | {"done": done}
+    )
 
 
 @pages.get("/review/{invoice_id}", role="viewer", access_log="invoice")
@@ -81,7 +83,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     evidence = await find_evidence(request, invoice, request.today)
     following = await review_store.list_candidates(*place, request.account.account_id, part.wanted, invoice_id, now, 1)
     zone, standard = request.settings.time_zone, settings.service_standard
-    context = await _queue_context(request, part) | await _invoice_context(request, invoice, evidence)
+    context = await _queue_context(request, part, accounts) | await _invoice_context(request, invoice, evidence)
     context |= {
         "can_decide": can_decide,
         "holder": accounts.get(str(holder)) or "A colleague" if not can_decide else None,
@@ -103,7 +105,7 @@ def _read_part(request: PageRequest) -> QueuePart:
     return read_part(request.query, request.account.account_id)
 
 
-async def _queue_context(request: PageRequest, part: QueuePart) -> dict[str, Any]:
+async def _queue_context(request: PageRequest, part: QueuePart, names: Mapping[str, str]) -> dict[str, Any]:
     """The tabs of the queue with their counts."""
     place = (request.db, request.plan_manager_id)
     counts = await review_store.count(*place, request.account.account_id)
@@ -112,7 +114,7 @@ async def _queue_context(request: PageRequest, part: QueuePart) -> dict[str, Any
     codes = [each.code for each in warnings if level_of(each.code, levels) != "inform"]
     return {
         "part": part,
-        "tabs": queue_tabs(part, counts),
+        "tabs": queue_tabs(part, counts, names),
         "warning_tabs": warning_tabs(part, warnings, codes),
     }
 
