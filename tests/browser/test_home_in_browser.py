@@ -62,6 +62,7 @@ def test_what_needs_attention_is_on_the_first_page(
     assert tiles_of(visitor) == {
         "Invoices on hold": "1 $100.00 · oldest 10 days ago",
         "Waiting for approval": "1 $100.00 · oldest 3 days ago",
+        "Late to claim": "1 $100.00 · oldest 10 days ago",
         "Plans ending in 30 days": "1",
         "Plans expired, still active": "1",
         "No account manager": "2",

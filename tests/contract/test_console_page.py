@@ -59,6 +59,11 @@ def test_the_guide_has_the_keys_of_the_console() -> None:
         assert f"| {names} | {action} |" in text_of("docs/console.md")
 
 
+def test_the_guide_to_the_review_queue_has_its_keys() -> None:
+    rows = table_rows(section("docs/review-invoices.md", "Decide"))
+    assert {key.strip("`") for key, _, _ in rows} == set(templating.REVIEW_SHORTCUTS)
+
+
 def test_every_screenshot_exists_and_is_shown() -> None:
     named = set(re.findall(r"\(console/([a-z0-9-]+\.png)\)", text_of("docs/console.md")))
     assert named == {each.name for each in SCREENSHOTS.iterdir()}

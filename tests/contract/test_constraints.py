@@ -56,6 +56,7 @@ UNBREAKABLE = {
             "object_cleanup_pkey", "object_cleanup_plan_manager_id_fkey", "invoice_lines_invoice_id_fkey",
             "invoice_view_sessions_pkey", "invoices_pkey",
             "office_settings_pkey", "recheck_queue_pkey", "recheck_state_pkey",
+            "review_leases_pkey", "review_leases_account_id_key", "review_leases_invoice_id_fkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NO_HTTP_WRITES,

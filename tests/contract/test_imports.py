@@ -156,6 +156,7 @@ CONSOLE_AREAS = {
     "plans": {"home", "participants"},
     "providers": {"activity", "invoices", "notes"},
     "search": {"developers"},
+    "review": {"invoices", "notes"},
     "settings": {"activity", "invoices", "participants"},
     "views": {"activity", "developers", "invoices", "participants", "plans", "providers", "settings"},
 }

@@ -65,6 +65,7 @@ OTHER_STORES = {
     "resources.invoices.recheck_store": "the invoices to check in the background, and the progress of their check",
     "resources.recheck_queue": "the queue that writes of other records fill, whose packages may not import invoices",
     "resources.invoices.reference_store": "the participants, providers and accounts that requests name",
+    "resources.invoices.review_store": "which invoices wait, and who looks at which of them",
     "resources.invoices.statistics_store": "sums of invoices for the console's home page",
     "webhooks.attempts": "counts of attempts, for the console",
     "webhooks.endpoint_store": "webhook endpoints",

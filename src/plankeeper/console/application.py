@@ -25,8 +25,9 @@ from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
+from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, checks, trash
+from plankeeper.console.settings import access_log, checks, service_standard, trash
 from plankeeper.console.settings import approval as approval_settings
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
@@ -52,6 +53,7 @@ AREAS = (
     "people",
     "plans",
     "providers",
+    "review",
     "search",
     "settings",
 )
@@ -75,6 +77,7 @@ PAGE_MODULES = (
     approval_link.pages,
     invoice_edit.pages,
     invoice_actions.pages,
+    review_pages.pages,
     provider_pages.pages,
     note_pages.pages,
     activity_pages.pages,
@@ -84,6 +87,7 @@ PAGE_MODULES = (
     trash.pages,
     checks.pages,
     approval_settings.pages,
+    service_standard.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

@@ -70,6 +70,7 @@ TABLE_PRIVILEGES = {
     "rate_limits": "select, insert, update, delete",
     "recheck_queue": "select, insert, delete",
     "recheck_state": "select, insert, update",
+    "review_leases": "select, insert, update, delete",
     "saved_views": "select, insert, update, delete",
     "schema_compatibility": "select",
     "single_sign_on_flows": "select, insert, update, delete",

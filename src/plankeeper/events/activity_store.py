@@ -5,9 +5,11 @@ the position of the first event with such an id or a later one.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.client import Executor
 from plankeeper.events.schemas import Event, EventFilter, HistoryEvent, RequestEvents
 from plankeeper.events.store import (
@@ -317,3 +319,25 @@ async def count_by_type(
 ) -> list[RequestEvents]:
     """The events between two ids that a request of an API key has recorded."""
     return await db.rows(RequestEvents, COUNT_BY_TYPE, plan_manager_id, start, end, request_id, api_key_id)
+
+
+COUNT_RECORDS_OF_ACTOR = """
+    select count(distinct resource_id)
+    from (
+        select resource_id, resource_kind, actor_id, type
+        from events
+        where plan_manager_id = $1 and id >= $2
+        order by id desc
+        limit $6
+    ) recent
+    where actor_id = $3 and resource_kind = $4 and type = any ($5::text[])
+"""
+MAX_COUNTED_EVENTS = 20_000
+
+
+async def count_records_of_actor(
+    db: Executor, plan_manager_id: UUID, actor_id: str, kind: str, types: Sequence[str], since: datetime
+) -> int:
+    """The records of a kind to which an actor has done something since a time, among the latest events."""
+    values = (uuid7_lower_bound(since), actor_id, kind, types, MAX_COUNTED_EVENTS)
+    return await db.one(int, COUNT_RECORDS_OF_ACTOR, plan_manager_id, *values)

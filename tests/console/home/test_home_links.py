@@ -80,7 +80,7 @@ def create_invoices(
 def numbers_of(page: str) -> list[tuple[str, str | None, str | None]]:
     """The address of each link, with the number and the sum that stand beside it; null for what isn't shown."""
     found = [(url, count, money or None) for url, count, money in TILE.findall(page)]
-    assert len(found) in (4, 5)
+    assert len(found) in (5, 6)
     found += WARNING.findall(page)
     for url, text in CELL.findall(page) + LISTED_BAR.findall(page):
         found.append((url, None, text) if text.startswith("$") else (url, text, None))

@@ -116,6 +116,7 @@ def test_numbers_and_money_of_what_needs_attention(
     assert tiles(owner) == {
         "Invoices on hold": ("2", "$350.50"),
         "Waiting for approval": ("1", "$100.00"),
+        "Late to claim": ("0", ""),
         "Plans ending in 30 days": ("2", ""),
         "Plans expired, still active": ("1", ""),
         "No account manager": ("4", ""),
@@ -160,6 +161,28 @@ def test_a_changed_invoice_is_counted_at_once(owner: Browser, client: Client, im
     assert tiles(owner)["Invoices on hold"] == ("0", "")
 
 
+def test_late_invoices_and_what_waits_for_whom_lead_to_their_lists(
+    owner: Browser, client: Client, import_invoice: Import, new_account: Callable[..., Account], today: date
+) -> None:
+    colleague = new_account("manager")
+    participant, provider = create_participant(client), create_provider(client)
+    for days, status in ((4, "new"), (8, "on_hold"), (8, "pending"), (30, "flagged")):
+        received = f"{today - timedelta(days=days)}T03:00:00Z"
+        import_invoice(participant, provider, received_at=received, claim_status=status)
+    mine = import_invoice(participant, provider, claim_status="new", invoice_number=None)
+    client.put(f"/invoices/{mine}", {"assigned_to": str(colleague.account_id)}).raise_for_status()
+    page = owner.get(HOME).text
+    late = re.search(r'<a href="([^"]+)">\s*<span class="tile-label">Late to claim</span>\s*<strong>2<', page)
+    waiting = re.findall(r'<a href="(/console/review\?[^"]+)">([^<]+)</a></th><td class="amount">(\d+)', page)
+    assert late
+    assert "2 invoices" in owner.get(unescape(late[1])).text
+    assert waiting == [
+        ("/console/review?assigned=nobody", "Unassigned", "2"),
+        (f"/console/review?assigned={colleague.account_id}", "Robin Hale", "1"),
+    ]
+    assert owner.get(waiting[1][0]).headers["location"].startswith(f"/console/review/{mine}?assigned=")
+
+
 def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, import_invoice: Import,
     import_manager: Callable[[str], str], today: date,
@@ -176,6 +199,7 @@ def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
     own = {
         "Invoices on hold": ("1", "$40.00"),
         "Waiting for approval": ("0", ""),
+        "Late to claim": ("0", ""),
         "Plans ending in 30 days": ("1", ""),
         "Plans expired, still active": ("0", ""),
     }

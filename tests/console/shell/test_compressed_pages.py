@@ -30,10 +30,12 @@ SECRET_PAGES = {
     "GET /console/invitations/{token}",
     "GET /console/reset-password/{reset_token}",
 }
-# Without a sign-in to complete, a provider for single sign-on and two-factor authentication, these have no page.
+# Without a sign-in to complete, a provider for single sign-on and two-factor authentication, these have no page. The
+# review queue leads to its first invoice.
 REDIRECTS = {
     "GET /console/account/recovery-codes",
     "GET /console/account/two-factor/off",
+    "GET /console/review",
     "GET /console/sign-in",
     "GET /console/single-sign-on",
     "GET /console/single-sign-on/link",

@@ -44,6 +44,10 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/invoices/{invoice_id}/request-approval": "on the invoice's page: likewise",
     **{f"POST /console/invoices/{{invoice_id}}/approval/{each}": "likewise" for each in ("send", "revoke", "record")},
     "POST /console/approvals/{approval_token}/approve": "a button",
+    **{
+        f"POST /console/review/{{invoice_id}}/{each}": "on the page of the queue, whose tests look at errors"
+        for each in ("hold", "release", "cancel", "request-approval", "assign", "warnings/{code}/ignore")
+    },
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",

@@ -82,6 +82,8 @@ VIEWER_PAGES = {
     "GET /console/providers.csv",
     "GET /console/providers/selected.csv",
     "GET /console/providers/{provider_id}",
+    "GET /console/review",
+    "GET /console/review/{invoice_id}",
     "GET /console/requests",
     "GET /console/requests.csv",
     "GET /console/requests/{logged_request_id}",
@@ -112,7 +114,8 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|approval|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
+            r"/settings/(access|approval|legal-holds|service-standard)"
+            r"|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )
     }

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +14,7 @@ from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder, Start
 from plankeeper.http.parsing import parse_query
 from plankeeper.resources.invoices import queries as invoices
+from plankeeper.resources.invoices import review_store
 from plankeeper.resources.invoices import statistics_store as invoice_sums
 from plankeeper.resources.invoices.schemas import InvoiceListQuery
 from plankeeper.resources.participants import queries as participant_sums
@@ -165,6 +167,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "is_deleted": (True, {"invoices_deleted"}),
             "unpaid": (True, {"invoices_open"}),
             "in_progress": (True, {"invoices_open"}),
+            "unclaimed": (True, {"invoices_open"}),
             "invoice_date_from": (LATE.date(), {"invoices_by_date"}),
             "invoice_date_to": (LATE.date(), {"invoices_by_date"}),
             "received_from": (LATE, {"invoices_by_receipt"}),
@@ -403,6 +406,10 @@ STATISTICS: dict[str, tuple[Any, tuple[Any, ...], set[str]]] = {
     "warnings": (invoice_sums.summarize_warnings, (None,), {"invoices_on_hold_with_errors"}),
     "received": (invoice_sums.count_received, (None, TIMES), {"invoices_by_receipt"}),
     "spend": (invoice_sums.sum_by_provider, (None, *TIMES[:2]), {"invoices_by_receipt", "providers_pkey"}),
+    "late": (invoice_sums.summarize_late, (None, LATE), {"invoices_open"}),
+    "review": (review_store.count, (UUID(MANAGER),), {"invoices_in_review"}),
+    "review warnings": (review_store.count_warnings, (), {"invoices_in_review"}),
+    "assignees": (review_store.count_by_assignee, (), {"invoices_in_review"}),
     "weeks": (participant_sums.count_plan_ends, (None, DAYS), {"participants_active"}),
     "plans": (
         participant_sums.summarize_plan_ends,

@@ -1,14 +1,19 @@
 """The tiles "needs attention": counts with amounts, each linked to the list of the counted records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from plankeeper.console.components.labels import humanize
+from plankeeper.console.components.pagination import with_query
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks
+from plankeeper.console.shell.routing import PREFIX
+from plankeeper.resources.invoices.review_store import AssigneeCount
 from plankeeper.resources.invoices.statistics_store import InvoiceSummary, OpenInvoices, WarningSummary
 from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 from plankeeper.resources.participants.queries import PlanEndSummary
 
 
@@ -37,6 +42,35 @@ def invoice_tiles(open_invoices: Sequence[OpenInvoices], links: HomeLinks) -> li
             awaiting.total,
             awaiting.oldest,
         ),
+    ]
+
+
+def late_tile(late: InvoiceSummary, standard: ServiceStandard, today: date, links: HomeLinks) -> Tile:
+    """The invoices that aren't claimed in time."""
+    last = standard.first_in_time(today) - timedelta(days=1)
+    url = links.invoices(claim_status="unclaimed", received_to=last.isoformat())
+    return Tile("Late to claim", late.count, url, late.total, late.oldest, is_overdue=True)
+
+
+class WaitingRow(NamedTuple):
+    """The invoices of the review queue that wait for somebody, and their part of the queue."""
+
+    name: str
+    url: str
+    number: int
+    oldest: datetime
+
+
+def waiting_rows(waiting: Sequence[AssigneeCount], names: Mapping[str, str]) -> list[WaitingRow]:
+    """What waits for whom. `names` are those of accounts by id."""
+    return [
+        WaitingRow(
+            names.get(str(each.assigned_to)) or "Someone who left" if each.assigned_to else "Unassigned",
+            with_query(f"{PREFIX}/review", {"assigned": str(each.assigned_to or "nobody")}),
+            each.count,
+            each.oldest,
+        )
+        for each in waiting
     ]
 
 

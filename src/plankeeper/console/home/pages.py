@@ -11,7 +11,15 @@ from plankeeper.access.api_keys import store as api_keys
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.api_keys.service import key_state
 from plankeeper.console.components.events import resource_name
-from plankeeper.console.home.attention import invoice_tiles, on_hold_without_warning, participant_tiles, warning_tiles
+from plankeeper.console.components.record_picker import account_choices
+from plankeeper.console.home.attention import (
+    invoice_tiles,
+    late_tile,
+    on_hold_without_warning,
+    participant_tiles,
+    waiting_rows,
+    warning_tiles,
+)
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
 from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
@@ -19,6 +27,8 @@ from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics, InvoiceStatistics
+from plankeeper.resources.office_settings import store as office_settings
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants
 from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
@@ -56,15 +66,17 @@ class Numbers(NamedTuple):
 async def home(request: PageRequest) -> HtmlPage:
     today = datetime.now(request.settings.time_zone).date()
     account = request.account
-    found, count = await asyncio.gather(
+    found, count, settings = await asyncio.gather(
         member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
         participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
+        office_settings.get(request.db, request.plan_manager_id),
     )
+    standard = settings.service_standard
     manager = found[0] if found else None
     chosen = request.query.text("for")
     scope = select_scope(chosen or request.home_scope, manager)
     links = HomeLinks(manager.id if manager and scope == "me" else None)
-    numbers = await load_numbers(request, links, today)
+    numbers = await load_numbers(request, links, today, standard)
     sums = numbers.invoices.sums
     if not count and sums.is_empty:
         return HtmlPage("home/home_empty.html")
@@ -76,10 +88,12 @@ async def home(request: PageRequest) -> HtmlPage:
         "manager": manager,
         "tiles": [
             *invoice_tiles(sums.open, links),
+            late_tile(sums.late, standard, today, links),
             *participant_tiles(numbers.plan_ends, links),
         ],
         "warnings": warning_tiles(sums.warnings, links),
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
+        "waiting": waiting_rows(sums.waiting, await account_choices(request) if sums.waiting else {}),
         "received": received_chart(sums.received, today, links),
         "unpaid": unpaid_chart(sums.open, today, links),
         "plans_url": links.plans(plan_end="60d"),
@@ -96,13 +110,13 @@ def select_scope(chosen: str, manager: LinkedAccountManager | None) -> str:
     return chosen if chosen in SCOPES else "me" if manager else "all"
 
 
-async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> Numbers:
+async def load_numbers(request: PageRequest, links: HomeLinks, today: date, standard: ServiceStandard) -> Numbers:
     db, plan_manager_id, manager_id = request.db, request.plan_manager_id, links.account_manager_id
     last, weeks = today + timedelta(days=ENDING_DAYS), limits(future_weeks(today))
     return Numbers(
         *await asyncio.gather(
             request.statistics_cache.get(
-                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone)
+                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone, standard)
             ),
             queries.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
             queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),

@@ -10,11 +10,13 @@ from plankeeper.console.components.pagination import with_query
 from plankeeper.console.shell.routing import PREFIX
 from plankeeper.core.formatting import format_date
 from plankeeper.resources.invoices.statistics_cache import StatisticsPeriods
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 PAST_WEEKS = 12  # of received invoices, with the current one
 FUTURE_WEEKS = 13  # of ends of plans, with the current one
 SPEND_DAYS = 90
 ENDING_DAYS = 30
+DEFAULT_STANDARD = ServiceStandard()
 
 
 class Days(NamedTuple):
@@ -76,7 +78,7 @@ def spend_days(today: date) -> Days:
     return Days(today - timedelta(days=SPEND_DAYS - 1), today)
 
 
-def statistics_periods(today: date, zone: ZoneInfo) -> StatisticsPeriods:
+def statistics_periods(today: date, zone: ZoneInfo, standard: ServiceStandard = DEFAULT_STANDARD) -> StatisticsPeriods:
     """The periods of invoices as times."""
     spend_start, spend_end = limits([spend_days(today)])
     return StatisticsPeriods(
@@ -84,6 +86,7 @@ def statistics_periods(today: date, zone: ZoneInfo) -> StatisticsPeriods:
         weeks=tuple(_midnight(each, zone) for each in limits(past_weeks(today))),
         spend_start=_midnight(spend_start, zone),
         spend_end=_midnight(spend_end, zone),
+        late_before=_midnight(standard.first_in_time(today), zone),
     )
 
 

@@ -45,7 +45,7 @@ from plankeeper.console.invoices.form import (
     to_cents,
 )
 from plankeeper.console.invoices.list import INVOICES, load_names
-from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
+from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url, review_page
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -135,6 +135,8 @@ async def update(request: FormRequest, invoice_id: UUID) -> Redirect:
         raise ValidationError(*read.rename_errors(error.errors or ())) from None
     place = await list_position(request, INVOICES, invoice_id)
     message = f"Changes saved{describe_changes(read.change)}."
+    if review := review_page(request, invoice_id):
+        return Redirect(review.url, message, undo=request.undo_path)
     if request.form.text("next") and place and place.next_url:
         path, _, query = place.next_url.partition("?")
         return Redirect(f"{path}/edit?{query}", message, undo=request.undo_path)
@@ -170,14 +172,15 @@ async def _edit_page(request: PageRequest, invoice: Invoice, lines: Sequence[Lin
     received = invoice.received_at.astimezone(request.settings.time_zone).date().isoformat()
     context = await edit_context(request, InvoiceUpdate, _comparable_form(invoice), _edited(invoice))
     form = request.form or Form([*header_form(invoice).multi_items(), ("received", received)])
-    suffix = place.suffix if place else ""
+    review = review_page(request, invoice.id)
+    suffix = review.suffix if review else place.suffix if place else ""
     stored = [each for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted]
     context |= {
         "title": f"Edit invoice {invoice.invoice_number or 'without number'}",
         "invoice": invoice,
         "action": f"{INVOICES_URL}/{invoice.id}/edit{suffix}",
         "step_action": f"{INVOICES_URL}/{invoice.id}/edit/step{suffix}",
-        "cancel_url": invoice_url(invoice.id, place),
+        "cancel_url": review.url if review else invoice_url(invoice.id, place),
         "has_next": bool(place and place.next_url),
         "form": form,
         "locked": len(stored) - len(open_lines(invoice)),

@@ -17,7 +17,7 @@ from plankeeper.console.invoices.evidence import Evidence, compare_invoices, fil
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
-from plankeeper.console.invoices.status import describe_status
+from plankeeper.console.invoices.status import describe_standard, describe_status
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.notes.section import record_notes, review_notes
 from plankeeper.console.shell.forms import Form
@@ -29,6 +29,7 @@ from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line
+from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.plans.rules import is_in_order, plan_on
 from plankeeper.resources.plans.schemas import PlanRow
 from plankeeper.resources.providers import store as provider_store
@@ -36,7 +37,7 @@ from plankeeper.resources.providers import store as provider_store
 pages = Pages()
 
 LATEST_EVENTS = 4
-INVOICE_ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen")
+INVOICE_ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_claim", "reopen", "request_approval")
 LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry", "split")
 
 
@@ -52,7 +53,9 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
+    standard = (await office_settings.get(*place)).service_standard
     context: dict[str, Any] = {
+        "standard": describe_standard(invoice, standard, today, request.settings.time_zone),
         "invoice": invoice,
         "names": names,
         "provider": next(iter(providers), None),

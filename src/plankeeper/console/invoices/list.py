@@ -39,6 +39,7 @@ from plankeeper.resources.search.filters import invoice_number_pattern
 CLAIM_STATUS_GROUPS = {
     "unpaid": "All unpaid",
     "in_progress": "All in progress",
+    "unclaimed": "Not claimed yet",
     "on_hold_without_warning": "On hold without an open warning",
 }
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}

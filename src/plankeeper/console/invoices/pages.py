@@ -1,7 +1,8 @@
 """Invoices: list, ignoring a warning with a reason, restoring an ignored warning, sessions of viewing."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 from uuid import UUID
 
 from starlette.responses import JSONResponse, Response
@@ -40,6 +41,7 @@ pages = Pages()
 
 INVOICES_URL = f"{PREFIX}/invoices"
 MAX_REASON_LENGTH = 1000
+MAX_PART_LENGTH = 200  # of the query of a part of the review queue
 
 
 @pages.get("/invoices", role="viewer")
@@ -97,6 +99,22 @@ async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redir
 def invoice_url(invoice_id: UUID, place: ListPlace | None) -> str:
     """The page of an invoice, which keeps its place in the list."""
     return f"{INVOICES_URL}/{invoice_id}{place.suffix if place else ''}"
+
+
+class ReviewPage(NamedTuple):
+    """The page of an invoice in the review queue, and the query with which a form leads back to it."""
+
+    url: str
+    suffix: str
+
+
+def review_page(request: PageRequest, invoice_id: UUID) -> ReviewPage | None:
+    """The page that a form was opened from, if it was that of the review queue."""
+    if "review" not in request.query:
+        return None
+    part = request.query.raw("review")[:MAX_PART_LENGTH]
+    query = f"?{quote(part, safe='=&')}" if part else ""
+    return ReviewPage(f"{PREFIX}/review/{invoice_id}{query}", f"?review={quote(part, safe='')}")
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> Invoice:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_date
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice
+from plankeeper.resources.office_settings.service_standard import UNCLAIMED, ServiceStandard
 
 MAX_TITLES = 3  # of warnings that the sentence names
 
@@ -36,6 +37,27 @@ def describe_status(invoice: Invoice, warnings: Sequence[str], today: date, zone
     if invoice.claim_status in ("new", "flagged"):
         return _waiting(invoice, warnings, day)
     return _in_progress(invoice)
+
+
+def describe_standard(invoice: Invoice, standard: ServiceStandard, today: date, zone: ZoneInfo) -> str:
+    """When an invoice is expected to be claimed and paid, and whether it is late; empty if it is closed."""
+    is_closed = invoice.is_deleted or invoice.wont_claim or invoice.claim_status in ("paid", "cancelled")
+    if is_closed:
+        return ""
+    received = invoice.received_at.astimezone(zone).date()
+    claim_by, pay_by = standard.claim_by(received), standard.pay_by(received)
+    if is_late(invoice, standard, today, zone):
+        return f"Late: by the service standard, it should have been claimed by {_day(claim_by, today)}."
+    if invoice.claim_status in UNCLAIMED:
+        return f"Expected to be claimed by {_day(claim_by, today)}, and paid by {_day(pay_by, today)}."
+    start = "Expected" if pay_by >= today else "Was expected"
+    return f"{start} to be paid by {_day(pay_by, today)}."
+
+
+def is_late(invoice: Invoice, standard: ServiceStandard, today: date, zone: ZoneInfo) -> bool:
+    """Whether an invoice isn't claimed yet, although the service standard says so."""
+    is_open = not (invoice.is_deleted or invoice.wont_claim) and invoice.claim_status in UNCLAIMED
+    return is_open and invoice.received_at.astimezone(zone).date() < standard.first_in_time(today)
 
 
 def _cancelled(invoice: Invoice, _warnings: Sequence[str], day: Callable[[datetime], str]) -> InvoiceStatus:

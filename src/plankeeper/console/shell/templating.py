@@ -39,6 +39,7 @@ _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 # The pages of the main menu, by section.
 MENU = {
     "home": ("/console", "Home"),
+    "review": ("/console/review", "Review"),
     "participants": ("/console/participants", "Participants"),
     "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
@@ -70,6 +71,9 @@ SUBMENU = {
             "/console/account-managers", "Account managers", "Staff who look after participants", "viewer"
         ),
         "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
+        "service_standard": SettingsPage(
+            "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
+        ),
     },
     "Data": {
         "import": SettingsPage("/console/imports", "Imports", "Add and update records from files", "manager"),
@@ -102,6 +106,7 @@ SUBMENU = {
 HELP_ANCHORS = {
     "": "sign-in",
     "home": "home",
+    "review": "review",
     "participants": "participants",
     "plans": "plans",
     "invoices": "invoices",
@@ -113,6 +118,7 @@ HELP_ANCHORS = {
     "members": "people-and-roles",
     "account_managers": "account-managers-and-note-types",
     "note_types": "account-managers-and-note-types",
+    "service_standard": "service-standard",
     "import": "import",
     "trash": "undo",
     "checks": "checks",
@@ -137,6 +143,7 @@ SHORTCUTS = {
     "e": "Edit",
     "Ctrl+Enter": "Save the form",
     "g h": "Go to Home",
+    "g q": "Go to the review queue",
     "g p": "Go to Participants",
     "g i": "Go to Invoices",
     "g r": "Go to Providers",
@@ -157,6 +164,21 @@ INVOICE_SHORTCUTS = {
     "Alt+C": "Duplicate the line",
     "Alt+W": "Swap the quantity and the price of the line",
     "Alt+X": "Remove the line",
+}
+
+
+# Those of the review queue.
+REVIEW_SHORTCUTS = {
+    "n": "Next invoice",
+    "e": "Edit the invoice and its lines",
+    "i": "Ignore the first warning",
+    "h": "Hold the invoice",
+    "r": "Release the invoice",
+    "q": "Ask for approval",
+    "m": "Assign the invoice to me",
+    "a": "Assign the invoice",
+    "c": "Cancel the invoice",
+    "u": "Undo the last decision",
 }
 
 
@@ -195,7 +217,7 @@ def create_templates(
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
-        "invoice_shortcuts": INVOICE_SHORTCUTS,
+        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS},
         "product_version": full_version(),
         **names,
     }

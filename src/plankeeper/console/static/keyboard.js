@@ -1,7 +1,7 @@
 // Keys for people who work without a mouse. Every action is also a link, a button or a field of the page.
 // search.js opens the palette on Ctrl-K.
 const ROWS = "table.rows tbody tr, .events > li";
-const PAGES = { h: "", p: "/participants", i: "/invoices", r: "/providers", a: "/activity", s: "/settings" };
+const PAGES = { h: "", q: "/review", p: "/participants", i: "/invoices", r: "/providers", a: "/activity", s: "/settings" };
 const SEQUENCE_TIMEOUT = 1500; // milliseconds
 const SETTING = "plankeeper-keys";
 

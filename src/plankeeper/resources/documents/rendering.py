@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections import OrderedDict
 from contextlib import suppress
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ MAX_WAITING = 20  # each occupies one of the worker's requests
 MAX_TIME = 30.0  # seconds, with reading the file from the storage
 MAX_OUTPUT_BYTES = 8 * 1024**2
 MAX_KNOWN_PAGE_COUNTS = 5000
+MAX_PREPARED = 10  # images, each of some 100 kB
 
 _PROGRAM = "plankeeper.resources.documents.rendering_process"  # not imported: PDFium and Pillow stay out of workers
 # The process needs none of the worker's variables, among which are passwords.
@@ -36,6 +38,8 @@ class _Slots(asyncio.Semaphore):
 
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, _Slots] = WeakKeyDictionary()
 _page_counts: dict[UUID, int] = {}  # by document, whose content never changes
+# By document and page: images that nobody has seen yet.
+_prepared: OrderedDict[tuple[UUID, int], tuple[RenderingResult, bytes]] = OrderedDict()
 
 _SENTENCES: dict[Problem, str] = {
     "encrypted": "The document is protected by a password.",
@@ -68,6 +72,21 @@ async def count_pages(settings: Settings, document: DocumentRow) -> int:
     return result.pages
 
 
+async def prepare_page(settings: Settings, document: DocumentRow, number: int) -> None:
+    """Draw a page that somebody probably wants to see soon. It is kept until then, in this worker.
+
+    Does nothing while other pages are being drawn.
+    """
+    slots = _slots.get(asyncio.get_running_loop())
+    if (document.id, number) in _prepared or (slots and slots.locked()):
+        return
+    with suppress(DomainError):
+        drawn = await _render(settings, document, number)
+        _prepared[document.id, number] = drawn
+        while len(_prepared) > MAX_PREPARED:
+            _prepared.popitem(last=False)
+
+
 async def render_page(settings: Settings, document: DocumentRow, number: int) -> PageImage:
     """The image of a page, from 1. Raises NotFound without such a page.
 
@@ -75,8 +94,8 @@ async def render_page(settings: Settings, document: DocumentRow, number: int) ->
     """
     if number < 1:
         raise NotFound
-    result, image = await _render(settings, document, number)
-    if result.problem:
+    result, image = _prepared.pop((document.id, number), None) or await _render(settings, document, number)
+    if result.problem and number == 1:
         return PageImage("image/svg+xml", _PLACEHOLDER.format(_SENTENCES[result.problem]).encode())
     if number > result.pages:
         raise NotFound

@@ -33,6 +33,9 @@ LIST = FilteredList(
         "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
         "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
         "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
+        "unclaimed": Filter(
+            _IS_OPEN + " and claim_status in ('new', 'flagged', 'on_hold') and not wont_claim and {}::boolean"
+        ),
         "received_from": Filter("received_at >= {}", label="Received"),
         "received_before": Filter("received_at < {}", label="Received"),
         "has_warnings": Filter("errors and {}::boolean"),

@@ -12,7 +12,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from plankeeper.database.client import Database
-from plankeeper.resources.invoices import statistics_store
+from plankeeper.resources.invoices import review_store, statistics_store
+from plankeeper.resources.invoices.review_store import AssigneeCount
 from plankeeper.resources.invoices.statistics_store import (
     InvoiceSummary,
     LastChange,
@@ -30,12 +31,15 @@ MAX_ENTRIES = 500
 
 
 class StatisticsPeriods(NamedTuple):
-    """The times that the sums refer to: the limits of ages, the beginnings of weeks and their end, the provider's."""
+    """The times that the sums refer to: the limits of ages, the beginnings of weeks and their end, the provider's, and
+    the service standard's.
+    """
 
     ages: Sequence[datetime]
     weeks: Sequence[datetime]
     spend_start: datetime
     spend_end: datetime
+    late_before: datetime  # the receipt of invoices that are late if they aren't claimed
 
 
 class InvoiceStatistics(NamedTuple):
@@ -46,6 +50,8 @@ class InvoiceStatistics(NamedTuple):
     on_hold_with_warnings: InvoiceSummary
     received: list[PeriodStatusCount]
     providers: list[ProviderTotal]
+    late: InvoiceSummary
+    waiting: list[AssigneeCount]  # everyone's, also for an account manager
 
     @property
     def is_empty(self) -> bool:
@@ -63,15 +69,20 @@ async def compute_invoice_statistics(
 ) -> InvoiceStatistics:
     """All sums of invoices, for everyone or for an account manager."""
     place = (db, plan_manager_id, account_manager_id)
-    return InvoiceStatistics(
-        *await asyncio.gather(
+    sums, (late, waiting) = await asyncio.gather(
+        asyncio.gather(
             statistics_store.summarize_open(*place, periods.ages),
             statistics_store.summarize_warnings(*place),
             statistics_store.summarize_on_hold_with_warnings(*place),
             statistics_store.count_received(*place, periods.weeks),
             statistics_store.sum_by_provider(*place, periods.spend_start, periods.spend_end),
-        )
+        ),
+        asyncio.gather(
+            statistics_store.summarize_late(*place, periods.late_before),
+            review_store.count_by_assignee(db, plan_manager_id),
+        ),
     )
+    return InvoiceStatistics(*sums, late, waiting)
 
 
 class Sums(Protocol):

@@ -145,6 +145,21 @@ async def summarize_on_hold_with_warnings(
     return await db.one(InvoiceSummary, SUMMARIZE_ON_HOLD_WITH_WARNINGS, plan_manager_id, account_manager_id)
 
 
+# The index `invoices_open` has everything.
+SUMMARIZE_LATE = f"""
+    select count(*), sum(total) as total, min(received_at) as oldest
+    {FROM_INVOICES} and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
+        and claim_status in ('new', 'flagged', 'on_hold') and not wont_claim and received_at < $3
+"""
+
+
+async def summarize_late(
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None, received_before: datetime
+) -> InvoiceSummary:
+    """The invoices that aren't claimed, and were received before a time."""
+    return await db.one(InvoiceSummary, SUMMARIZE_LATE, plan_manager_id, account_manager_id, received_before)
+
+
 # Likewise, on `invoices_by_creation`.
 COUNT_RECEIVED = f"""
     select period, received.*

@@ -1,6 +1,7 @@
 """Changes of the settings of a plan manager."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,6 +11,7 @@ from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
 async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
@@ -17,16 +19,11 @@ async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplic
 
     Returns false, and does nothing, if none of them has changed.
     """
-    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
     different = {code: level for code, level in levels.items() if level != WARNINGS[code].level}
-    after = replace(before, warning_levels=different, duplicates_need_participant=duplicates_need_participant)
-    if not is_changed(before, after):
-        return False
-    after.updated_at = next_updated_at(before.updated_at)
-    await store.upsert(ctx.tx, ctx.plan_manager_id, after)
-    await record_event(ctx, "plan_manager.updated", before, after)
-    await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
-    return True
+    is_different = await _set(ctx, warning_levels=different, duplicates_need_participant=duplicates_need_participant)
+    if is_different:
+        await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
+    return is_different
 
 
 async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automatic_days: int | None) -> bool:
@@ -34,8 +31,17 @@ async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automati
 
     Returns false, and does nothing, if neither has changed.
     """
+    return await _set(ctx, approval_reminder_days=reminder_days, approval_automatic_days=automatic_days)
+
+
+async def set_service_standard(ctx: WriteContext, standard: ServiceStandard) -> bool:
+    """Set the service standard. Returns false, and does nothing, if it is the same."""
+    return await _set(ctx, days_to_claim=standard.days_to_claim, days_to_pay=standard.days_to_pay)
+
+
+async def _set(ctx: WriteContext, **values: Any) -> bool:
     before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
-    after = replace(before, approval_reminder_days=reminder_days, approval_automatic_days=automatic_days)
+    after = replace(before, **values)
     if not is_changed(before, after):
         return False
     after.updated_at = next_updated_at(before.updated_at)

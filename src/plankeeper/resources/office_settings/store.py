@@ -18,12 +18,14 @@ class SettingsRow(Struct):
     duplicates_need_participant: bool
     approval_reminder_days: int | None
     approval_automatic_days: int | None
+    days_to_claim: int
+    days_to_pay: int
     updated_at: datetime
 
 
 GET = """
     select warning_levels::json as warning_levels, duplicates_need_participant, approval_reminder_days,
-        approval_automatic_days, updated_at
+        approval_automatic_days, days_to_claim, days_to_pay, updated_at
     from office_settings
     where plan_manager_id = $1
 """
@@ -40,6 +42,8 @@ async def get(db: Executor, plan_manager_id: UUID) -> OfficeSettings:
         duplicates_need_participant=row.duplicates_need_participant,
         approval_reminder_days=row.approval_reminder_days,
         approval_automatic_days=row.approval_automatic_days,
+        days_to_claim=row.days_to_claim,
+        days_to_pay=row.days_to_pay,
         updated_at=row.updated_at,
     )
 
@@ -54,19 +58,23 @@ async def get_for_update(tx: Transaction, plan_manager_id: UUID) -> OfficeSettin
 
 
 UPSERT = """
-    insert into office_settings (plan_manager_id, warning_levels, duplicates_need_participant, approval_reminder_days,
-        approval_automatic_days, updated_at)
-    values ($1, $2, $3, $4, $5, $6)
+    insert into office_settings (
+        plan_manager_id, warning_levels, duplicates_need_participant, approval_reminder_days, approval_automatic_days,
+        days_to_claim, days_to_pay, updated_at
+    )
+    values ($1, $2, $3, $4, $5, $6, $7, $8)
     on conflict (plan_manager_id) do update set
         warning_levels = excluded.warning_levels, updated_at = excluded.updated_at,
         duplicates_need_participant = excluded.duplicates_need_participant,
         approval_reminder_days = excluded.approval_reminder_days,
-        approval_automatic_days = excluded.approval_automatic_days
+        approval_automatic_days = excluded.approval_automatic_days,
+        days_to_claim = excluded.days_to_claim, days_to_pay = excluded.days_to_pay
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSettings) -> None:
     levels = to_json([CodeLevel(*each) for each in settings.warning_levels.items()])
     days = (settings.approval_reminder_days, settings.approval_automatic_days)
-    values = (levels, settings.duplicates_need_participant, *days, settings.updated_at)
+    standard = (settings.days_to_claim, settings.days_to_pay)
+    values = (levels, settings.duplicates_need_participant, *days, *standard, settings.updated_at)
     await tx.execute(UPSERT, plan_manager_id, *values)

@@ -44,7 +44,7 @@ def read(server: RunningServer, plan_manager_id: UUID) -> Read:
     def read_one(cache: Cache, days: int = 1) -> Statistics:
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         end = now + timedelta(days=days)
-        periods = StatisticsPeriods((), (now - timedelta(days=7), end), now - timedelta(days=7), end)
+        periods = StatisticsPeriods((), (now - timedelta(days=7), end), now - timedelta(days=7), end, now)
         return server.run(cache.get(server.db, plan_manager_id, None, periods))
 
     return read_one

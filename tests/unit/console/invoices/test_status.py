@@ -6,8 +6,9 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.invoices.status import describe_status
+from plankeeper.console.invoices.status import describe_standard, describe_status
 from plankeeper.resources.invoices.schemas import Invoice, LineItem, StateManagement
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 ZONE = ZoneInfo("Australia/Sydney")
 TODAY = date(2026, 11, 24)
@@ -80,3 +81,18 @@ def test_each_status_has_its_sentences() -> None:
         make(LineItem, is_deleted=deleted, rejection_reason=why) for deleted, why in ((True, "No"), (False, "Cap"))
     ]
     assert sentences(claim_status="rejected", line_items=lines)[0] == "The agency has rejected it: Cap."
+
+
+def test_the_service_standard_says_when_an_invoice_is_expected_to_be_paid() -> None:
+    def standard(day: int, **values: Any) -> str:
+        received = datetime(2026, 11, day, 1, tzinfo=UTC)
+        defaults = {"id": ID, "claim_status": "new", "is_deleted": False, "wont_claim": False, "received_at": received}
+        return describe_standard(make(Invoice, **(defaults | values)), ServiceStandard(), TODAY, ZONE)
+
+    assert standard(17) == "Expected to be claimed by 24 Nov, and paid by 26 Nov."
+    assert standard(16) == "Late: by the service standard, it should have been claimed by 23 Nov."
+    assert standard(16, claim_status="on_hold").startswith("Late: ")
+    assert standard(16, claim_status="pending") == "Expected to be paid by 25 Nov."
+    assert standard(2, claim_status="payment_ready") == "Was expected to be paid by 11 Nov."
+    for closed in ({"claim_status": "paid"}, {"claim_status": "cancelled"}, {"wont_claim": True}, {"is_deleted": True}):
+        assert standard(2, **closed) == ""

@@ -805,6 +805,8 @@ create table office_settings (
     duplicates_need_participant boolean not null default false,
     approval_reminder_days integer check (approval_reminder_days between 1 and 90), -- null: no reminders
     approval_automatic_days integer check (approval_automatic_days between 1 and 90), -- null: never
+    days_to_claim int not null default 5, -- the service standard, in business days
+    days_to_pay int not null default 2,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
 );
@@ -882,11 +884,30 @@ create index invoices_with_errors on invoices (plan_manager_id, id) where errors
 create index invoices_by_receipt on invoices (plan_manager_id, received_at, id)
     include (claim_status, is_deleted, pm_provider_id, total, participant_id);
 create index invoices_open on invoices (plan_manager_id, received_at, id)
-    include (claim_status, approval_status, total, participant_id)
+    include (claim_status, approval_status, total, participant_id, wont_claim)
     where claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted;
 create index invoices_on_hold_with_errors on invoices (plan_manager_id, received_at, id)
     include (error_codes, ignored_error_codes, total, participant_id)
     where claim_status = 'on_hold' and errors and not is_deleted;
+-- The review queue, the oldest first, with the columns of its filters: see resources/invoices/review_store.py.
+create index invoices_in_review on invoices (plan_manager_id, received_at, id)
+    include (claim_status, approval_status, errors, assigned_to, warning_codes)
+    where not is_deleted and not wont_claim and (
+        claim_status in ('flagged', 'rejected', 'on_hold')
+        or claim_status = 'new' and (errors or approval_status in ('pending', 'rejected'))
+    );
+
+-- Who looks at which invoice of the review queue. Each invoice and each account has at most one.
+create table review_leases (
+    plan_manager_id uuid not null,
+    invoice_id uuid not null,
+    account_id uuid not null,
+    expires_at timestamptz not null,
+    primary key (plan_manager_id, invoice_id),
+    constraint review_leases_account_id_key unique (plan_manager_id, account_id),
+    constraint review_leases_invoice_id_fkey foreign key (plan_manager_id, invoice_id)
+        references invoices (plan_manager_id, id) on delete cascade
+);
 
 -- The numbers of participants by status and state (empty without one), and of invoices by claim status and approval
 -- status, are sums of rows. A write appends a row with the difference, so writers never wait for each other; a task

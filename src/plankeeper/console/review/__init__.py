@@ -1,0 +1,1 @@
+"""The review queue: one invoice after the other, for the people who decide about them."""
