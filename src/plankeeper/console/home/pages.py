@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import LinkedAccountManager, Member
@@ -18,11 +19,17 @@ from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
-from plankeeper.resources.invoices.statistics_cache import DatedStatistics, InvoiceStatistics
+from plankeeper.resources.invoices.statistics_cache import (
+    DatedStatistics,
+    InvoiceStatistics,
+    StatisticsPeriods,
+    compute_invoice_statistics,
+)
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants
 from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
 from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.resources.viewer_limits import values_of
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import FailingEndpoint
 
@@ -52,18 +59,19 @@ class Numbers(NamedTuple):
     notices: OwnerNotices | None
 
 
-@pages.get("", role="viewer")
+@pages.get("", role="viewer", is_limited=True)
 async def home(request: PageRequest) -> HtmlPage:
     today = datetime.now(request.settings.time_zone).date()
     account = request.account
     found, count = await asyncio.gather(
         member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
-        participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
+        count_participants(request),
     )
-    manager = found[0] if found else None
+    limit = request.participants_of
+    manager = found[0] if found and limit is None else None
     chosen = request.query.text("for")
-    scope = select_scope(chosen or request.home_scope, manager)
-    links = HomeLinks(manager.id if manager and scope == "me" else None)
+    scope = "all" if limit else select_scope(chosen or request.home_scope, manager)
+    links = HomeLinks(limit or (manager.id if manager and scope == "me" else None))
     numbers = await load_numbers(request, links, today)
     sums = numbers.invoices.sums
     if not count and sums.is_empty:
@@ -91,6 +99,14 @@ async def home(request: PageRequest) -> HtmlPage:
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
 
 
+async def count_participants(request: PageRequest) -> int:
+    """The participants that the account can see. The stored count is that of everyone."""
+    place, limit = (request.db, request.plan_manager_id), request.participants_of
+    if limit:
+        return await participants.LIST.count(*place, values_of(limit))
+    return await participants.count(*place, ParticipantListQuery())
+
+
 def select_scope(chosen: str, manager: LinkedAccountManager | None) -> str:
     """`me` or `all`: as chosen now or before, otherwise `me` for an account with an account manager."""
     return chosen if chosen in SCOPES else "me" if manager else "all"
@@ -101,9 +117,7 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> N
     last, weeks = today + timedelta(days=ENDING_DAYS), limits(future_weeks(today))
     return Numbers(
         *await asyncio.gather(
-            request.statistics_cache.get(
-                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone)
-            ),
+            load_statistics(request, manager_id, statistics_periods(today, request.settings.time_zone)),
             queries.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
             queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),
             load_recent_changes(request),
@@ -112,8 +126,20 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> N
     )
 
 
+async def load_statistics(
+    request: PageRequest, manager_id: UUID | None, periods: StatisticsPeriods
+) -> DatedStatistics[InvoiceStatistics]:
+    """From the cache; for a limited viewer, computed now, so that no sum contains what was another's before."""
+    place = (request.db, request.plan_manager_id, manager_id, periods)
+    if request.participants_of:
+        return DatedStatistics(await compute_invoice_statistics(*place), datetime.now(UTC))
+    return await request.statistics_cache.get(*place)
+
+
 async def load_recent_changes(request: PageRequest) -> Sequence[Event]:
-    """The latest changes of records, without sign-ins, exports and views."""
+    """The latest changes of records, without sign-ins, exports and views; none for a limited viewer."""
+    if request.participants_of:
+        return []
     return await events.latest(request.db, request.plan_manager_id, None, ONLY_RECORDS, RECENT_CHANGES)
 
 
