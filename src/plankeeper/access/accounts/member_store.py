@@ -113,8 +113,8 @@ async def insert(
     details: RoleDetails = NO_DETAILS,
 ) -> bool:
     """Insert a role. False if the account has one for the plan manager already."""
-    values = (plan_manager_id, account_id, role, at, *astuple(details))
-    return await tx.one_or_none(bool, INSERT, *values) is not None
+    values = (account_id, role, at, *astuple(details))
+    return await tx.one_or_none(bool, INSERT, plan_manager_id, *values) is not None
 
 
 UPDATE = """

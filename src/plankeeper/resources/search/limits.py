@@ -5,14 +5,12 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.resources.search import store
+from plankeeper.resources.viewer_limits import OF_LIMIT
 
 T = TypeVar("T")
 
 _FIRST: LiteralString = "where plan_manager_id = $1"  # of a statement: its condition on the plan manager
 _IS_INSIDE: LiteralString = "account_manager_id = "
-_OF_INSIDE: LiteralString = (
-    "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = "
-)
 
 
 def _limit(statement: LiteralString, number: LiteralString) -> LiteralString:
@@ -22,7 +20,7 @@ def _limit(statement: LiteralString, number: LiteralString) -> LiteralString:
 
 def _limit_records(statement: LiteralString, number: LiteralString) -> LiteralString:
     """The same for a statement about records that belong to a participant."""
-    return statement.replace(_FIRST, f"{_FIRST} and {_OF_INSIDE}{number}::uuid)", 1)
+    return statement.replace(_FIRST, f"{_FIRST} and {OF_LIMIT.format(number)}", 1)
 
 
 # Providers aren't about people: their searches have no limit.
@@ -56,6 +54,7 @@ class LimitedSearch(Executor):
 
     def __init__(self, executor: Executor, account_manager_id: UUID) -> None:
         self._executor, self._account_manager_id = executor, account_manager_id
+        self.is_citus = executor.is_citus
 
     async def rows(
         self, row_type: type[T], statement: LiteralString, *values: object, custom_plan: bool = False

@@ -1,4 +1,4 @@
-"""Permissions of managers and limits of viewers: stored with roles and invitations, in events, dropped with the role."""
+"""Permissions of managers and limits of viewers: with roles and invitations, in events, dropped with the role."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
