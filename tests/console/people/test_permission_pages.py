@@ -39,7 +39,7 @@ def test_an_owner_gives_permissions(
     assert owner.get(path).text.count(" checked") == 3  # and "May download CSV files", which is for viewers
     response = owner.submit(path, form)  # of a page that was opened before
     assert (response.status_code, "Someone else changed the role" in response.text) == (409, True)
-    assert "override_blocks" in owner.activity()
+    assert "Override blocks" in owner.activity()
 
 
 def test_an_owner_limits_a_viewer(
