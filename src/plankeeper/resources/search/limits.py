@@ -54,7 +54,6 @@ class LimitedSearch(Executor):
 
     def __init__(self, executor: Executor, account_manager_id: UUID) -> None:
         self._executor, self._account_manager_id = executor, account_manager_id
-        self.is_citus = executor.is_citus
 
     async def rows(
         self, row_type: type[T], statement: LiteralString, *values: object, custom_plan: bool = False
