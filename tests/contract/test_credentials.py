@@ -127,8 +127,8 @@ def credentials(
         "the own key without a plan manager": headers(tenant.client.key, None),
         "the own key with a malformed plan manager": headers(tenant.client.key, "1234"),
         "a key without the scope": lambda each: keys_by_scope["read" if "write" in each.required_scopes else "write"],
-        "a key with only claims": lambda each: keys_by_scope["claims"],
-        "a key with only payments": lambda each: keys_by_scope["payments"],
+        "a key with only claims": lambda _each: keys_by_scope["claims"],
+        "a key with only payments": lambda _each: keys_by_scope["payments"],
     }
 
 
