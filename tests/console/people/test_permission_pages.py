@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import Member, RoleDetails
 from support.console import Account, Browser, give_permissions, main_text
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 PAGE = "/console/settings/people"
 KEYS = "/console/settings/keys"
@@ -39,7 +39,7 @@ def test_an_owner_gives_permissions(
     assert owner.get(path).text.count(" checked") == 3  # and "May download CSV files", which is for viewers
     response = owner.submit(path, form)  # of a page that was opened before
     assert (response.status_code, "Someone else changed the role" in response.text) == (409, True)
-    assert "Override blocks" in owner.activity()
+    assert wait_until(lambda: "Override blocks" in owner.activity())
 
 
 def test_an_owner_limits_a_viewer(
