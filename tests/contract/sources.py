@@ -32,6 +32,7 @@ RUNS_FOR_OTHERS = {
     "database.pool": "the connections that the methods use",
     "database.connections": "the same connections, whose statements are reported",
     "database.lists.filtered_list": "the statements of lists, which `composed_statements` returns",
+    "resources.search.limits": "the statements of the search, with a condition: see test_limited_search",
     "database.migrations.env": "Alembic's lock",
     "database.migrations.versions": "a migration consists of SQL",
 }

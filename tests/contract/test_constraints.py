@@ -90,6 +90,8 @@ UNBREAKABLE = {
             "account_sessions_account_id_fkey", "account_sessions_chosen_plan_manager_id_fkey",
             "account_invitations_plan_manager_id_fkey", "account_roles_plan_manager_id_fkey",
             "account_invitations_role_check", "account_roles_role_check",
+            "account_invitations_permissions_check", "account_roles_permissions_check",
+            "account_roles_only_managers", "account_roles_only_viewers",
         ],
         _NOT_IN_API,
     ),

@@ -51,6 +51,8 @@ CREDENTIAL_ERRORS = {
     "the own key without a plan manager": (400, "missing_plan_manager_id"),
     "the own key with a malformed plan manager": (400, "invalid_plan_manager_id"),
     "a key without the scope": (403, "insufficient_scope"),
+    "a key with only claims": (403, "insufficient_scope"),
+    "a key with only payments": (403, "insufficient_scope"),
 }
 
 
@@ -125,6 +127,8 @@ def credentials(
         "the own key without a plan manager": headers(tenant.client.key, None),
         "the own key with a malformed plan manager": headers(tenant.client.key, "1234"),
         "a key without the scope": lambda each: keys_by_scope["read" if "write" in each.required_scopes else "write"],
+        "a key with only claims": lambda _each: keys_by_scope["claims"],
+        "a key with only payments": lambda _each: keys_by_scope["payments"],
     }
 
 
@@ -134,7 +138,7 @@ def keys_by_scope(server: RunningServer, tenant: Tenant) -> dict[str, dict[str, 
     makes, owner = KeyFactory(server, tenant.plan_manager_id), tenant.client.plan_manager_id
     return {
         scope: {"X-Plan-Manager-Id": owner, "Authorization": f"Bearer {makes.key(scope)}"}
-        for scope in ("read", "write")
+        for scope in ("read", "write", "claims", "payments")
     }
 
 

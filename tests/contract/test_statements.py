@@ -63,6 +63,7 @@ OTHER_STORES = {
     "resources.invoices.approval_store": "who may approve invoices, who was asked, and the links",
     "resources.invoices.check_store": "the input and the results of invoice checks, and ignored warnings",
     "resources.invoices.recheck_store": "the invoices to check in the background, and the progress of their check",
+    "resources.viewer_limits": "the records that a limited viewer sees, of several packages",
     "resources.recheck_queue": "the queue that writes of other records fill, whose packages may not import invoices",
     "resources.invoices.reference_store": "the participants, providers and accounts that requests name",
     "resources.invoices.review_store": "which invoices wait, and who looks at which of them",

@@ -8,7 +8,8 @@ from uuid import UUID
 import httpx
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import members
+from plankeeper.access.accounts import member_store, members
+from plankeeper.access.accounts.schemas import RoleDetails
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
 from support.server import RunningServer, wait_until
@@ -118,3 +119,11 @@ async def create_account(server: RunningServer, plan_manager_id: UUID, role: str
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
         return Account(email, await members.create(ctx, email, name, role, PASSWORD))
+
+
+async def give_permissions(server: RunningServer, account: Account, permissions: list[Any]) -> None:
+    """Make the account a manager with these permissions, in each of its plan managers."""
+    async with server.db.transaction() as tx:
+        for membership in await member_store.list_memberships(tx, account.account_id):
+            ctx = WriteContext(tx, membership.plan_manager_id, server.settings, SYSTEM)
+            await members.change_role(ctx, account.account_id, "manager", RoleDetails(permissions))

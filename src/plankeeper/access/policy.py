@@ -1,11 +1,27 @@
 """Sign-in policy: roles, lifetimes and delays after failed attempts."""
 
 import unicodedata
+from collections.abc import Collection, Mapping
 from datetime import timedelta
+from typing import Literal, get_args
 
 from plankeeper.core.formatting import single_line
 
 ROLES = ("viewer", "manager", "owner")  # each role includes the permissions of the roles before it
+
+# What a manager may do beyond the role. Owners may do all of it, viewers none.
+Permission = Literal["make_claims", "make_payments", "approve_bank_details", "override_blocks"]
+PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
+PERMISSION_LABELS: Mapping[Permission, str] = {
+    "make_claims": "Make claims",
+    "make_payments": "Make payments",
+    "approve_bank_details": "Approve bank details",
+    "override_blocks": "Ignore blocking warnings",
+}
+SCOPE_PERMISSIONS: Mapping[str, Permission] = {
+    "claims": "make_claims",
+    "payments": "make_payments",
+}  # to create an API key with these scopes
 
 SESSION_LIFETIME = timedelta(hours=12)
 SESSION_IDLE_TIMEOUT = timedelta(minutes=60)
@@ -34,6 +50,11 @@ MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters
 def is_role_at_least(role: str | None, minimum: str) -> bool:
     """Whether a role includes the permissions of another role."""
     return role in ROLES and ROLES.index(role) >= ROLES.index(minimum)
+
+
+def has_permission(role: str | None, permissions: Collection[str], permission: str) -> bool:
+    """Whether a role with these permissions includes a permission."""
+    return role == "owner" or (role == "manager" and permission in permissions)
 
 
 def encode_password(password: str) -> bytes:

@@ -34,10 +34,10 @@ def keys() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(["read", "write"]),
+    type=click.Choice(["read", "write", "claims", "payments"]),
     multiple=True,
     default=("read", "write"),
-    help="What the key can do; repeatable. Both by default.",
+    help="What the key can do; repeatable. By default, read and write.",
 )
 @click.option("--expires-in", type=DURATION, help="The lifetime of the key, such as 90d; by default, it never expires.")
 @click.option(

@@ -19,7 +19,8 @@ from plankeeper.database.errors import ConstraintViolation, constraint_violation
 T = TypeVar("T")
 
 Scope = Annotated[
-    Literal["read", "write"], component("Scope", "What an API key can do. `write` doesn't include `read`.")
+    Literal["read", "write", "claims", "payments"],
+    component("Scope", "What an API key can do. No scope includes another."),
 ]
 ActorKind = Annotated[
     Literal["api_key", "user", "system"],

@@ -41,6 +41,8 @@ ANY: Scopes = ()
 READ: Scopes = ("read",)
 WRITE: Scopes = ("write",)
 READ_AND_WRITE: Scopes = ("read", "write")
+CLAIMS: Scopes = ("claims",)
+PAYMENTS: Scopes = ("payments",)
 
 Handler = Callable[..., Awaitable[Any]]
 # The resources that the application opens before its first request and closes after its last.

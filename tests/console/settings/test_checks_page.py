@@ -12,7 +12,7 @@ from plankeeper.resources.invoices.recheck_store import FIRST, RecheckState
 from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.invoices.warnings import WARNINGS
 from support.client import Client
-from support.console import Account, Browser, main_text
+from support.console import Account, Browser, give_permissions, main_text
 from support.factories import import_invoice
 from support.form_helpers import require_linked_errors
 from support.server import RunningServer, wait_until
@@ -114,18 +114,25 @@ def selected_level(page: str, code: str) -> str:
     return field.partition('" selected')[0].rpartition('value="')[2]
 
 
-def test_only_owners_ignore_a_warning_that_blocks_claims(
-    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account], wrong_invoice: str
+def test_a_warning_that_blocks_claims_needs_a_permission(
+    server: RunningServer,
+    owner: Browser,
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+    wrong_invoice: str,
 ) -> None:
-    manager, step = new_browser(new_account("manager")), f"{wrong_invoice}/warnings/check_total/ignore"
+    account, step = new_account("manager"), f"{wrong_invoice}/warnings/check_total/ignore"
+    manager = new_browser(account)
     assert step in manager.get(wrong_invoice).text
     assert owner.submit(LEVELS_FORM, usual_levels(check_total="block")).status_code == 303
     page = manager.get(wrong_invoice).text
-    assert ("Blocks claims" in page, "only owners can ignore it" in page, step in page) == (True, True, False)
+    assert ("Blocks claims" in page, "permission to ignore it" in page, step in page) == (True, True, False)
     assert manager.submit(step, {"reason": "Agreed"}).status_code == 403
     assert "Agreed" not in owner.get(wrong_invoice).text
     assert step in owner.get(wrong_invoice).text
-    assert owner.submit(step, {"reason": "Agreed"}).status_code == 303
+    server.run(give_permissions(server, account, ["override_blocks"]))
+    assert step in manager.get(wrong_invoice).text
+    assert manager.submit(step, {"reason": "Agreed"}).status_code == 303
     assert "Agreed" in owner.get(wrong_invoice).text
 
 

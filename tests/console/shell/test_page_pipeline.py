@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.policy import ROLES
+from plankeeper.access.policy import PERMISSIONS, ROLES
 from plankeeper.console.application import page_routes
 from plankeeper.console.shell.cookies import Cookies
 from plankeeper.console.shell.responses import Origin
 from plankeeper.console.shell.routing import PageRoute
 from plankeeper.console.shell.static_files import STATIC_DIR, static_url
-from support.console import PASSWORD, Account, Browser
+from support.console import PASSWORD, Account, Browser, give_permissions
 from support.server import RunningServer
 from support.sweeps import sweep
 
@@ -176,7 +176,25 @@ def test_a_page_requires_its_role(
     browser = new_browser(new_account(role))
     needing = {name: each for name, each in ROUTES.items() if each.role in ROLES}
     denied = {name for name, each in needing.items() if send_request(browser, each).status_code == 403}
-    assert denied == {name for name, each in needing.items() if ROLES.index(each.role) > ROLES.index(role)}
+    # A new manager has no permissions, and an owner has all.
+    is_denied = {
+        name: ROLES.index(each.role) > ROLES.index(role) or (each.permission is not None and role != "owner")
+        for name, each in needing.items()
+    }
+    assert denied == {name for name in needing if is_denied[name]}
+
+
+@pytest.mark.parametrize("permission", PERMISSIONS)
+def test_a_page_requires_its_permission(
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], permission: str
+) -> None:
+    """Every page that needs a permission opens with it, and not with the others."""
+    needing = {name: each for name, each in ROUTES.items() if each.permission}
+    account = new_account("manager")
+    server.run(give_permissions(server, account, [permission]))
+    browser = new_browser(account)
+    denied = {name for name, each in needing.items() if send_request(browser, each).status_code == 403}
+    assert denied == {name for name, each in needing.items() if each.permission != permission or each.role == "owner"}
 
 
 def test_before_signing_in_a_form_needs_its_cookie_too(

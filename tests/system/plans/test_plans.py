@@ -130,6 +130,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "email": ("P50000@example.com", {"participants_by_email"}),
             "account_manager": (MANAGER, {"participants_by_account_manager"}),
             "without_account_manager": (True, {"participants_by_account_manager"}),
+            "participants_of": (MANAGER, {"participants_by_account_manager"}),
             "updated_since": (LATE, {"participants_by_moment"}),
             "plan_end_date_from": (LATE.date(), {"participants_by_plan_end_date"}),
             "plan_end_date_to": (LATE.date(), {"participants_by_plan_end_date"}),
@@ -163,6 +164,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "provider_id": (f"{DEEP_CURSOR[:-6]}000500", {"invoices_by_provider"}),
             "without_participant": (True, {"invoices_by_participant"}),
             "account_manager": (MANAGER, {"invoices_by_participant", "participants_by_account_manager"}),
+            "participants_of": (MANAGER, {"invoices_by_participant", "participants_by_account_manager"}),
             "updated_since": (LATE, {"invoices_by_moment"}),
             "is_deleted": (True, {"invoices_deleted"}),
             "unpaid": (True, {"invoices_open"}),
@@ -186,7 +188,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
     ),
 }
 # A twentieth of the invoices, which are found by their participants: PostgreSQL may read all of them.
-JOINED = ("invoices", "account_manager")
+JOINED = {("invoices", "account_manager"), ("invoices", "participants_of")}
 # Buffers that a page or a total of few rows reads: up to 2,000 rows, each in a page of the table, with their index.
 MAX_BUFFERS = 6000
 
@@ -219,7 +221,7 @@ def test_a_filters_index_serves_its_statements(large_database: str, resource: st
             used = {node["Index Name"] for node in nodes if "Index Name" in node}
             assert any(each.startswith(index) for each in used for index in values[name][1]), (name, used, plan)
             is_scanned = any(node["Node Type"] == "Seq Scan" for node in nodes)
-            assert not is_scanned or (resource, name) == JOINED, (name, plan)
+            assert not is_scanned or (resource, name) in JOINED, (name, plan)
             assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= MAX_BUFFERS, (name, plan)
 
 
@@ -232,6 +234,8 @@ def test_no_pair_of_filters_reads_the_table(large_database: str, resource: str) 
             executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
             found: dict[tuple[str, str], list[dict[str, Any]]] = {}
             for first, second in combinations(values, 2):
+                if {(resource, first), (resource, second)} == JOINED:
+                    continue  # both find the same twentieth
                 pair = {first: values[first][0], second: values[second][0]}
                 await filtered_list.page(executor, OWNER, pair, 20, 0, SortOrder("updated_at", True))
                 await filtered_list.count(executor, OWNER, pair)

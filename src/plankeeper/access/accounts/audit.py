@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import astuple
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import (
@@ -15,6 +16,7 @@ from plankeeper.access.accounts.schemas import (
     Member,
     MemberEvent,
     Role,
+    RoleDetails,
     SignInMethod,
 )
 from plankeeper.core.context import Actor, WriteContext
@@ -40,8 +42,8 @@ def account_actor(account: Account) -> Actor:
     return Actor("user", str(account.id), account.name)
 
 
-def member_event(account: Account | Member, role: Role) -> MemberEvent:
-    return MemberEvent(account.id, account.email, account.name, role)
+def member_event(account: Account | Member, role: Role, details: RoleDetails) -> MemberEvent:
+    return MemberEvent(account.id, account.email, account.name, role, *astuple(details))
 
 
 async def record_account_event(
@@ -61,7 +63,7 @@ async def record_account_event(
             LoginEvent(account.id, account.email, account.name, membership.role, *client, method) if client else None
         )
         ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(account))
-        await record_event(ctx, type_, None, login or member_event(account, membership.role))
+        await record_event(ctx, type_, None, login or member_event(account, membership.role, membership.details))
 
 
 async def record_account_event_by_operator(
@@ -70,4 +72,4 @@ async def record_account_event_by_operator(
     """Record an operator's action on an account. `command` is the subcommand, such as `accounts reset`."""
     for membership in await member_store.list_memberships(tx, account.id):
         ctx = WriteContext(tx, membership.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
-        await record_event(ctx, type_, None, member_event(account, membership.role))
+        await record_event(ctx, type_, None, member_event(account, membership.role, membership.details))

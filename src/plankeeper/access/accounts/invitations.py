@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from math import ceil
 from uuid import UUID
 
+from msgspec.structs import astuple
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import member_store, members, store
@@ -20,7 +21,7 @@ from plankeeper.access.accounts.credentials import (
     verify_credentials,
 )
 from plankeeper.access.accounts.mails import InvitationMail
-from plankeeper.access.accounts.schemas import Invitation, LoginResult, OpenInvitation
+from plankeeper.access.accounts.schemas import NO_DETAILS, Invitation, LoginResult, OpenInvitation, RoleDetails
 from plankeeper.access.accounts.sessions import open_session
 from plankeeper.access.policy import (
     FAILURES_EXPIRE_AFTER,
@@ -47,7 +48,9 @@ def invitation_path(token: str) -> str:
     return f"/console/invitations/{token}"
 
 
-async def invite(ctx: WriteContext, email: str, role: str, name: str | None = None) -> str | None:
+async def invite(
+    ctx: WriteContext, email: str, role: str, name: str | None = None, details: RoleDetails = NO_DETAILS
+) -> str | None:
     """Invite a person to the context's plan manager. Raises ValidationError.
 
     Returns the link's token. If mails are sent, it returns None, because only the invited person gets the link.
@@ -57,7 +60,8 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
     now, token = datetime.now(UTC), new_token()
     person = (members.validate_email(email), name, members.validate_role(role))
     inviter = (ctx.actor.name or ctx.actor.kind, ctx.actor.account_id)
-    invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME)
+    granted = await members.validate_details(ctx, person[-1], details)
+    invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME, *astuple(granted))
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise ValidationError(email="belongs to a person who is already a member")
     sends_mail = ctx.settings.smtp_server is not None
@@ -158,6 +162,7 @@ async def _join(
     if current is None or current.password_hash != account.password_hash or not accepted:
         raise _InvitationTakenError
     ctx = WriteContext(tx, plan_manager_id, settings, account_actor(account))
-    await members.add(ctx, account, open_invitation.invitation.role)
+    invitation = open_invitation.invitation
+    await members.add(ctx, account, invitation.role, invitation.details)
     verified = VerifiedCredentials(current, verified.attempt)
     return await open_session(tx, settings, verified, client, plan_manager_id, device_token)

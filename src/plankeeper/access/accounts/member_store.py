@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec.structs import astuple
 
 from plankeeper.access.accounts.schemas import (
+    NO_DETAILS,
     AccountWithRoles,
     HeldRole,
     Invitation,
@@ -16,12 +17,14 @@ from plankeeper.access.accounts.schemas import (
     Membership,
     OpenInvitation,
     Role,
+    RoleDetails,
     RoleHolder,
 )
 from plankeeper.database.client import Executor, Transaction
 
 LIST_MEMBERSHIPS = """
-    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor, role.last_seen_at
+    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor, role.last_seen_at,
+        role.permissions, role.participants_of, role.can_download
     from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
     where role.account_id = $1
     order by manager.name, manager.id
@@ -37,7 +40,8 @@ LIST_ACCOUNTS = """
     select id, email, name, totp_secret is not null as totp, created_at,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                'role', role.role) order by manager.name, manager.id)
+                'role', role.role, 'permissions', role.permissions, 'participants_of', role.participants_of,
+                'can_download', role.can_download) order by manager.name, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
             where role.account_id = accounts.id
         ), '[]') as memberships
@@ -53,7 +57,7 @@ async def list_accounts(db: Executor) -> list[AccountWithRoles]:
 
 LIST_MEMBERS = """
     select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
-        role.last_seen_at, role.created_at
+        role.last_seen_at, role.created_at, role.permissions, role.participants_of, role.can_download
     from account_roles role join accounts account on account.id = role.account_id
     where role.plan_manager_id = $1
     order by lower(account.name), account.id
@@ -79,7 +83,7 @@ async def select_role_holders_for_update(tx: Transaction, plan_manager_id: UUID)
 
 
 SELECT_ROLES_FOR_SHARE = """
-    select plan_manager_id, role from account_roles
+    select plan_manager_id, role, permissions from account_roles
     where account_id = $1
     order by plan_manager_id
     for share
@@ -92,22 +96,45 @@ async def select_roles_for_share(tx: Transaction, account_id: UUID) -> list[Held
 
 
 INSERT = """
-    insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
+    insert into account_roles (
+        plan_manager_id, account_id, role, created_at, permissions, participants_of, can_download)
+    values ($1, $2, $3, $4, $5, $6, $7)
     on conflict (plan_manager_id, account_id) do nothing
     returning true
 """
 
 
-async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
+async def insert(
+    tx: Transaction,
+    plan_manager_id: UUID,
+    account_id: UUID,
+    role: Role,
+    at: datetime,
+    details: RoleDetails = NO_DETAILS,
+) -> bool:
     """Insert a role. False if the account has one for the plan manager already."""
-    return await tx.one_or_none(bool, INSERT, plan_manager_id, account_id, role, at) is not None
+    values = (account_id, role, at, *astuple(details))
+    return await tx.one_or_none(bool, INSERT, plan_manager_id, *values) is not None
 
 
-UPDATE = "update account_roles set role = $3 where plan_manager_id = $1 and account_id = $2"
+UPDATE = """
+    update account_roles set role = $3, permissions = $4, participants_of = $5, can_download = $6
+    where plan_manager_id = $1 and account_id = $2
+"""
 
 
-async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
-    await tx.execute(UPDATE, plan_manager_id, account_id, role)
+async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, details: RoleDetails) -> None:
+    await tx.execute(UPDATE, plan_manager_id, account_id, role, *astuple(details))
+
+
+HAS_ACCOUNT_MANAGER = """
+    select exists (select from account_managers where plan_manager_id = $1 and id = $2 and not deleted)
+"""
+
+
+async def has_account_manager(db: Executor, plan_manager_id: UUID, account_manager_id: UUID) -> bool:
+    """Whether a plan manager has an account manager with an id."""
+    return await db.one(bool, HAS_ACCOUNT_MANAGER, plan_manager_id, account_manager_id)
 
 
 SET_LAST_SEEN = """
@@ -140,15 +167,20 @@ async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
     return await db.one(bool, HAS_ROLE, plan_manager_id, email)
 
 
-INVITATION_COLUMNS: LiteralString = "id, email, name, role, invited_by, invited_by_account_id, created_at, expires_at"
+INVITATION_COLUMNS: LiteralString = """
+    id, email, name, role, invited_by, invited_by_account_id, created_at, expires_at, permissions, participants_of,
+    can_download
+"""
 
 UPSERT_INVITATION = f"""
     insert into account_invitations (plan_manager_id, token_hash, {INVITATION_COLUMNS})
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
         email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
         invited_by = excluded.invited_by, invited_by_account_id = excluded.invited_by_account_id,
-        created_at = excluded.created_at, expires_at = excluded.expires_at
+        created_at = excluded.created_at, expires_at = excluded.expires_at,
+        permissions = excluded.permissions, participants_of = excluded.participants_of,
+        can_download = excluded.can_download
     returning {INVITATION_COLUMNS}
 """
 
@@ -166,7 +198,9 @@ GET_OPEN_INVITATION = """
         invitation.id as invitation_id, invitation.email as invitation_email, invitation.name as invitation_name,
         invitation.role as invitation_role, invitation.invited_by as invitation_invited_by,
         invitation.invited_by_account_id as invitation_invited_by_account_id,
-        invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at
+        invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at,
+        invitation.permissions as invitation_permissions, invitation.participants_of as invitation_participants_of,
+        invitation.can_download as invitation_can_download
     from account_invitations invitation join plan_managers manager on manager.id = invitation.plan_manager_id
     where invitation.token_hash = $1 and invitation.accepted_at is null and invitation.expires_at > $2
 """

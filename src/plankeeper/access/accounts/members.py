@@ -1,26 +1,36 @@
 """The members of a plan manager, which are the accounts with a role for it: create, add, change, remove."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import astuple
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import member_store, passwords, store
 from plankeeper.access.accounts.audit import member_event
 from plankeeper.access.accounts.passwords import validate_password
 from plankeeper.access.accounts.schemas import (
+    NO_DETAILS,
     Account,
     AccountManagerLinkEvent,
     CreatedAccess,
     Member,
     Role,
+    RoleDetails,
 )
 from plankeeper.access.api_keys import service as api_keys
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.access.plan_managers import store as plan_managers
-from plankeeper.access.policy import ROLES, is_role_at_least, validate_name
+from plankeeper.access.policy import (
+    PERMISSIONS,
+    ROLES,
+    SCOPE_PERMISSIONS,
+    has_permission,
+    is_role_at_least,
+    validate_name,
+)
 from plankeeper.access.saved_views import store as saved_views
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ValidationError
@@ -29,23 +39,26 @@ from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 
 
-async def create(ctx: WriteContext, email: str, name: str, role: str, password: str) -> UUID:
+async def create(
+    ctx: WriteContext, email: str, name: str, role: str, password: str, details: RoleDetails = NO_DETAILS
+) -> UUID:
     """Create an account with a role for the context's plan manager and return its id. Raises ValidationError."""
     new_role = validate_role(role)
+    granted = await validate_details(ctx, new_role, details)
     plan_manager = await plan_managers.get(ctx.tx, ctx.plan_manager_id)
     plan_manager_name = plan_manager.name if plan_manager else ""
     account = await build_account(validate_email(email), name, password, plan_manager_name)
     if await store.insert(ctx.tx, account) is None:
         raise ValidationError(email="has an account already: send an invitation instead of setting a password")
-    await add(ctx, account, new_role)
+    await add(ctx, account, new_role, granted)
     return account.id
 
 
-async def add(ctx: WriteContext, account: Account, role: Role) -> bool:
+async def add(ctx: WriteContext, account: Account, role: Role, details: RoleDetails = NO_DETAILS) -> bool:
     """Give an account a role for the context's plan manager. False if it has one already."""
-    if not await member_store.insert(ctx.tx, ctx.plan_manager_id, account.id, role, datetime.now(UTC)):
+    if not await member_store.insert(ctx.tx, ctx.plan_manager_id, account.id, role, datetime.now(UTC), details):
         return False
-    await record_event(ctx, "account.joined", None, member_event(account, role))
+    await record_event(ctx, "account.joined", None, member_event(account, role, details))
     return True
 
 
@@ -64,19 +77,28 @@ async def list_created_access(db: Executor, plan_manager_id: UUID, account_id: U
     )
 
 
-async def change_role(ctx: WriteContext, account_id: UUID, role: str, *, keep_keys: bool = False) -> Member | None:
-    """Change a member's role and return the member as it was; None if there is none. Raises ValidationError.
+async def change_role(
+    ctx: WriteContext, account_id: UUID, role: str, details: RoleDetails | None = None, *, keep_keys: bool = False
+) -> Member | None:
+    """Change a member's role with its details, and return the member as it was; None if there is none.
 
-    A lower role revokes what the member created, as `remove` does.
+    Without details, those stay that the new role can have. A lower role revokes what the member created, as `remove`
+    does. Raises ValidationError.
     """
     new_role = validate_role(role)
     await require_owner(ctx)
     before = await get(ctx.tx, ctx.plan_manager_id, account_id)
-    if before is None or before.role == new_role:
+    if before is None:
+        return None
+    kept = before.details if details is None else details
+    granted = kept.for_role(new_role) if details is None else await validate_details(ctx, new_role, kept)
+    if (before.role, before.details) == (new_role, granted):
         return before
-    await _require_other_owner(ctx, before)
-    await member_store.update(ctx.tx, ctx.plan_manager_id, account_id, new_role)
-    await record_event(ctx, "account.role_changed", member_event(before, before.role), member_event(before, new_role))
+    if before.role != new_role:
+        await _require_other_owner(ctx, before)
+    await member_store.update(ctx.tx, ctx.plan_manager_id, account_id, new_role, granted)
+    changes = member_event(before, before.role, before.details), member_event(before, new_role, granted)
+    await record_event(ctx, "account.role_changed", *changes)
     if not is_role_at_least(new_role, before.role):
         await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
     return before
@@ -99,7 +121,7 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
     await member_store.delete_link(ctx.tx, ctx.plan_manager_id, account_id)
     await saved_views.delete_own(ctx.tx, ctx.plan_manager_id, account_id)
     await saved_views.delete_own_settings(ctx.tx, ctx.plan_manager_id, account_id)
-    await record_event(ctx, "account.removed", member_event(before, before.role), None)
+    await record_event(ctx, "account.removed", member_event(before, before.role, before.details), None)
     await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
     if not await member_store.list_memberships(ctx.tx, account_id):
         await store.delete(ctx.tx, account_id)
@@ -121,8 +143,12 @@ async def link_account_manager(ctx: WriteContext, account_id: UUID, account_mana
         await member_store.delete_link(ctx.tx, ctx.plan_manager_id, account_id)
     elif not await member_store.upsert_link(ctx.tx, ctx.plan_manager_id, account_id, account_manager_id):
         raise ValidationError(account_manager="must be an account manager of this plan manager")
-    identity = (member.id, member.email, member.name, member.role)
-    before, after = (AccountManagerLinkEvent(*identity, each) for each in (chosen, account_manager_id))
+    before, after = (
+        AccountManagerLinkEvent(
+            member.id, member.email, member.name, member.role, *astuple(member.details), account_manager_id=each
+        )
+        for each in (chosen, account_manager_id)
+    )
     await record_event(ctx, "account.account_manager_changed", before, after)
     return member
 
@@ -179,6 +205,23 @@ async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], min
         raise DomainError("plan_manager_not_allowed", "Your role doesn’t allow this.")
 
 
+async def require_scopes(ctx: WriteContext, plan_manager_ids: Iterable[UUID], scopes: Collection[str]) -> None:
+    """Raise DomainError unless the acting account may create an API key with these scopes for each plan manager.
+
+    Call `require_roles` before it, which locks the roles.
+    """
+    if ctx.actor.account_id is None:
+        return
+    held = {
+        each.plan_manager_id: each for each in await member_store.select_roles_for_share(ctx.tx, ctx.actor.account_id)
+    }
+    for scope, permission in SCOPE_PERMISSIONS.items():
+        roles = [held.get(each) for each in plan_manager_ids] if scope in scopes else []
+        if not all(role and has_permission(role.role, role.permissions, permission) for role in roles):
+            detail = f"The scope {scope} requires the permission {permission}, which an owner can give you."
+            raise DomainError("plan_manager_not_allowed", detail)
+
+
 async def build_account(email: str, name: str, password: str, plan_manager_name: str) -> Account:
     """A new account, not yet saved. Raises ValidationError."""
     validate_account(email, name, password, plan_manager_name)
@@ -212,6 +255,18 @@ def validate_role(role: str) -> Role:
         return msgspec.convert(role, Role)
     except msgspec.ValidationError:
         raise ValidationError(role=f"must be one of {', '.join(ROLES)}") from None
+
+
+async def validate_details(ctx: WriteContext, role: Role, details: RoleDetails) -> RoleDetails:
+    """The details that a role can have, with each permission once. Raises ValidationError."""
+    granted = details.for_role(role)
+    if unknown := set(granted.permissions) - set(PERMISSIONS):
+        raise ValidationError(permissions=f"must be among {', '.join(PERMISSIONS)}, not {', '.join(sorted(unknown))}")
+    manager_id = granted.participants_of
+    if manager_id and not await member_store.has_account_manager(ctx.tx, ctx.plan_manager_id, manager_id):
+        raise ValidationError(participants_of="must be an account manager of this plan manager")
+    ordered = [each for each in PERMISSIONS if each in granted.permissions]
+    return msgspec.structs.replace(granted, permissions=ordered)
 
 
 async def _revoke_created_access(ctx: WriteContext, account_id: UUID, *, keep_keys: bool) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 
 from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.policy import Permission
 from plankeeper.core.fields import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
@@ -18,6 +19,26 @@ class SessionMethods(NamedTuple):
 
     with_password: bool = True
     provider_ids: tuple[UUID, ...] = ()
+
+
+class RoleDetails(Struct, frozen=True):
+    """What a role allows beyond its name: the permissions of a manager, and the limits of a viewer.
+
+    A limited viewer sees only the participants of the account manager `participants_of`, and what belongs to them.
+    """
+
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True  # CSV files
+
+    def for_role(self, role: Role) -> "RoleDetails":
+        """The details that a role can have."""
+        if role == "manager":
+            return RoleDetails(self.permissions)
+        return RoleDetails([], self.participants_of, self.can_download) if role == "viewer" else RoleDetails()
+
+
+NO_DETAILS = RoleDetails()
 
 
 class LoginResult(Struct, frozen=True):
@@ -45,6 +66,7 @@ class Session(Struct, kw_only=True):
     two_factor_pending: bool
     plan_manager_id: UUID | None  # the current one
     roles: dict[UUID, str]  # by plan manager id
+    role_details: dict[UUID, RoleDetails]  # by plan manager id
     csrf: str
     plan_manager_names: dict[UUID, str]
     token_hash: bytes
@@ -74,6 +96,13 @@ class Membership(Struct):
     role: Role
     requires_two_factor: bool = False
     last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True
+
+    @property
+    def details(self) -> RoleDetails:
+        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class SessionMembership(Struct):
@@ -86,6 +115,13 @@ class SessionMembership(Struct):
     requires_single_sign_on: bool
     has_single_sign_on: bool  # whether the session was signed in at the plan manager's provider
     last_seen_at: datetime | None
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True
+
+    @property
+    def details(self) -> RoleDetails:
+        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class Account(Struct, kw_only=True):
@@ -167,6 +203,13 @@ class Member(Struct):
     totp: bool
     last_seen_at: datetime | None
     created_at: datetime
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True
+
+    @property
+    def details(self) -> RoleDetails:
+        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class AccountWithRoles(Struct):
@@ -185,6 +228,7 @@ class HeldRole(Struct):
 
     plan_manager_id: UUID
     role: Role
+    permissions: list[Permission] = []
 
 
 class RoleHolder(Struct):
@@ -201,6 +245,9 @@ class MemberEvent(Struct):
     email: str
     name: str
     role: Role
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True
 
 
 class LinkedAccountManager(Struct):
@@ -215,7 +262,7 @@ class LinkedAccountManager(Struct):
 class AccountManagerLinkEvent(MemberEvent):
     """The data of an event about the account manager that a member is linked to; null for the one with its email."""
 
-    account_manager_id: UUID | None
+    account_manager_id: UUID | None = None
 
 
 class LoginEvent(Struct):
@@ -241,6 +288,13 @@ class Invitation(Struct):
     invited_by_account_id: UUID | None  # None: invited by the operator
     created_at: AwareDatetime
     expires_at: AwareDatetime
+    permissions: list[Permission] = []
+    participants_of: UUID | None = None
+    can_download: bool = True
+
+    @property
+    def details(self) -> RoleDetails:
+        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class OpenInvitation(Struct):

@@ -145,7 +145,7 @@ async def change_name(tx: Transaction, settings: Settings, session: Session, nam
     await store.set_name(tx, session.account_id, name)
     for membership in await member_store.list_memberships(tx, session.account_id):
         ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(after))
-        changes = [member_event(each, membership.role) for each in (before, after)]
+        changes = [member_event(each, membership.role, membership.details) for each in (before, after)]
         await record_event(ctx, "account.renamed", *changes)
 
 

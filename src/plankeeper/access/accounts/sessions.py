@@ -142,6 +142,7 @@ def _build_session(row: SessionRow, token: str) -> Session:
         two_factor_pending=row.two_factor_pending,
         plan_manager_id=plan_manager_id,
         roles=roles,
+        role_details={membership.plan_manager_id: membership.details for membership in active_memberships},
         csrf=csrf_token(token),
         plan_manager_names={membership.plan_manager_id: membership.name for membership in active_memberships},
         token_hash=hash_token(token),

@@ -262,7 +262,7 @@ async def _accept(
 ) -> None:
     """Give an account the role of an invitation."""
     ctx = WriteContext(tx, provider.plan_manager_id, settings, account_actor(account))
-    await members.add(ctx, account, invitation.role)
+    await members.add(ctx, account, invitation.role, invitation.details)
     if not await member_store.accept_invitation(tx, provider.plan_manager_id, token_hash, datetime.now(UTC)):
         raise _TakenError
 

@@ -199,7 +199,9 @@ GET_SESSION = """
                 'role', role.role, 'requires_two_factor', manager.requires_two_factor,
                 'requires_single_sign_on', manager.requires_single_sign_on,
                 'has_single_sign_on', coalesce(provider.id = any (session.provider_ids), false),
-                'last_seen_at', role.last_seen_at) order by role.created_at, manager.id)
+                'last_seen_at', role.last_seen_at, 'permissions', role.permissions,
+                'participants_of', role.participants_of, 'can_download', role.can_download)
+                order by role.created_at, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
             left join single_sign_on_providers provider on provider.plan_manager_id = manager.id
             where role.account_id = account.id

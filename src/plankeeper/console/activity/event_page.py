@@ -25,6 +25,7 @@ from plankeeper.console.components.events import (
     without_technical,
 )
 from plankeeper.console.lists.saved_views import parse_query_text
+from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import (
     PREFIX,
     FormRequest,
@@ -34,6 +35,7 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.context import or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, find_disclosed
@@ -52,9 +54,10 @@ CHANGED_SINCE = "The record has changed again since."
 NOT_IN_TRASH = "The record was deleted, and isn’t in the trash: it expired, or was deleted permanently or by a program."
 
 
-@pages.get("/activity/{event_id}", role="viewer")
+@pages.get("/activity/{event_id}", role="viewer", is_limited=True)
 async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
     event = await _get_event(request, event_id)
+    await _require_visible(request, event)
     changes = field_changes(event, request.settings.time_zone)
     shown = [_shorten(each) for each in changes]
     visible = without_technical(shown)
@@ -70,6 +73,16 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
         "back_url": parse_query_text(ACTIVITY, request.query.raw("list"), keep_page=True).url(),
     }
     return HtmlPage("activity/event.html", context)
+
+
+async def _require_visible(request: PageRequest, event: Event) -> None:
+    """Raise NotFound for an event about another participant or invoice than those that a limited viewer sees."""
+    if request.participants_of is None:
+        return
+    disclosed = find_disclosed(event.resource)
+    inside = [await select_inside(request, kind, [id_]) for kind, id_ in disclosed.items()]
+    if not all(inside) or (not inside and event.resource.kind != "provider"):
+        raise NotFound
 
 
 @pages.get("/activity/{event_id}/undo", role="manager")

@@ -13,6 +13,7 @@ from plankeeper.access.accounts.schemas import Session
 from plankeeper.access.api_keys import store as api_key_store
 from plankeeper.console.components.support_items import describe_limit, search_items
 from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.errors import FieldError
 from plankeeper.core.formatting import fold_name, format_money
@@ -131,7 +132,9 @@ async def pick_changed(request: PageRequest, shown: RecordPicker) -> RecordPicke
 
 
 async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str | None:
-    """The name of a record; null if there is no such record."""
+    """The name of a record; null if there is no such record, or the account can't see it."""
+    if kind == "participant" and not await select_inside(request, "participant", [id_]):
+        return None
     if kind in ("participant", "provider"):
         participants, providers = ([id_], list[UUID]()) if kind == "participant" else (list[UUID](), [id_])
         rows = await get_display_names(request.db, request.plan_manager_id, participants, providers)
@@ -139,7 +142,8 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
     if kind == "participant_or_invoice":
         if label := await record_label(request, "participant", id_):
             return label
-        invoices = await get_many_without_lines(request.db, request.plan_manager_id, [id_])
+        ids = await select_inside(request, "invoice", [id_])
+        invoices = await get_many_without_lines(request.db, request.plan_manager_id, ids)
         return (invoices[0].invoice_number or "No number") if invoices else None
     listed = await _list(request, kind)
     return next((each.label for each in listed if each.id == str(id_)), None)
@@ -165,7 +169,9 @@ async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> 
             if all(word in fold_name(f"{each.label} {each.detail}") for word in words)
         ]
         return found[:MAX_CANDIDATES]
-    results = await service.search(request.db, request.plan_manager_id, text, SEARCHED_KINDS[kind], MAX_CANDIDATES)
+    place, limit = (request.db, request.plan_manager_id), request.participants_of
+    kinds = SEARCHED_KINDS[kind]
+    results = await service.search(*place, text, kinds, MAX_CANDIDATES, participants_of=limit)
     matches = [match for each in results.kinds for match in each.matches]
     similar = [match for each in results.kinds for match in each.similar] if not matches else []
     shown = [*matches, *similar]

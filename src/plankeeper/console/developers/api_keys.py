@@ -7,6 +7,7 @@ from uuid import UUID
 from plankeeper.access.accounts import members as member_service
 from plankeeper.access.api_keys import service, store
 from plankeeper.access.api_keys.schemas import ApiKey
+from plankeeper.access.policy import SCOPE_PERMISSIONS
 from plankeeper.access.request_log import store as request_store
 from plankeeper.console.components.record_picker import plan_manager_choices
 from plankeeper.console.developers.requests import (
@@ -36,7 +37,13 @@ MAX_NAME_LENGTH = 100
 LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year"}
 OWNER_LIFETIMES = {**LIFETIMES, "": "Never"}  # only owners may create keys that never expire
 OVERLAPS = {"0": "Immediately", "1": "1 hour", "24": "1 day", "168": "7 days"}
-SCOPES = {"read": "read", "write": "write"}
+SCOPES = {
+    "read": "read",
+    "write": "write",
+    "claims": "claims: make and submit claim batches, and record their results",
+    "payments": "payments: make payment runs, and propose bank details",
+}
+DEFAULT_SCOPES = ("read", "write")
 
 
 @pages.get("/settings/keys", role="manager")
@@ -51,7 +58,16 @@ async def list_(request: PageRequest) -> HtmlPage:
 async def new(request: PageRequest) -> HtmlPage:
     choices = {str(id_): name for id_, name, _ in manageable_plan_managers(request)}
     lifetimes = allowed_lifetimes(request, [request.plan_manager_id])
-    return HtmlPage("developers/api_key_new.html", {"choices": choices, "lifetimes": lifetimes, "scopes": SCOPES})
+    return HtmlPage(
+        "developers/api_key_new.html",
+        {"choices": choices, "lifetimes": lifetimes, "scopes": _scopes(request), "default_scopes": DEFAULT_SCOPES},
+    )
+
+
+def _scopes(request: PageRequest) -> dict[str, str]:
+    """The scopes that the account can give to a key."""
+    needed = SCOPE_PERMISSIONS
+    return {each: label for each, label in SCOPES.items() if each not in needed or request.has_permission(needed[each])}
 
 
 @pages.post("/settings/keys", role="manager", on_error=new)
@@ -62,12 +78,13 @@ async def create(request: FormRequest) -> HtmlPage:
     ids = [each for each in selected if each]
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
-        "scope": "" if scopes and set(scopes) <= SCOPES.keys() else "must be read, write or both",
+        "scope": "" if scopes and set(scopes) <= SCOPES.keys() else "must be one or several of the choices",
         "lasts": lifetime_error(request, ids),
         "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }
     require_valid(messages)
     await member_service.require_roles(request.write_context, ids, "manager")
+    await member_service.require_scopes(request.write_context, ids, scopes)
     secret = await service.create(request.write_context, name, ids, scopes, parse_duration(request.form.text("lasts")))
     return created_page(
         request, name, secret, ids[0] if request.plan_manager_id not in ids else request.plan_manager_id
@@ -85,6 +102,7 @@ async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
 async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
     await member_service.require_roles(request.write_context, [request.plan_manager_id], "manager")
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
+    await member_service.require_scopes(request.write_context, key.plan_managers, key.scopes)
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
     require_valid(
         {

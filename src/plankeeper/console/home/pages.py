@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import LinkedAccountManager, Member
@@ -26,13 +27,19 @@ from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
-from plankeeper.resources.invoices.statistics_cache import DatedStatistics, InvoiceStatistics
+from plankeeper.resources.invoices.statistics_cache import (
+    DatedStatistics,
+    InvoiceStatistics,
+    StatisticsPeriods,
+    compute_invoice_statistics,
+)
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants
 from plankeeper.resources.participants.queries import PeriodCount, PlanEndSummary
 from plankeeper.resources.participants.schemas import ParticipantListQuery
+from plankeeper.resources.viewer_limits import values_of
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import FailingEndpoint
 
@@ -62,20 +69,21 @@ class Numbers(NamedTuple):
     notices: OwnerNotices | None
 
 
-@pages.get("", role="viewer")
+@pages.get("", role="viewer", is_limited=True)
 async def home(request: PageRequest) -> HtmlPage:
     today = datetime.now(request.settings.time_zone).date()
     account = request.account
     found, count, settings = await asyncio.gather(
         member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
-        participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
+        count_participants(request),
         office_settings.get(request.db, request.plan_manager_id),
     )
     standard = settings.service_standard
-    manager = found[0] if found else None
+    limit = request.participants_of
+    manager = found[0] if found and limit is None else None
     chosen = request.query.text("for")
-    scope = select_scope(chosen or request.home_scope, manager)
-    links = HomeLinks(manager.id if manager and scope == "me" else None)
+    scope = "all" if limit else select_scope(chosen or request.home_scope, manager)
+    links = HomeLinks(limit or (manager.id if manager and scope == "me" else None))
     numbers = await load_numbers(request, links, today, standard)
     sums = numbers.invoices.sums
     if not count and sums.is_empty:
@@ -105,6 +113,14 @@ async def home(request: PageRequest) -> HtmlPage:
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
 
 
+async def count_participants(request: PageRequest) -> int:
+    """The participants that the account can see. The stored count is that of everyone."""
+    place, limit = (request.db, request.plan_manager_id), request.participants_of
+    if limit:
+        return await participants.LIST.count(*place, values_of(limit))
+    return await participants.count(*place, ParticipantListQuery())
+
+
 def select_scope(chosen: str, manager: LinkedAccountManager | None) -> str:
     """`me` or `all`: as chosen now or before, otherwise `me` for an account with an account manager."""
     return chosen if chosen in SCOPES else "me" if manager else "all"
@@ -115,9 +131,7 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date, stan
     last, weeks = today + timedelta(days=ENDING_DAYS), limits(future_weeks(today))
     return Numbers(
         *await asyncio.gather(
-            request.statistics_cache.get(
-                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone, standard)
-            ),
+            load_statistics(request, manager_id, statistics_periods(today, request.settings.time_zone, standard)),
             queries.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
             queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),
             load_recent_changes(request),
@@ -126,8 +140,20 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date, stan
     )
 
 
+async def load_statistics(
+    request: PageRequest, manager_id: UUID | None, periods: StatisticsPeriods
+) -> DatedStatistics[InvoiceStatistics]:
+    """From the cache; for a limited viewer, computed now, so that no sum contains what was another's before."""
+    place = (request.db, request.plan_manager_id, manager_id, periods)
+    if request.participants_of:
+        return DatedStatistics(await compute_invoice_statistics(*place), datetime.now(UTC))
+    return await request.statistics_cache.get(*place)
+
+
 async def load_recent_changes(request: PageRequest) -> Sequence[Event]:
-    """The latest changes of records, without sign-ins, exports and views."""
+    """The latest changes of records, without sign-ins, exports and views; none for a limited viewer."""
+    if request.participants_of:
+        return []
     return await events.latest(request.db, request.plan_manager_id, None, ONLY_RECORDS, RECENT_CHANGES)
 
 

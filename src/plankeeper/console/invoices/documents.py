@@ -14,7 +14,7 @@ from plankeeper.resources.documents.schemas import MAX_PAGES, DocumentRow
 pages = Pages()
 
 
-@pages.get("/invoices/{invoice_id}/document", role="viewer")
+@pages.get("/invoices/{invoice_id}/document", role="viewer", is_limited=True)
 async def download(request: PageRequest, invoice_id: UUID) -> Download:
     document = await _get_or_404(request, invoice_id)
     file = service.open_document(request.settings, document)
@@ -23,7 +23,7 @@ async def download(request: PageRequest, invoice_id: UUID) -> Download:
     return Download(file.file_name, file.media_type, _join(start, file.chunks), file.size)
 
 
-@pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer")
+@pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer", is_limited=True)
 async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Response:
     """The image of a page, or a placeholder."""
     if not number.isascii() or not number.isdigit() or len(number) > len(str(MAX_PAGES)):

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.components.labels import humanize
+from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import (
@@ -98,19 +99,21 @@ async def find_evidence(request: PageRequest, invoice: Invoice, today: date) -> 
     same_line: list[Invoice] = []
     if "possible_duplicate" in facts:
         ids = await check_store.earlier_duplicate_ids(*place, invoice.id, MAX_RELATED)
-        earlier = await _get_in_order(request, ids)
+        earlier = await _get_visible(request, ids)
     if "same_document" in facts:
         ids = await check_store.same_document_ids(*place, invoice.id, MAX_RELATED)
-        same_document = await _get_in_order(request, ids)
+        same_document = await _get_visible(request, ids)
     if "line_duplicate" in facts:
         ids = await check_store.same_line_ids(*place, invoice.id, MAX_RELATED)
-        same_line = await _get_in_order(request, ids)
+        same_line = await _get_visible(request, ids)
     return Evidence(checked, facts, earlier, same_document, same_line)
 
 
-async def _get_in_order(request: PageRequest, ids: Sequence[UUID]) -> list[Invoice]:
-    by_id = {each.id: each for each in await store.get_many(request.db, request.plan_manager_id, ids)}
-    return [by_id[each] for each in ids if each in by_id]
+async def _get_visible(request: PageRequest, ids: Sequence[UUID]) -> list[Invoice]:
+    """The invoices with these ids that the account can see, in their order."""
+    visible = await select_inside(request, "invoice", ids)
+    by_id = {each.id: each for each in await store.get_many(request.db, request.plan_manager_id, visible)}
+    return [by_id[each] for each in visible if each in by_id]
 
 
 NOTHING = "—"

@@ -41,7 +41,7 @@ INVOICE_ACTIONS: Sequence[InvoiceAction] = ("hold", "release", "cancel", "wont_c
 LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry", "split")
 
 
-@pages.get("/invoices/{invoice_id}", role="viewer", access_log="invoice")
+@pages.get("/invoices/{invoice_id}", role="viewer", is_limited=True, access_log="invoice")
 async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     invoice = or_404(await store.get(*place, invoice_id))

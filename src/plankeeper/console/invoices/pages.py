@@ -44,12 +44,12 @@ MAX_REASON_LENGTH = 1000
 MAX_PART_LENGTH = 200  # of the query of a part of the review queue
 
 
-@pages.get("/invoices", role="viewer")
+@pages.get("/invoices", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     return await show_list(request, INVOICES)
 
 
-@pages.get("/invoices.csv", role="viewer")
+@pages.get("/invoices.csv", role="viewer", is_limited=True)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, INVOICES)
 
@@ -74,7 +74,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     is_changed = await service.ignore(
-        request.write_context, invoice_id, code, reason, overrides_blocks=request.has_role("owner")
+        request.write_context, invoice_id, code, reason, overrides_blocks=request.has_permission("override_blocks")
     )
     place = await list_position(request, INVOICES, invoice_id)
     if not is_changed:
@@ -133,7 +133,7 @@ def get_warning(code: str) -> InvoiceWarning:
     return WARNINGS[code]
 
 
-@pages.get("/invoices/selected.csv", role="viewer")
+@pages.get("/invoices/selected.csv", role="viewer", is_limited=True)
 async def download_selection(request: PageRequest) -> Download:
     return await download_selected(request, INVOICES)
 
@@ -183,7 +183,11 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
     try:
         async with request.tx.savepoint():
             is_ignored = await service.ignore(
-                request.write_context, invoice.id, code, reason, overrides_blocks=request.has_role("owner")
+                request.write_context,
+                invoice.id,
+                code,
+                reason,
+                overrides_blocks=request.has_permission("override_blocks"),
             )
     except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
@@ -195,18 +199,18 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
 MAX_DIGITS = 12  # of a duration in milliseconds, or of a count
 
 
-@pages.post("/invoices/{invoice_id}/view-session", role="viewer")
+@pages.post("/invoices/{invoice_id}/view-session", role="viewer", is_limited=True)
 async def start(request: FormRequest, invoice_id: UUID) -> Response:
     session = await viewing.start(request.write_context, invoice_id)
     return JSONResponse({"id": str(session.id)})
 
 
-@pages.post("/view-sessions/{session_id}/heartbeat", role="viewer", extends_session=False)
+@pages.post("/view-sessions/{session_id}/heartbeat", role="viewer", is_limited=True, extends_session=False)
 async def heartbeat(request: FormRequest, session_id: UUID) -> Response:
     return heartbeat_response(await viewing.heartbeat(request.write_context, session_id, parse_client_report(request)))
 
 
-@pages.post("/view-sessions/{session_id}/end", role="viewer", extends_session=False)
+@pages.post("/view-sessions/{session_id}/end", role="viewer", is_limited=True, extends_session=False)
 async def end(request: FormRequest, session_id: UUID) -> Response:
     return heartbeat_response(
         await viewing.heartbeat(request.write_context, session_id, parse_client_report(request), is_last=True)

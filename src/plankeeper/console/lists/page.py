@@ -198,7 +198,7 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         saved=saved,
         read_at=datetime.now(request.settings.time_zone),
         count_text=page.count_text,
-        can_download=request.has_role(definition.download_role),
+        can_download=request.has_role(definition.download_role) and request.role_details.can_download,
     )
 
 

@@ -10,7 +10,9 @@ from plankeeper.console.lists.definition import ListDefinition, parse_sort
 from plankeeper.console.lists.filters import FilterContext, ParsedFilter
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PageRequest
+from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder
+from plankeeper.resources.viewer_limits import LIMIT, values_of
 
 PAGE_SIZES = (50, 100)
 
@@ -93,6 +95,7 @@ async def parse_filters(request: PageRequest, query: ListPageQuery) -> tuple[Lis
     The query is returned with the parameters that links have: a record is named by its id.
     """
     context = FilterContext(request, datetime.now(request.settings.time_zone).date())
+    limit = limit_values(request, query.definition)
     parsed, filters = ParsedFilters(), dict[str, str]()
     for each in query.definition.filters:
         found = await each.parse(query.filters, context)
@@ -101,4 +104,12 @@ async def parse_filters(request: PageRequest, query: ListPageQuery) -> tuple[Lis
         parsed.errors |= found.errors
         own = {name: text for name in each.params if (text := query.filters.get(name))}
         filters |= own if found.params is None else found.params
+    parsed.values |= limit
     return replace(query, filters=filters), parsed
+
+
+def limit_values(request: PageRequest, definition: ListDefinition) -> dict[str, object]:
+    """The values of the filter that limits an account's lists. Lists of other records than people's have none."""
+    rows = definition.rows
+    has_limit = isinstance(rows, FilteredList) and LIMIT in rows.filters
+    return values_of(request.participants_of) if has_limit else {}

@@ -19,6 +19,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import ListSummary
 from plankeeper.database.lists.statements import SortedId, Start
+from plankeeper.resources.viewer_limits import LIMIT
 
 BATCH_SIZE = 500  # rows that are read at once for a file or a change
 
@@ -122,7 +123,7 @@ class ListReader:
         Not filtered: also of a record that doesn't match the filters any more.
         """
         rows = self.query.definition.table
-        values = dict(self.values) if is_filtered else {}
+        values = {name: each for name, each in self.values.items() if is_filtered or name == LIMIT}
         values |= {"id": [record_id]}
         found = await rows.page(self.db, self.plan_manager_id, values, 1, 0, self.query.order)
         return Start(found[0].value, found[0].id) if found else None

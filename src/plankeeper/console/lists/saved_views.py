@@ -51,13 +51,19 @@ async def load_extras(request: PageRequest, query: ListPageQuery) -> ListExtras:
     """The saved views and the settings of the account for a list."""
     place = (request.db, request.plan_manager_id, request.account.account_id)
     text, saved = query.first_page().text, await store.get_list(*place, query.definition.kind)
-    links = [(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in saved.views]
+    views = [each for each in saved.views if can_see(request, each)]
+    links = [(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in views]
     return ListExtras(
         [ViewLink(*each) for each in links],
         saved,
         text,
         service.can_share(request.role),
     )
+
+
+def can_see(request: PageRequest, view: SavedView) -> bool:
+    """A limited viewer sees only own views: the name of a shared one can be that of a participant."""
+    return request.participants_of is None or view.owner_id == request.account.account_id
 
 
 def view_url(definition: ListDefinition, view: SavedView) -> str:

@@ -12,7 +12,7 @@ from plankeeper.access.saved_views import store
 from plankeeper.console.components.downloads import csv_chunks, csv_row
 from plankeeper.console.components.edit_forms import EditConflictError
 from plankeeper.console.lists.definition import Column, ListDefinition, csv_text, select_columns
-from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
+from plankeeper.console.lists.query import ListPageQuery, limit_values, parse_filters, parse_list_query
 from plankeeper.console.lists.reading import ListReader
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.shell.forms import Form, parse_form
@@ -126,10 +126,21 @@ async def _find_rows(request: PageRequest, definition: ListDefinition, form: For
     ids = list(dict.fromkeys(filter(None, map(parse_uuid, form.getlist("id")))))
     if len(ids) > MAX_SELECTED:
         raise ValidationError(form=f"You can select at most {MAX_SELECTED} {definition.many} at once.")
-    rows = await definition.get_rows(request.db, request.plan_manager_id, ids) if ids else ()
+    shown = await _select_inside(request, definition, ids)
+    rows = await definition.get_rows(request.db, request.plan_manager_id, shown) if shown else ()
     found = in_order(ids, rows)
     query = parse_query_text(definition, form.raw("list"), keep_page=True).text
     return Selection(definition, found, query, len(ids) - len(found))
+
+
+async def _select_inside(request: PageRequest, definition: ListDefinition, ids: Sequence[UUID]) -> Sequence[Any]:
+    """The ids of the records that the account can see."""
+    limit = limit_values(request, definition)
+    if not limit or not ids:
+        return ids
+    place = (request.db, request.plan_manager_id)
+    found = await definition.table.page(*place, limit | {"id": list(ids)}, len(ids))
+    return [definition.table.parse_id(each.id) for each in found]
 
 
 async def _find_matching(request: PageRequest, query: ListPageQuery, describe: Describe) -> Selection:

@@ -55,12 +55,12 @@ pages = Pages()
 PARTICIPANTS_URL = f"{PREFIX}/participants"
 
 
-@pages.get("/participants", role="viewer")
+@pages.get("/participants", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     return await show_list(request, PARTICIPANTS)
 
 
-@pages.get("/participants.csv", role="viewer")
+@pages.get("/participants.csv", role="viewer", is_limited=True)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, PARTICIPANTS)
 
@@ -89,7 +89,7 @@ async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
 MAX_PROVIDERS = 5
 
 
-@pages.get("/participants/{participant_id}/invoices", role="viewer", access_log="participant")
+@pages.get("/participants/{participant_id}/invoices", role="viewer", is_limited=True, access_log="participant")
 async def list_invoices(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/invoices")
     place, participant = (request.db, request.plan_manager_id), context["participant"]
@@ -127,7 +127,7 @@ LATEST_EVENTS = 3
 LATEST_INVOICES = 5
 
 
-@pages.get("/participants/{participant_id}", role="viewer", access_log="participant")
+@pages.get("/participants/{participant_id}", role="viewer", is_limited=True, access_log="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "")
     latest = (request.db, request.plan_manager_id)
@@ -144,7 +144,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     return HtmlPage("participants/participant.html", context)
 
 
-@pages.get("/participants/{participant_id}/team", role="viewer", access_log="participant")
+@pages.get("/participants/{participant_id}/team", role="viewer", is_limited=True, access_log="participant")
 async def team(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/team")
     members = await team_context(request, participant_id, f"{context['page_url']}/team")
@@ -156,7 +156,7 @@ MISSING_MANAGER = "Enter the name of an account manager, or tick “No account m
 CONTRADICTION = "can’t be a name while “No account manager” is ticked"
 
 
-@pages.get("/participants/selected.csv", role="viewer")
+@pages.get("/participants/selected.csv", role="viewer", is_limited=True)
 async def download_selection(request: PageRequest) -> Download:
     return await download_selected(request, PARTICIPANTS)
 

@@ -64,7 +64,7 @@ class ShownPlan(NamedTuple):
     bars: Sequence[Bar]
 
 
-@pages.get(PATH, role="viewer", access_log="participant")
+@pages.get(PATH, role="viewer", is_limited=True, access_log="participant")
 async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
     """The plans, the latest first, with the charts of the one that the query names, or of the current one."""
     context = await participant_context(request, participant_id, "/plans")

@@ -244,7 +244,7 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     return Redirect(team_url(participant_id), f"{member_name(member)} added to the team.{contacts}")
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", access_log="participant")
+@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", is_limited=True, access_log="participant")
 async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
     return HtmlPage("participants/team_member.html", {**context, "priorities": PRIORITIES})

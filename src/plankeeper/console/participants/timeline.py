@@ -25,7 +25,7 @@ KINDS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
-@pages.get("/participants/{participant_id}/timeline", role="viewer", access_log="participant")
+@pages.get("/participants/{participant_id}/timeline", role="viewer", is_limited=True, access_log="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "/timeline")
     kind, before = request.query.text("kind"), parse_uuid(request.query.text("before"))

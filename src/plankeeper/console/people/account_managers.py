@@ -42,7 +42,7 @@ ACCOUNT_MANAGERS_URL = f"{PREFIX}/account-managers"
 STATE_CHOICES = {"": "Any", "true": "Active", "false": "Inactive"}
 
 
-@pages.get("/account-managers", role="viewer")
+@pages.get("/account-managers", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     active, email = request.query.text("active"), request.query.text("email")[:255]
     after = parse_uuid(request.query.text("after"))

@@ -1,14 +1,23 @@
 """Settings, people: the members of a plan manager with their roles, and invitations."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.access.accounts import invitations, member_store
 from plankeeper.access.accounts import members as member_service
-from plankeeper.access.accounts.schemas import CreatedAccess, Invitation, Member
+from plankeeper.access.accounts.schemas import NO_DETAILS, CreatedAccess, Invitation, Member, RoleDetails
 from plankeeper.access.plan_managers import store as plan_managers
-from plankeeper.access.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least
+from plankeeper.access.policy import (
+    MAX_NAME_LENGTH,
+    PERMISSION_LABELS,
+    PERMISSIONS,
+    ROLES,
+    Permission,
+    is_role_at_least,
+)
 from plankeeper.access.single_sign_on import store as single_sign_on
 from plankeeper.console.components.edit_forms import EditConflictError
 from plankeeper.console.components.record_picker import manager_choices
@@ -35,7 +44,15 @@ ROLE_CHOICES = {
 }
 
 
-@pages.get("/settings/people", role="viewer")
+PERMISSION_CHOICES = {
+    "make_claims": "Make claims: make claim batches, submit them, and record their results",
+    "make_payments": "Make payments: make payment runs, download their files, and mark them as paid",
+    "approve_bank_details": "Approve bank details: decide about changes that other people propose",
+    "override_blocks": "Ignore blocking warnings: with a reason, so that an invoice can be claimed",
+}
+
+
+@pages.get("/settings/people", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     members = await member_store.list_members(request.db, request.plan_manager_id)
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
@@ -45,6 +62,8 @@ async def list_(request: PageRequest) -> HtmlPage:
     context = {
         "members": members,
         "account_managers": {each.account_id: each for each in linked},
+        "permission_labels": PERMISSION_LABELS,
+        "limits": await _limit_names(request, [*members, *open_invitations]),
         "open_invitations": open_invitations,
         "only_owner": find_only_owner(members),
         "policy": await plan_managers.get_policy(request.db, request.plan_manager_id),
@@ -77,8 +96,9 @@ async def set_requires_single_sign_on(request: FormRequest) -> Redirect:
 
 
 @pages.get("/settings/people/invite", role="owner")
-async def invite_form(_request: PageRequest) -> HtmlPage:
-    return HtmlPage("people/member_invite.html", {"roles": ROLE_CHOICES})
+async def invite_form(request: PageRequest) -> HtmlPage:
+    context = await details_context(request, NO_DETAILS)
+    return HtmlPage("people/member_invite.html", {"roles": ROLE_CHOICES, **context})
 
 
 @pages.post("/settings/people", role="owner", on_error=invite_form)
@@ -86,13 +106,14 @@ async def invite(request: FormRequest) -> HtmlPage:
     name = request.form.text("name")
     if single_line(name, MAX_NAME_LENGTH) != name:
         raise ValidationError(name=f"must be one line of at most {MAX_NAME_LENGTH} characters")
-    return await invitation_page(request, request.form.text("email"), request.form.text("role"), name or None)
+    details = read_details(request)
+    return await invitation_page(request, request.form.text("email"), request.form.text("role"), name or None, details)
 
 
 @pages.post("/settings/people/invitations/{invitation_id}/again", role="owner", on_error=list_again)
 async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
     invitation = await get_invitation(request, invitation_id)
-    return await invitation_page(request, invitation.email, invitation.role, invitation.name)
+    return await invitation_page(request, invitation.email, invitation.role, invitation.name, invitation.details)
 
 
 @pages.post("/settings/people/invitations/{invitation_id}/withdraw", role="owner")
@@ -103,22 +124,74 @@ async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redire
 
 @pages.get("/settings/people/{account_id}/role", role="owner")
 async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
-    return HtmlPage("people/member_role.html", {"member": await get_member(request, account_id), "roles": ROLE_CHOICES})
+    member = await get_member(request, account_id)
+    context = await details_context(request, member.details)
+    return HtmlPage(
+        "people/member_role.html",
+        {"member": member, "roles": ROLE_CHOICES, "was": describe_access(member), **context},
+    )
 
 
 @pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
 async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redirect:
-    """Change a role. Before a lower role, a confirmation page lists the access that the member loses."""
+    """Change a role with its permissions and limits.
+
+    Before a lower role, a confirmation page lists the access that the member loses.
+    """
     role, keep_keys = request.form.text("role"), bool(request.form.text("keep_keys"))
-    member = await get_member(request, account_id)
+    member, details = await get_member(request, account_id), read_details(request)
     if request.form.text("confirmed") != role and role in ROLES and not is_role_at_least(role, member.role):
         created = await get_created_access(request, account_id)
         if created.keys or created.invitations:
-            return HtmlPage("people/member_demote.html", {"member": member, "role": role, "created": created})
-    before = or_404(await member_service.change_role(request.write_context, account_id, role, keep_keys=keep_keys))
-    if before.role != request.form.text("was"):
+            context = {"member": member, "role": role, "created": created, "details": details}
+            return HtmlPage("people/member_demote.html", context)
+    changed = await member_service.change_role(request.write_context, account_id, role, details, keep_keys=keep_keys)
+    before = or_404(changed)
+    if describe_access(before) != request.form.text("was"):
         raise EditConflictError(f"Someone else changed the role of {before.name} while you were editing.")
+    if before.role == role:
+        return Redirect(MEMBERS_URL, f"Role of {before.name} saved.")
     return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
+
+
+def describe_access(member: Member) -> str:
+    """The role with its permissions and limits, to see whether another person has changed them."""
+    details = member.details
+    download = "" if details.can_download else "no-download"
+    return " ".join(filter(None, (member.role, *details.permissions, str(details.participants_of or ""), download)))
+
+
+def read_details(request: PageRequest) -> RoleDetails:
+    """The permissions and limits that a form has; raises ValidationError."""
+    text = request.form.text("participants_of")
+    manager_id = parse_uuid(text)
+    if text and manager_id is None:
+        raise ValidationError(participants_of="must be one of the choices")
+    chosen = request.form.getlist("permissions")
+    if not set(chosen) <= set(PERMISSIONS):
+        raise ValidationError(permissions="must be among the choices")
+    permissions: list[Permission] = [each for each in PERMISSIONS if each in chosen]
+    return RoleDetails(permissions, manager_id, bool(request.form.text("can_download")))
+
+
+async def details_context(request: PageRequest, details: RoleDetails) -> dict[str, Any]:
+    """The fields for the permissions and limits: as they were sent, or else those of `details`."""
+    form = request.form
+    return {
+        "permission_choices": PERMISSION_CHOICES,
+        "manager_choices": {"": "All participants"} | await manager_choices(request),
+        "permissions": form.getlist("permissions") if form else details.permissions,
+        "participants_of": form.text("participants_of") if form else str(details.participants_of or ""),
+        "can_download": bool(form.text("can_download")) if form else details.can_download,
+    }
+
+
+async def _limit_names(request: PageRequest, shown: Sequence[Member | Invitation]) -> dict[UUID, str]:
+    """The names of the account managers to whose participants members are limited."""
+    if not any(each.participants_of for each in shown):
+        return {}
+    names = await manager_choices(request)
+    return {each.participants_of: names.get(str(each.participants_of), "?") for each in shown if each.participants_of}
 
 
 @pages.get("/settings/people/{account_id}/account-manager", role="owner")
@@ -157,12 +230,14 @@ async def remove(request: FormRequest, account_id: UUID) -> Redirect:
     return Redirect(MEMBERS_URL, f"{before.name} removed.")
 
 
-async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
+async def invitation_page(
+    request: FormRequest, email: str, role: str, name: str | None, details: RoleDetails
+) -> HtmlPage:
     """The only page that shows an invitation's link, because only a hash of its token is stored.
 
     If mails are sent, no page shows it.
     """
-    token = await invitations.invite(request.write_context, email, role, name)
+    token = await invitations.invite(request.write_context, email, role, name, details)
     if token is None:
         return HtmlPage("people/member_invitation_mailed.html", {"email": email})
     link = request.origin + invitations.invitation_path(token)

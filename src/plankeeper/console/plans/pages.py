@@ -1,6 +1,7 @@
 """Plans of all participants: the list of those that end, and the budgets that run out early or are hardly used."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,19 +14,20 @@ from plankeeper.console.participants.budget_charts import percent
 from plankeeper.console.participants.plans import plans_url
 from plankeeper.console.plans.list import PLANS
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
-from plankeeper.resources.plans.overview import OpenBudget
+from plankeeper.resources.plans.overview import BudgetOverview, OpenBudget, compute_overview
 
 pages = Pages()
 
 
-@pages.get("/plans", role="viewer")
+@pages.get("/plans", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     return await show_list(request, PLANS)
 
 
-@pages.get("/plans.csv", role="viewer")
+@pages.get("/plans.csv", role="viewer", is_limited=True)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, PLANS)
 
@@ -41,15 +43,16 @@ class BudgetBar(NamedTuple):
     passed: float
 
 
-@pages.get("/plans/budgets", role="viewer")
+@pages.get("/plans/budgets", role="viewer", is_limited=True)
 async def budgets(request: PageRequest) -> HtmlPage:
     """Of everyone, or of the account's own participants."""
     account = request.account
     linked = await member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email])
     manager = linked[0] if linked else None
     scope = select_scope(request.query.text("for") or request.home_scope, manager)
-    manager_id = manager.id if manager and scope == "me" else None
-    overview = await request.budgets_cache.get(request.db, request.plan_manager_id, manager_id, request.today)
+    if request.participants_of:
+        manager, scope = None, "all"
+    overview = await load_overview(request, manager.id if manager and scope == "me" else None)
     sums = overview.sums
     ids = list({each.participant_id for each in (*sums.ending_early, *sums.little_used)})
     people = await participant_store.get_many(request.db, request.plan_manager_id, ids)
@@ -63,6 +66,14 @@ async def budgets(request: PageRequest) -> HtmlPage:
         "little_used": _bars(sums.little_used, by_id),
     }
     return HtmlPage("plans/budgets.html", context)
+
+
+async def load_overview(request: PageRequest, manager_id: UUID | None) -> DatedStatistics[BudgetOverview]:
+    """Of everyone or of an account manager; for a limited viewer, computed now."""
+    place, limit = (request.db, request.plan_manager_id), request.participants_of
+    if limit:
+        return DatedStatistics(await compute_overview(*place, limit, request.today), datetime.now(UTC))
+    return await request.budgets_cache.get(*place, manager_id, request.today)
 
 
 def _bars(budgets_: Sequence[OpenBudget], people: dict[UUID, Participant]) -> list[BudgetBar]:

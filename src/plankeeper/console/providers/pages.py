@@ -1,5 +1,6 @@
 """Providers: list and search, details, create, edit, delete."""
 
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -34,22 +35,28 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.context import or_404
+from plankeeper.core.lists import in_order
+from plankeeper.database.lists.statements import SortOrder
 from plankeeper.resources.invoices import queries as invoice_queries
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.queries import StatusSum
+from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.providers import service, store
 from plankeeper.resources.providers.schemas import Provider, ProviderUpdate
 from plankeeper.resources.search.schemas import ProviderMatch
 from plankeeper.resources.search.service import search
 from plankeeper.resources.trash import service as trash_service
+from plankeeper.resources.viewer_limits import values_of
 
 pages = Pages()
 
 
-@pages.get("/providers", role="viewer")
+@pages.get("/providers", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     return await show_list(request, PROVIDERS)
 
 
-@pages.get("/providers.csv", role="viewer")
+@pages.get("/providers.csv", role="viewer", is_limited=True)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, PROVIDERS)
 
@@ -106,13 +113,13 @@ MAX_SIMILAR = 5
 NAME_WORDS = 2  # of a name, by which similar names are found
 
 
-@pages.get("/providers/{provider_id}", role="viewer")
+@pages.get("/providers/{provider_id}", role="viewer", is_limited=True)
 async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     provider = or_404(await store.get(*place, provider_id))
     first, last, _ = period_of(None, None, request.today)
-    sums = await invoice_queries.sums_by_month_for_provider(*place, provider_id, first, last)
-    rows = await invoice_queries.latest_for_provider(*place, provider_id, LATEST_INVOICES)
+    sums = await _load_sums(request, provider_id, first, last)
+    rows = await _load_invoices(request, provider_id)
     request.record_list("invoice", [each.id for each in rows], {"provider_id": str(provider_id)})
     context: dict[str, Any] = {
         "provider": provider,
@@ -131,6 +138,26 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
     return HtmlPage("providers/provider.html", {**context, "similar": await similar_names(request, provider)})
 
 
+async def _load_sums(request: PageRequest, provider_id: UUID, first: date, last: date) -> list[StatusSum]:
+    """Those of all participants, which a limited viewer doesn't see."""
+    if request.participants_of:
+        return []
+    return await invoice_queries.sums_by_month_for_provider(
+        request.db, request.plan_manager_id, provider_id, first, last
+    )
+
+
+async def _load_invoices(request: PageRequest, provider_id: UUID) -> list[Invoice]:
+    """The invoices that were received last, of the participants that the account can see."""
+    place, limit = (request.db, request.plan_manager_id), request.participants_of
+    if limit is None:
+        return await invoice_queries.latest_for_provider(*place, provider_id, LATEST_INVOICES)
+    filters, order = {"provider_id": provider_id, **values_of(limit)}, SortOrder("received_at", descending=True)
+    found = await invoice_queries.LIST.page(*place, filters, LATEST_INVOICES, 0, order)
+    ids = [UUID(each.id) for each in found[:LATEST_INVOICES]]
+    return in_order(ids, await invoice_store.get_many_without_lines(*place, ids)) if ids else []
+
+
 async def similar_names(request: PageRequest, provider: Provider) -> list[ProviderMatch]:
     """Other providers whose names contain the first words of this one's."""
     words = (provider.entity_name or "").split()[:NAME_WORDS]
@@ -141,6 +168,6 @@ async def similar_names(request: PageRequest, provider: Provider) -> list[Provid
     return [each for each in matches if each.id != provider.id][:MAX_SIMILAR]
 
 
-@pages.get("/providers/selected.csv", role="viewer")
+@pages.get("/providers/selected.csv", role="viewer", is_limited=True)
 async def download_selection(request: PageRequest) -> Download:
     return await download_selected(request, PROVIDERS)

@@ -13,6 +13,7 @@ from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import PICKER_KINDS, find_candidates
 from plankeeper.console.developers.requests import find_requests, request_filter
 from plankeeper.console.shell.forms import parse_amount
+from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import (
     PREFIX,
     HtmlPage,
@@ -29,6 +30,7 @@ from plankeeper.core.formatting import (
 )
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.search import service, store
+from plankeeper.resources.search.limits import limit_search
 from plankeeper.resources.search.schemas import (
     KINDS,
     InvoiceMatch,
@@ -83,7 +85,7 @@ class ResultGroup(NamedTuple):
     all_url: str | None  # where all of them are, if there are more
 
 
-@pages.get("/search", role="viewer")
+@pages.get("/search", role="viewer", is_limited=True)
 async def search(request: PageRequest) -> HtmlPage | Redirect:
     text, kind = request.query.text("q")[:MAX_TEXT_LENGTH], request.query.text("kind")
     id_ = parse_uuid(text)
@@ -91,21 +93,21 @@ async def search(request: PageRequest) -> HtmlPage | Redirect:
         return await _find_by_id(request, id_)
     kinds: Sequence[Kind] = [each for each in KINDS if each == kind] or KINDS
     limit = SHOWN if len(kinds) > 1 else service.MAX_COUNT
-    results = await service.search(request.db, request.plan_manager_id, text, kinds, limit, parse_values(text))
+    results = await _search(request, text, kinds, limit)
     exact = _with_number(results, text)
     if len(exact) == 1:
         return Redirect(_result(exact[0], request.settings.time_zone).url)
     return _results_page(request, text, results)
 
 
-@pages.get("/search/suggest", role="viewer")
+@pages.get("/search/suggest", role="viewer", is_limited=True)
 async def suggest(request: PageRequest) -> JSONResponse:
     """The best results as JSON: of every kind, or the candidates for a field that takes records of one kind."""
     text, kind = request.query.text("q")[:MAX_TEXT_LENGTH], request.query.text("kind")
     if kind in PICKER_KINDS:
         candidates = await find_candidates(request, kind, text)
         return JSONResponse({"candidates": [each._asdict() for each in candidates]})
-    results = await service.search(request.db, request.plan_manager_id, text, KINDS, SUGGESTED, parse_values(text))
+    results = await _search(request, text, KINDS, SUGGESTED)
     _record_access(request, text, results)
     zone = request.settings.time_zone
     groups = [_group(each, text, zone) for each in results.kinds]
@@ -124,6 +126,12 @@ async def suggest(request: PageRequest) -> JSONResponse:
     )
 
 
+async def _search(request: PageRequest, text: str, kinds: Sequence[Kind], limit: int) -> SearchResults:
+    place = (request.db, request.plan_manager_id)
+    values, participants_of = parse_values(text), request.participants_of
+    return await service.search(*place, text, kinds, limit, values, participants_of)
+
+
 def parse_values(text: str) -> Values:
     """The text as an amount and as a date, if it can be one."""
     with suppress(DateError):
@@ -133,16 +141,30 @@ def parse_values(text: str) -> Values:
 
 async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
     """The page of the record, the event or the API request with an id; of several memberships, a list."""
-    place = (request.db, request.plan_manager_id)
-    for kind in await store.find_by_id(*place, id_):
+    for kind in await _kinds_of(request, id_):
         return Redirect(PREFIX + RECORD_URLS.get(kind, "/activity/{}").format(id_))
-    members = await store.members_by_user(*place, id_, service.MAX_COUNT)
+    members = await store.members_by_user(
+        limit_search(request.db, request.participants_of), request.plan_manager_id, id_, service.MAX_COUNT
+    )
     if len(members) == 1:
         return Redirect(_result(members[0], request.settings.time_zone).url)
-    if not members and await find_requests(request, request_filter({"request_id": str(id_)}), None, 1):
+    if (
+        not members
+        and not request.participants_of
+        and await find_requests(request, request_filter({"request_id": str(id_)}), None, 1)
+    ):
         return Redirect(with_query(f"{PREFIX}/requests", {"request_id": str(id_)}))
     found = KindResults("team_member", list(members), len(members), has_more=False, similar=[])
     return _results_page(request, str(id_), SearchResults([found], []))
+
+
+async def _kinds_of(request: PageRequest, id_: UUID) -> list[str]:
+    """The kinds of the records and events with an id that the account can see."""
+    found = await store.find_by_id(request.db, request.plan_manager_id, id_)
+    if request.participants_of is None:
+        return found
+    inside = [each for each in ("participant", "invoice") if await select_inside(request, each, [id_])]
+    return [each for each in found if each == "provider" or each in inside]
 
 
 def _results_page(request: PageRequest, text: str, results: SearchResults) -> HtmlPage:

@@ -31,7 +31,7 @@ from plankeeper.resources.note_types.schemas import (
 pages = Pages()
 
 
-@pages.get("/settings", role="viewer")
+@pages.get("/settings", role="viewer", is_limited=True)
 async def overview(request: PageRequest) -> HtmlPage:
     return HtmlPage("settings/settings.html", {"role": request.role})
 
@@ -39,7 +39,7 @@ async def overview(request: PageRequest) -> HtmlPage:
 NOTE_TYPES_URL = f"{PREFIX}/note-types"
 
 
-@pages.get("/note-types", role="viewer")
+@pages.get("/note-types", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     after = request.query.text("after")
     after_id = str(_parse_id(after)) if after else "0"

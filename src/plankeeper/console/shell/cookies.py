@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from plankeeper.access import policy
 from plankeeper.access.accounts import sessions
-from plankeeper.access.accounts.schemas import Session
+from plankeeper.access.accounts.schemas import NO_DETAILS, RoleDetails, Session
+from plankeeper.access.policy import Permission
 from plankeeper.database.client import Database
 
 SINGLE_SIGN_ON_MAX_AGE = 600  # seconds
@@ -163,6 +164,18 @@ class CurrentAccount:
         if session is None or session.two_factor_pending or session.plan_manager_id is None:
             return False
         return policy.is_role_at_least(session.roles.get(session.plan_manager_id), role)
+
+    @property
+    def details(self) -> RoleDetails:
+        """What the account's role with the selected plan manager allows beyond its name."""
+        has_role = self.has_role("viewer") and self.session and self.session.plan_manager_id
+        return self.session.role_details[has_role] if self.session and has_role else NO_DETAILS
+
+    def has_permission(self, permission: Permission) -> bool:
+        """Whether the account has a permission with the selected plan manager."""
+        return self.has_role("owner") or (
+            self.has_role("manager") and policy.has_permission("manager", self.details.permissions, permission)
+        )
 
     def set_page_cookies(self, response: Response) -> None:
         """Sets the cookies that belong to every page: the CSRF token before sign-in, and no flash message any more."""

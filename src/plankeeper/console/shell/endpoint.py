@@ -32,6 +32,7 @@ from plankeeper.console.shell.forms import (
     read_form,
     read_upload,
 )
+from plankeeper.console.shell.record_limits import require_inside
 from plankeeper.console.shell.responses import (
     Origin,
     RoleRequiredError,
@@ -42,6 +43,7 @@ from plankeeper.console.shell.responses import (
     provider_redirect_response,
     redirect_response,
     render_page,
+    require_access,
 )
 from plankeeper.console.shell.routing import (
     PREFIX,
@@ -173,7 +175,7 @@ class PageEndpoint:
     ) -> Response | None:
         """The response to a request before its handler is called: the person has to sign in first, or to check a form.
 
-        Raises CsrfError and RoleRequiredError.
+        Raises CsrfError, RoleRequiredError and NotFound.
         """
         is_form = route.method == "POST"
         if is_form:
@@ -184,8 +186,8 @@ class PageEndpoint:
             redirect = sign_in_redirect(route, page_request, path_params, request)
         if redirect:
             return redirect_response(redirect, account)
-        if route.role in ("viewer", "manager", "owner") and not account.has_role(route.role):
-            raise RoleRequiredError
+        require_access(route, account)
+        await require_inside(page_request, path_params)
         if is_outdated:
             return await self._show_again(route, page_request, path_params, request, account)
         return None
@@ -240,7 +242,9 @@ class PageEndpoint:
         # Only accounts with the role may upload a file: other bodies are not read, and their forms lack a token.
         with self._deps.admission:
             await account.load_session(self._deps.db)
-        if not account.has_role(route.role):
+        try:
+            require_access(route, account)
+        except RoleRequiredError:
             return Form()
         with self._upload_slot(account):
             return await read_upload(request, route.upload)

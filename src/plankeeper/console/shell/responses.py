@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
+from plankeeper.access.policy import PERMISSION_LABELS, ROLES
 from plankeeper.access.tokens import csrf_token
 from plankeeper.console.shell.concurrency import SharedLimitError
 from plankeeper.console.shell.cookies import (
@@ -28,6 +29,7 @@ from plankeeper.console.shell.routing import (
     Download,
     HtmlPage,
     PageRequest,
+    PageRoute,
     ProviderRedirect,
     Redirect,
 )
@@ -118,6 +120,8 @@ def render_page(
     context: dict[str, Any] = {
         "session": account.session,
         "has_role": account.has_role,
+        "has_permission": account.has_permission,
+        "is_limited": account.details.participants_of is not None,
         "csrf": mask_token(account.csrf_token),
         "flash": account.flash,
         "flash_undo": account.flash_undo,
@@ -206,7 +210,26 @@ _STATUS_PAGES = {404: "not_found", 429: "rate_limited", 503: "unavailable"}
 
 
 class RoleRequiredError(Exception):
-    """The account does not have the role that the page requires."""
+    """The account does not have the role or the permission that the page requires. The message says who can give it."""
+
+
+def require_access(route: PageRoute, account: CurrentAccount) -> None:
+    """Raise RoleRequiredError unless the account can open a page, whichever record it shows."""
+    if route.role not in ROLES:
+        return
+    if not account.has_role(route.role):
+        raise RoleRequiredError("An owner of the plan manager can change your role.")
+    if route.permission and not account.has_permission(route.permission):
+        label = PERMISSION_LABELS[route.permission].lower()
+        raise RoleRequiredError(f"An owner of the plan manager can give you the permission to {label}.")
+    details = account.details
+    if details.participants_of and not route.is_limited:
+        raise RoleRequiredError(
+            "Your account is limited to the participants of one account manager. An owner of the plan manager can"
+            " remove the limit."
+        )
+    if not details.can_download and route.path.endswith(".csv"):
+        raise RoleRequiredError("Your account can’t download CSV files. An owner of the plan manager can allow it.")
 
 
 def error_page(error: Exception, state: RequestState, *, names_record: bool = False) -> HtmlPage:
@@ -218,7 +241,8 @@ def error_page(error: Exception, state: RequestState, *, names_record: bool = Fa
     if isinstance(error, CsrfError):
         kind, status = "csrf_failed", 403
     elif isinstance(error, RoleRequiredError):
-        kind, status = "role_required", 403
+        context = {"kind": "role_required", "detail": str(error), "request_id": request_id}
+        return HtmlPage("shell/error.html", context, 403)
     elif isinstance(error, SharedLimitError):
         return HtmlPage("shell/error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
     elif isinstance(error, DomainError):

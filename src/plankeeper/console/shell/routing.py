@@ -13,7 +13,8 @@ from uuid import UUID
 from starlette.responses import Response
 
 from plankeeper.access import policy
-from plankeeper.access.accounts.schemas import Session
+from plankeeper.access.accounts.schemas import NO_DETAILS, RoleDetails, Session
+from plankeeper.access.policy import Permission
 from plankeeper.access.single_sign_on.service import SingleSignOn
 from plankeeper.console.shell.concurrency import SharedLimit
 from plankeeper.console.shell.forms import FieldWarning, Form, UploadLimits
@@ -107,6 +108,20 @@ class PageRequest:
 
     def has_role(self, role: str) -> bool:
         return policy.is_role_at_least(self.role, role)
+
+    @property
+    def role_details(self) -> RoleDetails:
+        """What the role allows beyond its name."""
+        plan_manager_id = self.session and self.session.plan_manager_id
+        return self.session.role_details[plan_manager_id] if self.session and plan_manager_id else NO_DETAILS
+
+    def has_permission(self, permission: Permission) -> bool:
+        return policy.has_permission(self.role, self.role_details.permissions, permission)
+
+    @property
+    def participants_of(self) -> UUID | None:
+        """The account manager whose participants a limited viewer sees; null for an account without a limit."""
+        return self.role_details.participants_of
 
     @property
     def today(self) -> date:
@@ -237,11 +252,15 @@ class PageRoute:
     method: str
     path: str
     role: RequiredRole
+    permission: Permission | None  # that managers need besides the role
     handler: Handler
     writes: bool  # whether the handler takes a FormRequest
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
     form_path: str | None = None  # of that page
+    # Whether limited viewers can open it: its handler shows only their participants, and what belongs to them. A record
+    # in the path is checked before the handler runs.
+    is_limited: bool = False
     checks_credentials: bool = False  # whether the handler checks a password or a code, which is slow
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
     upload: UploadLimits | None = None  # whether the form may carry files, and which
@@ -258,16 +277,33 @@ class Pages:
         self.routes: list[PageRoute] = []
 
     def get(
-        self, path: str, *, role: RequiredRole, calls_provider: bool = False, access_log: AccessedKind | None = None
+        self,
+        path: str,
+        *,
+        role: RequiredRole,
+        permission: Permission | None = None,
+        is_limited: bool = False,
+        calls_provider: bool = False,
+        access_log: AccessedKind | None = None,
     ) -> Callable[[H], H]:
         """Register a page. `access_log` is for pages of one participant or invoice: viewing them is recorded."""
-        return self._register("GET", path, role, calls_provider=calls_provider, access_log=access_log)
+        return self._register(
+            "GET",
+            path,
+            role,
+            permission,
+            is_limited=is_limited,
+            calls_provider=calls_provider,
+            access_log=access_log,
+        )
 
     def post(
         self,
         path: str,
         *,
         role: RequiredRole,
+        permission: Permission | None = None,
+        is_limited: bool = False,
         on_error: Handler | None = None,
         checks_credentials: bool = False,
         upload: UploadLimits | None = None,
@@ -278,7 +314,9 @@ class Pages:
             "POST",
             path,
             role,
+            permission,
             on_error,
+            is_limited=is_limited,
             checks_credentials=checks_credentials,
             upload=upload,
             extends_session=extends_session,
@@ -286,7 +324,13 @@ class Pages:
         )
 
     def _register(
-        self, method: str, path: str, role: RequiredRole, on_error: Handler | None = None, **flags: Any
+        self,
+        method: str,
+        path: str,
+        role: RequiredRole,
+        permission: Permission | None = None,
+        on_error: Handler | None = None,
+        **flags: Any,
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -303,7 +347,8 @@ class Pages:
             if form and form.access_log:  # it shows the form again
                 flags["access_log"] = form.access_log
             form_path = form.path if form else None
-            route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, form_path, **flags)
+            required = (role, permission, handler)
+            route = PageRoute(method, PREFIX + path, *required, writes, path_params, on_error, form_path, **flags)
             self.routes.append(route)
             return handler
 

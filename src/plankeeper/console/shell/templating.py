@@ -56,21 +56,37 @@ class SettingsPage:
     label: str
     description: str
     role: str | None = None
+    is_limited: bool = False  # whether limited viewers can open it
 
-    def is_visible_to(self, role: str | None) -> bool:
-        return self.role is None or is_role_at_least(role, self.role)
+    def is_visible_to(self, role: str | None, *, is_limited: bool = False) -> bool:
+        has_role = self.role is None or is_role_at_least(role, self.role)
+        return has_role and (self.is_limited or not is_limited or self.role is None)
 
 
 # The pages of the settings, by group and section.
 SUBMENU = {
     "Office": {
         "members": SettingsPage(
-            "/console/settings/people", "People", "Members, roles, invitations and sign-in rules", "viewer"
+            "/console/settings/people",
+            "People",
+            "Members, roles, invitations and sign-in rules",
+            "viewer",
+            is_limited=True,
         ),
         "account_managers": SettingsPage(
-            "/console/account-managers", "Account managers", "Staff who look after participants", "viewer"
+            "/console/account-managers",
+            "Account managers",
+            "Staff who look after participants",
+            "viewer",
+            is_limited=True,
         ),
-        "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
+        "note_types": SettingsPage(
+            "/console/note-types",
+            "Note types",
+            "Types of notes, with their colours",
+            "viewer",
+            is_limited=True,
+        ),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),

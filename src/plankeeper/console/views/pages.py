@@ -14,6 +14,7 @@ from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.saved_views import (
     DENSITIES,
     VIEWS_URL,
+    can_see,
     chosen_columns,
     column_choices,
     parse_query_text,
@@ -30,7 +31,7 @@ from plankeeper.console.shell.routing import (
     Pages,
     Redirect,
 )
-from plankeeper.core.errors import ValidationError
+from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.ids import parse_uuid
 
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
@@ -40,10 +41,11 @@ LISTS: Mapping[str, ListDefinition] = MappingProxyType(
 pages = Pages()
 
 
-@pages.get("/views", role="viewer")
+@pages.get("/views", role="viewer", is_limited=True)
 async def list_(request: PageRequest) -> HtmlPage:
     account_id = request.account.account_id
     views = await store.list_visible(request.db, request.plan_manager_id, account_id)
+    views = [each for each in views if can_see(request, each)]
     groups = [
         (
             definition.title,
@@ -59,7 +61,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("views/saved_views.html", {"groups": [each for each in groups if each[1]]})
 
 
-@pages.get("/views/new", role="viewer")
+@pages.get("/views/new", role="viewer", is_limited=True)
 async def new(request: PageRequest) -> HtmlPage:
     values = request.form or request.query
     definition = find_list(values.text("list"))
@@ -76,7 +78,7 @@ async def new(request: PageRequest) -> HtmlPage:
     return HtmlPage("views/saved_view_new.html", context)
 
 
-@pages.post("/views", role="viewer", on_error=new)
+@pages.post("/views", role="viewer", is_limited=True, on_error=new)
 async def create(request: FormRequest) -> Redirect:
     definition = find_list(request.form.text("list"))
     query = parse_query_text(definition, request.form.raw("query"))
@@ -85,9 +87,11 @@ async def create(request: FormRequest) -> Redirect:
     return Redirect(query.url(), f"View “{name}” saved.")
 
 
-@pages.get("/views/{view_id}/edit", role="viewer")
+@pages.get("/views/{view_id}/edit", role="viewer", is_limited=True)
 async def edit(request: PageRequest, view_id: UUID) -> HtmlPage:
     view = await service.get(request.db, request.plan_manager_id, request.account.account_id, view_id)
+    if not can_see(request, view):
+        raise NotFound
     context = {
         "view": view,
         "can_change": service.can_change(view, request.account.account_id, request.role),
@@ -99,7 +103,7 @@ async def edit(request: PageRequest, view_id: UUID) -> HtmlPage:
     return HtmlPage("views/saved_view_edit.html", context)
 
 
-@pages.post("/views/{view_id}/edit", role="viewer", on_error=edit)
+@pages.post("/views/{view_id}/edit", role="viewer", is_limited=True, on_error=edit)
 async def update(request: FormRequest, view_id: UUID) -> Redirect:
     view = await service.get(request.tx, request.plan_manager_id, request.account.account_id, view_id)
     name, is_shared = request.form.text("name"), bool(request.form.text("is_shared"))
@@ -107,14 +111,14 @@ async def update(request: FormRequest, view_id: UUID) -> Redirect:
     return Redirect(VIEWS_URL, f"View “{name}” saved.")
 
 
-@pages.post("/views/{view_id}/delete", role="viewer")
+@pages.post("/views/{view_id}/delete", role="viewer", is_limited=True)
 async def delete(request: FormRequest, view_id: UUID) -> Redirect:
     view = await service.get(request.tx, request.plan_manager_id, request.account.account_id, view_id)
     await service.delete(request.write_context, request.role, view)
     return Redirect(VIEWS_URL, f"View “{view.name}” deleted.")
 
 
-@pages.get("/list-settings", role="viewer")
+@pages.get("/list-settings", role="viewer", is_limited=True)
 async def settings_form(request: PageRequest) -> HtmlPage:
     """The columns and the density of a list."""
     values = request.form or request.query
@@ -133,7 +137,7 @@ async def settings_form(request: PageRequest) -> HtmlPage:
     return HtmlPage("views/list_settings.html", context)
 
 
-@pages.post("/list-settings", role="viewer", on_error=settings_form)
+@pages.post("/list-settings", role="viewer", is_limited=True, on_error=settings_form)
 async def save_settings(request: FormRequest) -> Redirect:
     definition = find_any_list(request.form.text("list"))
     query = parse_query_text(definition, request.form.raw("query"))

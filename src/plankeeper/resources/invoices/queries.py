@@ -16,6 +16,7 @@ from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
 from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines
 from plankeeper.resources.search.store import INVOICE_TEXT
+from plankeeper.resources.viewer_limits import RECORDS_LIMIT
 
 # A pattern of the search: see plankeeper.resources.search.terms.
 _NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, not the placeholder of a parameter
@@ -40,6 +41,7 @@ LIST = FilteredList(
         "received_before": Filter("received_at < {}", label="Received"),
         "has_warnings": Filter("errors and {}::boolean"),
         "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),
+        **RECORDS_LIMIT,
     },
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),

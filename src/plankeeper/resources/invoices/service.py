@@ -319,7 +319,9 @@ async def ignore(
     [checked] = await check_store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])
     if level_of(code, levels_of(checked)) == "block" and not overrides_blocks:
         raise DomainError(
-            "insufficient_scope", "The warning blocks claims. Only an owner can ignore it, in the console."
+            "insufficient_scope",
+            "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in"
+            " the console.",
         )
     facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], _today(ctx))
     warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))

@@ -18,13 +18,18 @@ from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
 from plankeeper.resources.search.filters import PARTICIPANT_FILTERS, count_matches, search_values
+from plankeeper.resources.viewer_limits import PARTICIPANTS_LIMIT
 
 # The last name, then the first: no character sorts before the separator. Only the console sorts by it.
 FULL_NAME: LiteralString = """((lower(last_name) || chr(1) || coalesce(lower(first_name), '')) collate "C")"""
 LIST = FilteredList(
     "participants",
     ParticipantListQuery,
-    {**PARTICIPANT_FILTERS, "without_account_manager": Filter("account_manager_id is null and {}::boolean")},
+    {
+        **PARTICIPANT_FILTERS,
+        "without_account_manager": Filter("account_manager_id is null and {}::boolean"),
+        **PARTICIPANTS_LIMIT,
+    },
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "last_name": Sort('(lower(last_name) collate "C")', "text", is_nullable=True),

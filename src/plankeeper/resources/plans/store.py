@@ -14,6 +14,7 @@ from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.plans.schemas import LineSum, Plan, PlanListQuery, PlanRow, ServiceLine
+from plankeeper.resources.viewer_limits import RECORDS_LIMIT
 
 COLUMNS: LiteralString = "participant_id, start_date, end_date, is_pace_plan, external_id, components, created_at"
 ROW_COLUMNS: LiteralString = """
@@ -43,6 +44,7 @@ ENDS = FilteredList(
         "account_manager": Filter(_of_participants("account_manager_id = {}::uuid"), label="Account manager"),
         "without_account_manager": Filter(_of_participants("account_manager_id is null and {}::boolean")),
         "status": Filter(_of_participants("status = {}"), label="Status"),
+        **RECORDS_LIMIT,
     },
     sorts={"end_date": Sort("end_date", "date", is_nullable=True)},
 )

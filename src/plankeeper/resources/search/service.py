@@ -8,6 +8,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.resources.search import store
+from plankeeper.resources.search.limits import limit_search
 from plankeeper.resources.search.schemas import (
     KINDS,
     InvoiceMatch,
@@ -74,11 +75,14 @@ async def search(
     kinds: Sequence[Kind] = KINDS,
     limit: int = 5,
     values: Values | None = None,
+    participants_of: UUID | None = None,
 ) -> SearchResults:
     """The best `limit` matches of each kind, at most MAX_COUNT.
 
     With `values`, invoices are also found by total, and participants by date of birth and by address.
+    `participants_of` is the account manager to whose participants a viewer is limited.
     """
+    db = limit_search(db, participants_of)
     terms = parse(await store.fold(db, text))
     if terms.is_empty:
         return SearchResults([], [])

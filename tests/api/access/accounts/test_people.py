@@ -16,6 +16,8 @@ from plankeeper.core.errors import DomainError, NotFound, ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin, login_outcome
 
+NO_DETAILS = {"permissions": [], "participants_of": None, "can_download": True}  # of a role, in events
+
 
 def invite(ada: AccountDriver, email: str, role: str = "viewer") -> str:
     return ada.write(lambda ctx: invitations.invite(ctx, email, role), as_self=True)
@@ -189,7 +191,7 @@ def test_a_role_change_takes_effect_immediately_and_is_recorded(
     assert session
     assert session.roles == {ada.plan_manager_id: "manager"}
     last = recorded_account_events(ada.server, ada.plan_manager_id)[-1]
-    shown = {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "manager"}
+    shown = {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "manager", **NO_DETAILS}
     assert last == ("account.role_changed", str(ada.id), shown, {"role": "viewer"})
     before = len(recorded_account_events(ada.server, ada.plan_manager_id))
     ada.write(lambda ctx: members.change_role(ctx, sam.id, "manager"), as_self=True)
@@ -248,7 +250,7 @@ def test_a_removed_member_keeps_roles_with_other_plan_managers(
     )
     assert (last.data, last.previous) == (
         None,
-        {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "viewer"},
+        {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "viewer", **NO_DETAILS},
     )
 
 

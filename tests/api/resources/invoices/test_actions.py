@@ -114,7 +114,10 @@ def test_a_warning_is_ignored_and_restored(act: Callable[..., Any]) -> None:
 def test_a_program_cannot_ignore_a_warning_that_blocks_claims(act: Callable[..., Any]) -> None:
     response = act("ignore-warning", code="missing_provider", reason="Known")
     assert (response.status_code, response.json()["error"]) == (403, "insufficient_scope")
-    assert response.json()["detail"] == "The warning blocks claims. Only an owner can ignore it, in the console."
+    assert response.json()["detail"] == (
+        "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in the"
+        " console."
+    )
 
 
 def test_a_reason_is_required(act: Callable[..., Any]) -> None:

@@ -156,7 +156,7 @@ create table api_keys (
     name text not null,
     key_hash bytea not null unique,
     last_four text not null,
-    scopes text[] not null check (scopes <@ array['read', 'write'] and cardinality(scopes) > 0),
+    scopes text[] not null check (scopes <@ array['read', 'write', 'claims', 'payments'] and cardinality(scopes) > 0),
     created_by text not null,
     created_at timestamptz not null default now(),
     expires_at timestamptz,
@@ -282,7 +282,16 @@ create table account_roles (
     role text not null check (role in ('owner', 'manager', 'viewer')),
     created_at timestamptz not null,
     last_seen_at timestamptz, -- when the account last used the console for this plan manager
-    primary key (plan_manager_id, account_id)
+    -- What a manager may do beyond the role.
+    permissions text[] not null default '{}'
+        check (permissions <@ array['make_claims', 'make_payments', 'approve_bank_details', 'override_blocks']),
+    -- A viewer can be limited to the participants of an account manager. Without a foreign key: on Citus, account
+    -- managers are distributed, and this table isn't.
+    participants_of uuid,
+    can_download boolean not null default true, -- CSV files
+    primary key (plan_manager_id, account_id),
+    constraint account_roles_only_managers check (role = 'manager' or permissions = '{}'),
+    constraint account_roles_only_viewers check (role = 'viewer' or participants_of is null and can_download)
 );
 create index account_roles_by_account on account_roles (account_id);
 
@@ -354,6 +363,11 @@ create table account_invitations (
     expires_at timestamptz not null,
     accepted_at timestamptz,
     invited_by_account_id uuid, -- without a foreign key: an invitation can outlive the account
+    -- As in account_roles.
+    permissions text[] not null default '{}'
+        check (permissions <@ array['make_claims', 'make_payments', 'approve_bank_details', 'override_blocks']),
+    participants_of uuid,
+    can_download boolean not null default true,
     primary key (plan_manager_id, id)
 );
 -- Not unique: a unique index would have to contain the plan manager, and 256 random bits need none.
