@@ -27,7 +27,8 @@ LIMITED = {each.path for each in PAGES if each.is_limited}
 # The pages that a limited viewer can't open: they are about all participants, or about programs.
 CLOSED = {
     "/console/activity", "/console/activity/{event_id}/request", "/console/checks", "/console/trash",
-    "/console/trash/{entry_id}", "/console/requests", "/console/requests.csv", "/console/requests/{logged_request_id}",
+    "/console/trash/{entry_id}", "/console/review", "/console/review/{invoice_id}",
+    "/console/requests", "/console/requests.csv", "/console/requests/{logged_request_id}",
     "/console/settings/webhooks", "/console/settings/webhooks/{endpoint_id}",
     "/console/settings/webhooks/{endpoint_id}/deliveries", "/console/settings/webhooks/{endpoint_id}/deliveries.csv",
     "/console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",

@@ -208,7 +208,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if refused := await _refuse(request, part, invoice_id):
         return refused
     is_changed = await service.ignore(
-        request.write_context, invoice_id, code, reason, overrides_blocks=request.has_role("owner")
+        request.write_context, invoice_id, code, reason, overrides_blocks=request.has_permission("override_blocks")
     )
     return await _after_warning(request, part, invoice_id, f"“{title}” ignored" if is_changed else "")
 
