@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.resources.invoices.service import recheck
+XX
 from support import factories
 from support.client import Client
 from support.console import Account, Browser

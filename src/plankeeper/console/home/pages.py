@@ -71,15 +71,13 @@ class Numbers(NamedTuple):
 
 @pages.get("", role="viewer", is_limited=True)
 async def home(request: PageRequest) -> HtmlPage:
-    today = datetime.now(request.settings.time_zone).date()
-    account = request.account
+    today, account = request.today, request.account
     found, count, settings = await asyncio.gather(
         member_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
         count_participants(request),
         office_settings.get(request.db, request.plan_manager_id),
     )
-    standard = settings.service_standard
-    limit = request.participants_of
+    standard, limit = settings.service_standard, request.participants_of
     manager = found[0] if found and limit is None else None
     chosen = request.query.text("for")
     scope = "all" if limit else select_scope(chosen or request.home_scope, manager)

@@ -45,7 +45,7 @@ LINE_CAUSES: Sequence[Cause] = ("cancel", "reopen", "retry", "split")
 async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     invoice = or_404(await store.get(*place, invoice_id))
-    state, today = invoice.state_management, request.today
+    state, today, zone = invoice.state_management, request.today, request.settings.time_zone
     evidence = await find_evidence(request, invoice, today)
     plan = nearest_plan(invoice, evidence)
     related = [*evidence.earlier, *evidence.same_document, *evidence.same_line]
@@ -53,22 +53,19 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
-    standard = (await office_settings.get(*place)).service_standard
     context: dict[str, Any] = {
-        "standard": describe_standard(invoice, standard, today, request.settings.time_zone),
+        "standard": await _describe_standard(request, invoice),
         "invoice": invoice,
         "names": names,
         "provider": next(iter(providers), None),
         "evidence": evidence,
         "warnings": [evidence.card(code) for code in evidence.codes(invoice)],
         "ignored": [evidence.card(code, reasons) for code in state.ignored_errors],
-        "comparisons": [
-            compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
-        ],
+        "comparisons": [compare_invoices(invoice, each, names, zone) for each in evidence.earlier],
         "plan": plan,
         "plan_strip": plan_strip(invoice.invoice_date, plan),
         "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
-        "status": describe_status(invoice, warning_titles(invoice), today, request.settings.time_zone),
+        "status": describe_status(invoice, warning_titles(invoice), today, zone),
         "allowed": allowed_actions(invoice),
         "allowed_line_actions": allowed_line_actions(invoice),
         "accounts": await account_choices(request),
@@ -83,6 +80,12 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "place": await list_position(request, INVOICES, invoice_id),
     }
     return HtmlPage("invoices/invoice.html", context)
+
+
+async def _describe_standard(request: PageRequest, invoice: Invoice) -> str:
+    """When the invoice is expected to be paid, or how late it is, by the office's service standard."""
+    settings = await office_settings.get(request.db, request.plan_manager_id)
+    return describe_standard(invoice, settings.service_standard, request.today, request.settings.time_zone)
 
 
 async def _notes_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:

@@ -160,8 +160,9 @@ async def list_after(
     db: Executor, plan_manager_id: UUID, after: Position, limit: int, *, is_open: bool
 ) -> list[Position]:
     """The next invoices, or the next open ones, in the order of a check of all."""
-    query = LIST_OPEN_AFTER if is_open else LIST_ALL_AFTER
-    return await db.rows(Position, query, plan_manager_id, after.participant_id, after.id, limit)
+    if is_open:
+        return await db.rows(Position, LIST_OPEN_AFTER, plan_manager_id, after.participant_id, after.id, limit)
+    return await db.rows(Position, LIST_ALL_AFTER, plan_manager_id, after.participant_id, after.id, limit)
 
 
 COUNT_OPEN = f"select count(*) from invoices where plan_manager_id = $1 and {IS_OPEN}"
@@ -200,7 +201,7 @@ GET_STATE = """
     select
         case when position is not null
             then json_build_object('participant_id', position_participant, 'id', position)
-        end,
+        end as position,
         total, done, started_at, completed_at
     from recheck_state
     where plan_manager_id = $1
