@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
-XX
+from plankeeper.resources.invoices import recheck_store
+from plankeeper.resources.invoices.rechecks import check_next
 from support import factories
 from support.client import Client
 from support.console import Account, Browser
@@ -189,7 +190,9 @@ def test_ignored_warnings_survive_a_recheck_and_an_import(
 
     async def check_all() -> int:
         async with server.db.transaction() as tx:
-            return (await recheck(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), UUID(int=0)))[1]
+            return (await check_next(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), recheck_store.FIRST))[
+                1
+            ]
 
     assert server.run(check_all()) == 0
     import_invoice(id=ident, invoice_date="2099-01-01", claim_status="pending")
