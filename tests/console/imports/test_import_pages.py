@@ -218,9 +218,11 @@ def test_each_resource_has_a_template_file(owner: Browser, resource: str) -> Non
     assert response.content == csv_template(resource).encode()
     lines = list(read_rows(io.BytesIO(response.content), RESOURCES[resource].import_schema))
     assert (len(lines), [each for each in lines if isinstance(each, RowError)]) == (1, [])
-    if resource in ("plans", "team-members"):  # which belong to somebody
+    if resource in ("plans", "team-members", "notes"):  # which belong to somebody
         participant = upload(owner, b"participant_number\n430000001\n", "participants")
         assert confirm(owner, import_path(participant)).status_code == 200
+    if resource == "notes":
+        assert confirm(owner, import_path(upload(owner, b"note_type\nPhone call\n", "note-types"))).status_code == 200
     check = upload(owner, response.content)  # the kind is guessed
     done = counts(confirm(owner, import_path(check)))
     assert (done["Rows"], done["New"]) == (1, 1)
@@ -245,7 +247,7 @@ def test_note_types_can_be_imported_only_with_existing_ids(server: RunningServer
     response = upload(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
     assert rows(response) == [
         f"Line 2 Call Error ID “{2**52}”: must be the id of a note type, or empty for a new one",
-        "Line 3 Visit New Name Visit",
+        "Line 3 Visit New Note type Visit",
     ]
     assert server.run(server.db.one(int, last)) < before + 1000
     done = confirm(owner, import_path(upload(owner, b"note_type\nCall\n")))

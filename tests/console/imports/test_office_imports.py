@@ -194,7 +194,7 @@ def test_the_kind_of_a_file_can_be_changed(owner: Browser) -> None:
     assert '<option value="note_type" selected>' in page.text
     form = {"resource": "note-types", "column-0": "note_type"}
     assert owner.submit(f"{path}/columns", form).status_code == 303
-    assert rows(owner.get(path)) == ["Line 2 Copper Quokka New Name Copper Quokka"]
+    assert rows(owner.get(path)) == ["Line 2 Copper Quokka New Note type Copper Quokka"]
 
 
 @pytest.mark.parametrize(

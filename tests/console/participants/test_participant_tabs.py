@@ -63,7 +63,7 @@ def test_the_overview_shows_what_is_set_and_offers_the_rest(owner: Browser, clie
     assert "Contact Change Receives statements No Statements by post No Add phone, email" in shown
     assert "Account manager Change Assign account manager" in shown
     assert "not set" not in shown
-    assert "Status and leaving Change Status Active Invoices" in shown
+    assert "Status and leaving Change Status Active Notes No notes yet." in shown
     client.put(f"/participants/{person}", {"status": "Inactive", "date_ceased": "2026-01-05"})
     shown = main_text(owner.get(f"{PAGE}/{person}").text)
     assert "Ann Inactive" in shown
@@ -230,8 +230,8 @@ def test_each_page_needs_few_statements(
 
         monkeypatch.setattr(Executor, name, counted)
     for path, limit in (
-        (f"{PAGE}/{person}", 6), (f"{PAGE}/{person}/invoices", 8), (f"{PAGE}/{person}/team", 4),
-        (f"/console/providers/{provider}", 8), (f"/console/invoices/{rows[-1]['id']}", 8),
+        (f"{PAGE}/{person}", 8), (f"{PAGE}/{person}/invoices", 8), (f"{PAGE}/{person}/team", 4),
+        (f"/console/providers/{provider}", 10), (f"/console/invoices/{rows[-1]['id']}", 12),
     ):  # fmt: skip
         run.clear()
         assert owner.get(path).status_code == 200

@@ -280,7 +280,7 @@ def test_an_empty_result_offers_a_new_participant(
     owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:
     page = owner.get(PAGE, params={"q": "Zoë Zabrowska"}).text
-    assert "No participants, team members, providers or invoices match “Zoë Zabrowska”." in page
+    assert "No participants, team members, providers, invoices or notes match “Zoë Zabrowska”." in page
     link = "/console/participants/new?first_name=Zo%C3%AB&amp;last_name=Zabrowska"
     assert f'href="{link}"' in page
     form = form_fields(owner, unescape(link))

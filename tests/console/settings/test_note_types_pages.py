@@ -118,7 +118,7 @@ def test_a_note_type_is_edited_only_from_its_current_version(
     assert (changed.note_type, changed.badge_color, changed.highlight_color) == ("Phone", None, "red")
     late = owner.submit(path, form | {"note_type": "Late"})
     assert (late.status_code, "Someone else changed this" in late.text) == (409, True)
-    assert ('value="Late"' in late.text, "<li>Name: Phone" in late.text) == (True, True)
+    assert ('value="Late"' in late.text, "<li>Note type: Phone" in late.text) == (True, True)
     assert owner.submit(path, form | {"was": ""}).status_code == 409
     assert stored_note_types() == [changed]
     assert owner.submit(path, form | {"note_type": "Late", "was": version_token(owner, path)}).status_code == 303
@@ -132,8 +132,8 @@ def test_a_note_type_is_edited_only_from_its_current_version(
 @pytest.mark.parametrize(
     "wrong, label",
     [
-        ({"note_type": ""}, "Name must"),
-        ({"note_type": "x" * 256}, "Name must"),
+        ({"note_type": ""}, "Note type must"),
+        ({"note_type": "x" * 256}, "Note type must"),
         ({"badge_color": "x" * 256}, "Badge colour must"),
         ({"highlight_color": "x" * 256}, "Highlight colour must"),
     ],

@@ -29,6 +29,7 @@ CHANGES = {
     "account_manager_id": "",
     "reason_for_leaving": "Changed",
     "external_id": "Changed",
+    "text": "Changed",  # of a note
 }
 
 

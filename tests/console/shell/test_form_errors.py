@@ -28,6 +28,8 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/trash/{entry_id}/restore": "a button",
     "POST /console/checks": "a button",
     "POST /console/participants/{participant_id}/plans/{plan_id}/delete": "a button",
+    "POST /console/notes/{note_id}/delete": "a button",
+    "POST /console/note-types/{note_type_id}/delete": "a button",
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/included": "tick boxes",
     "POST /console/imports/{import_id}/undo": "a button",
@@ -58,7 +60,7 @@ WITHOUT_FIELD_ERRORS = {
 FORMS_WITH_ERRORS = [each for each in FORMS if each.on_error and route_name(each) not in WITHOUT_FIELD_ERRORS]
 # A text that no field accepts: too long, on two lines, no email, no date, no option.
 INVALID = "31 Feb 2026\n" + "x" * 600
-LONG_FIELDS = ("note", "reason", "reason_for_leaving", "event_types", "url")
+LONG_FIELDS = ("note", "text", "reason", "reason_for_leaving", "event_types", "url")
 TOO_LONG = "x" * 10_001
 
 
@@ -111,7 +113,7 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
         return path.removesuffix("/replay")
     if entry.path.startswith("/console/approvals/"):
         return path.removesuffix("/reject")
-    return f"{path}/new" if path.endswith(("/team-members", "/plans")) else pages.get(path, path)
+    return f"{path}/new" if path.endswith(("/team-members", "/plans", "/notes")) else pages.get(path, path)
 
 
 @sweep("entry", FORMS_WITH_ERRORS, ids=route_name)

@@ -34,7 +34,10 @@ CLOSED = {
     "/console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",
 }  # fmt: skip
 # The texts of the seeded records that aren't about a participant.
-VISIBLE_KINDS = {"plan_manager", "api_key", "account", "account_manager", "exit_reason", "provider", "note_type"}
+VISIBLE_KINDS = {
+    "plan_manager", "api_key", "account", "account_manager", "exit_reason", "provider", "note_type", "noted_provider",
+    "noted_type",
+}  # fmt: skip
 # The ids that a response may not contain unless the request has them.
 HIDDEN_IDS = ("participant_id", "invoice_id", "team_member_id", "plan_id", "line_id", "event_id", "entry_id", "view_id")
 MARKER = "zyxomma"  # of what is outside

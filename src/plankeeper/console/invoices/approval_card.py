@@ -40,6 +40,8 @@ class ApprovalCard(NamedTuple):
 
 
 async def approval_card(request: PageRequest, invoice: Invoice) -> ApprovalCard:
+    if invoice.approval_status == "not_required":  # nobody has been asked
+        return ApprovalCard("", [], {}, "", _can_ask(invoice), can_send=False, can_revoke=False, can_record=False)
     place = (request.db, request.plan_manager_id)
     [state] = await approval_store.list_states(*place, [invoice.id])
     links = await approval_store.list_newest_links(*place, invoice.id, MAX_LINKS)
