@@ -103,7 +103,8 @@ def set_role(
 ) -> None:
     """Change a person's role, with its permissions and limits, and print it.
 
-    A lower role withdraws the person's open invitations, and the API keys that they created lose access.
+    A lower role withdraws the person's open invitations, and the API keys that they created lose access. Without the
+    permission to make claims or payments, their keys with that scope do.
     """
     details = _details_of(role, permissions, participants_of, no_download=no_download)
 

@@ -46,6 +46,7 @@ VERBS = {
         "reopened",
         "wont_claim",
         "approval_requested",
+        "approval_links_revoked",
         "approved",
         "rejected",
         "line_changed",

@@ -208,7 +208,7 @@ def test_an_unknown_type_of_an_endpoint_or_of_deliveries_is_rejected(api: Client
     }
     body["event_types"] = ["participant.*", "api_key.expiring"]
     endpoint = api.create("/webhook-endpoints", body)["id"]
-    update = api.put(f"/webhook-endpoints/{endpoint}", {"event_types": ["note.created"]})
+    update = api.put(f"/webhook-endpoints/{endpoint}", {"event_types": ["note_types.created"]})
     assert messages(update)["event_types[0]"].endswith("did you mean note_type.created?")
     deliveries = f"/webhook-endpoints/{endpoint}/deliveries"
     assert messages(api.get(deliveries, event_type="nosuch")) == {

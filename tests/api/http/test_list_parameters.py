@@ -27,6 +27,7 @@ CHANGES = {
     "/participants/{participant_id}/team-members": {"role": "Sister"},
     "/exit-reasons": {"name": "Changed"},
     "/note-types": {"badge_color": "red"},
+    "/notes": {"text": "Changed"},
     "/providers": {"entity_name": "Changed"},
     "/webhook-endpoints": {"description": "Changed"},
 }
@@ -35,7 +36,7 @@ COUNT = 5
 
 @pytest.fixture
 def make_list(api: Client, import_rows: Import) -> MakeList:
-    """Makes five resources of a list, and returns its path. A list of all participants comes before those of one."""
+    """Makes five resources of a list, and returns its path. Lists of all participants or note types come first."""
 
     @cache
     def make(path: str) -> str:
@@ -63,6 +64,10 @@ def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
         "invoice-view-sessions": {"user_id": "u", "user_name": name, "session_started": "2026-01-02T03:04:05Z"},
     }
     resource = path.rpartition("/")[2]
+    if resource == "notes":
+        noted = {"kind": "participant", "id": api.create("/participants", {})["id"]}
+        note_type = api.create("/note-types", {"note_type": f"Type of {name}"})["id"]
+        bodies[resource] = {"resource": noted, "note_type_id": note_type, "text": name}
     if resource == "invoice-view-sessions":
         invoice = str(uuid7())
         assert not import_rows(api, "invoices", [{"id": invoice}]).errors
@@ -88,7 +93,7 @@ def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]
 
 
 def test_the_lists_are_found() -> None:
-    assert len(PATHS) == 10
+    assert len(PATHS) == 11
 
 
 @sweep("path", PATHS)

@@ -61,7 +61,7 @@ def test_the_lists_are_found() -> None:
         [
             "/participants", "/participants/{participant_id}/plans",
             "/participants/{participant_id}/team-members", "/team-members", "/account-managers",
-            "/exit-reasons", "/note-types",
+            "/exit-reasons", "/note-types", "/notes",
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/support-items",
             "/error-catalogue", "/webhook-endpoints",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",

@@ -248,6 +248,27 @@ def test_staff_send_again_revoke_and_record_a_decision(
     assert "Kim Lee: By phone" in main_text(owner.get(page).text)
 
 
+def test_sending_and_revoking_links_are_events_of_the_invoice(
+    mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, owner: Browser
+) -> None:
+    page = f"/console/invoices/{invoice['id']}"
+    link(mailing, participant)
+    # Without links that work, there is nothing to revoke, and no event.
+    for action in ("send", "revoke", "revoke"):
+        assert owner.submit(f"{page}/approval/{action}", {}, page, headers=ORIGIN).status_code == 303
+    types = "invoice.approval_requested,invoice.approval_links_revoked"
+
+    def recorded() -> list[dict[str, Any]]:
+        return api.get("/events", resource_id=invoice["id"], type=types).json()["data"]
+
+    wait_until(lambda: len(recorded()) >= 2)
+    assert [each["type"] for each in recorded()] == types.split(",")
+    revoked = recorded()[-1]
+    assert (revoked["actor"]["kind"], revoked["previous"]) == ("user", None)
+    assert (revoked["data"]["id"], revoked["data"]["approval_status"]) == (invoice["id"], "pending")
+    assert "approval links revoked" in main_text(owner.get(page).text)
+
+
 def test_the_api_records_decisions_of_people_who_may_approve(
     api: Client, participant: dict[str, Any], member: dict[str, Any], invoice: Invoice
 ) -> None:

@@ -114,3 +114,31 @@ def test_a_key_with_a_scope_is_rotated_only_with_its_permission(
     form = {"overlap": "1", "lasts": "30"}
     assert new_browser(new_account("manager")).submit(f"{KEYS}/{key_id}/rotate", form).status_code == 403
     assert owner.submit(f"{KEYS}/{key_id}/rotate", form).status_code == 200
+
+
+def create_key(browser: Browser, scope: str) -> None:
+    assert browser.submit(KEYS, {"name": f"for {scope}", "scope": scope, "lasts": "30"}).status_code == 200
+
+
+def test_keys_lose_access_with_the_permission_for_their_scope(
+    server: RunningServer, owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    person = new_account("manager")
+    server.run(give_permissions(server, person, ["make_claims", "make_payments"]))
+    browser = new_browser(person)
+    for scope in ("read", "claims", "payments"):
+        create_key(browser, scope)
+    path = f"{PAGE}/{person.account_id}/role"
+    form = {"role": "manager", "was": "manager make_claims make_payments", "permissions": ["make_payments"]}
+    page = main_text(owner.submit(path, form).text)
+    assert "Change the permissions of" in page
+    assert [f"for {scope}" in page for scope in ("read", "claims", "payments")] == [False, True, False]
+    assert "for claims" in main_text(owner.get(KEYS).text)
+    assert owner.submit(path, form | {"confirmed": "manager"}).headers["location"] == PAGE
+    keys = main_text(owner.get(KEYS).text)
+    assert [f"for {scope}" in keys for scope in ("read", "claims", "payments")] == [True, False, True]
+    # The owner keeps the other one. It isn't asked about again by a later change.
+    form |= {"was": "manager make_payments", "permissions": []}
+    assert owner.submit(path, form | {"confirmed": "manager", "keep_keys": "yes"}).status_code == 303
+    assert owner.submit(path, form | {"was": "manager", "permissions": ["override_blocks"]}).status_code == 303
+    assert "for payments" in main_text(owner.get(KEYS).text)

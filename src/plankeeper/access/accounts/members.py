@@ -77,13 +77,32 @@ async def list_created_access(db: Executor, plan_manager_id: UUID, account_id: U
     )
 
 
+async def list_lost_access(
+    db: Executor, plan_manager_id: UUID, member: Member, role: Role, details: RoleDetails
+) -> CreatedAccess:
+    """What a member created and may no longer have with another role or other details.
+
+    With a lower role, this is everything; without a permission, the API keys with its scope.
+    """
+    created = await list_created_access(db, plan_manager_id, member.id)
+    if not is_role_at_least(role, member.role):
+        return created
+    lost = {
+        scope
+        for scope, permission in SCOPE_PERMISSIONS.items()
+        if has_permission(member.role, member.permissions, permission)
+        and not has_permission(role, details.permissions, permission)
+    }
+    return CreatedAccess([key for key in created.keys if lost & set(key.scopes)], [])
+
+
 async def change_role(
     ctx: WriteContext, account_id: UUID, role: str, details: RoleDetails | None = None, *, keep_keys: bool = False
 ) -> Member | None:
     """Change a member's role with its details, and return the member as it was; None if there is none.
 
-    Without details, those stay that the new role can have. A lower role revokes what the member created, as `remove`
-    does. Raises ValidationError.
+    Without details, those stay that the new role can have. What the member created and loses by the change (see
+    `list_lost_access`) is revoked, as by `remove`. Raises ValidationError.
     """
     new_role = validate_role(role)
     await require_owner(ctx)
@@ -99,8 +118,8 @@ async def change_role(
     await member_store.update(ctx.tx, ctx.plan_manager_id, account_id, new_role, granted)
     changes = member_event(before, before.role, before.details), member_event(before, new_role, granted)
     await record_event(ctx, "account.role_changed", *changes)
-    if not is_role_at_least(new_role, before.role):
-        await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
+    lost = await list_lost_access(ctx.tx, ctx.plan_manager_id, before, new_role, granted)
+    await _revoke_access(ctx, lost, keep_keys=keep_keys)
     return before
 
 
@@ -122,7 +141,8 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
     await saved_views.delete_own(ctx.tx, ctx.plan_manager_id, account_id)
     await saved_views.delete_own_settings(ctx.tx, ctx.plan_manager_id, account_id)
     await record_event(ctx, "account.removed", member_event(before, before.role, before.details), None)
-    await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
+    created = await list_created_access(ctx.tx, ctx.plan_manager_id, account_id)
+    await _revoke_access(ctx, created, keep_keys=keep_keys)
     if not await member_store.list_memberships(ctx.tx, account_id):
         await store.delete(ctx.tx, account_id)
     return before
@@ -269,9 +289,8 @@ async def validate_details(ctx: WriteContext, role: Role, details: RoleDetails) 
     return msgspec.structs.replace(granted, permissions=ordered)
 
 
-async def _revoke_created_access(ctx: WriteContext, account_id: UUID, *, keep_keys: bool) -> None:
-    """Withdraw the open invitations of an account and, unless they are kept, remove the plan manager from its keys."""
-    created = await list_created_access(ctx.tx, ctx.plan_manager_id, account_id)
+async def _revoke_access(ctx: WriteContext, created: CreatedAccess, *, keep_keys: bool) -> None:
+    """Withdraw open invitations and, unless they are kept, remove the plan manager from keys."""
     for invitation in created.invitations:
         await member_store.delete_invitation(ctx.tx, ctx.plan_manager_id, invitation.id)
         await record_event(ctx, "account.invitation_withdrawn", invitation, None)

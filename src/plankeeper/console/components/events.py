@@ -159,6 +159,7 @@ _INVOICE_ACTIONS = {
     "invoice.reopened": "",
     "invoice.wont_claim": "closing_reason",
     "invoice.approval_requested": "",
+    "invoice.approval_links_revoked": "",
     "invoice.approved": "approval_reason",
     "invoice.rejected": "approval_reason",
 }

@@ -14,9 +14,7 @@ from plankeeper.access.policy import (
     MAX_NAME_LENGTH,
     PERMISSION_LABELS,
     PERMISSIONS,
-    ROLES,
     Permission,
-    is_role_at_least,
 )
 from plankeeper.access.single_sign_on import store as single_sign_on
 from plankeeper.console.components.edit_forms import EditConflictError
@@ -136,14 +134,14 @@ async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redirect:
     """Change a role with its permissions and limits.
 
-    Before a lower role, a confirmation page lists the access that the member loses.
+    If the member loses access that they created, a confirmation page lists it first.
     """
-    role, keep_keys = request.form.text("role"), bool(request.form.text("keep_keys"))
+    role, keep_keys = member_service.validate_role(request.form.text("role")), bool(request.form.text("keep_keys"))
     member, details = await get_member(request, account_id), read_details(request)
-    if request.form.text("confirmed") != role and role in ROLES and not is_role_at_least(role, member.role):
-        created = await get_created_access(request, account_id)
-        if created.keys or created.invitations:
-            context = {"member": member, "role": role, "created": created, "details": details}
+    if request.form.text("confirmed") != role:
+        lost = await member_service.list_lost_access(request.db, request.plan_manager_id, member, role, details)
+        if lost.keys or lost.invitations:
+            context = {"member": member, "role": role, "lost": lost, "details": details}
             return HtmlPage("people/member_demote.html", context)
     changed = await member_service.change_role(request.write_context, account_id, role, details, keep_keys=keep_keys)
     before = or_404(changed)

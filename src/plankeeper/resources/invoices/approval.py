@@ -125,9 +125,11 @@ async def send_again(ctx: WriteContext, invoice_id: UUID) -> int:
 
 
 async def revoke(ctx: WriteContext, invoice_id: UUID) -> None:
-    """Revoke the links of an invoice. It waits for approval as before. Raises NotFound."""
-    await _lock(ctx, invoice_id)
-    await approval_store.revoke_links(ctx.tx, ctx.plan_manager_id, [invoice_id], "staff", datetime.now(UTC))
+    """Revoke the open links of an invoice, if there are any. It waits for approval as before. Raises NotFound."""
+    [(invoice, state)] = await _lock(ctx, invoice_id)
+    if state.has_open_links:
+        await approval_store.revoke_links(ctx.tx, ctx.plan_manager_id, [invoice_id], "staff", datetime.now(UTC))
+        await record_event(ctx, "invoice.approval_links_revoked", None, invoice)
 
 
 async def _lock(ctx: WriteContext, invoice_id: UUID) -> list[tuple[Invoice, RequestState]]:
