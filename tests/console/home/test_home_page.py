@@ -137,7 +137,7 @@ def test_invoices_on_hold_without_an_open_warning_are_explained(
     participant, provider = create_participant(client), create_provider(client)
     held = import_invoice(participant, provider)
     page = owner.get(HOME).text
-    assert (warnings_on(page), "nothing left to check here" in page) == (
+    assert (warnings_on(page), "nothing left to check." in page) == (
         {"Check the date": ("1", "$100.00")}, False,
     )  # fmt: skip
     owner.submit(f"/console/invoices/{held}/warnings/check_dates/ignore", {"reason": "Agreed"})
@@ -146,7 +146,7 @@ def test_invoices_on_hold_without_an_open_warning_are_explained(
     import_invoice(participant, provider, is_deleted=True)
     page = owner.get(HOME).text
     assert warnings_on(page)["All checked, waiting for release"] == ("1", "$100.00")
-    assert "nothing left to check here" in page
+    assert "nothing left to check." in page
     link = re.search(r'href="([^"]+)">All checked, waiting for release<', page)
     assert link
     found = owner.get(unescape(link[1])).text
