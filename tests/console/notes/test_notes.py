@@ -168,5 +168,6 @@ def test_a_note_type_in_use_cannot_be_deleted(owner: Browser, note_type: dict[st
     path = f"{PREFIX}/note-types/{note_type['id']}/delete"
     page = owner.get(path).text
     assert "1 note has this note type" in page
+    assert re.search(r'href="/console/notes/[0-9a-f-]+/edit">Prefers mornings<', page)
     assert '<button class="danger">' not in page
     assert "1 note has this note type, so it cannot be deleted." in owner.submit(path, {}).text

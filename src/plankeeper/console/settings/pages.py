@@ -1,5 +1,7 @@
 """The overview of the settings."""
 
+from collections.abc import Sequence
+
 from plankeeper.console.components.edit_forms import (
     EditedRecord,
     changes_in,
@@ -17,7 +19,7 @@ from plankeeper.console.shell.routing import (
     Pages,
     Redirect,
 )
-from plankeeper.core.context import or_404
+from plankeeper.core.context import AccessedKind, or_404
 from plankeeper.core.errors import NotFound
 from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.resources.note_types import service, store
@@ -27,8 +29,13 @@ from plankeeper.resources.note_types.schemas import (
     NoteTypeListQuery,
     NoteTypeUpdate,
 )
+from plankeeper.resources.notes.queries import list_page as list_notes
+from plankeeper.resources.notes.schemas import Note, NoteListQuery
 
 pages = Pages()
+
+NOTED_PEOPLE: Sequence[AccessedKind] = ("participant", "invoice")  # the access log has who reads their notes
+MAX_SHOWN_NOTES = 20  # of a type that can't be deleted, because notes have it
 
 
 @pages.get("/settings", role="viewer", is_limited=True)
@@ -82,7 +89,11 @@ async def update(request: FormRequest, note_type_id: str) -> Redirect:
 async def delete_form(request: PageRequest, note_type_id: str) -> HtmlPage:
     note_type = await get_or_404(request, note_type_id)
     count = await store.count_notes(request.db, request.plan_manager_id, note_type.id)
-    return HtmlPage("settings/note_type_delete.html", {"note_type": note_type, "count": count})
+    query = NoteListQuery(note_type_id=note_type.id, limit=MAX_SHOWN_NOTES)
+    notes: Sequence[Note] = await list_notes(request.db, request.plan_manager_id, query) if count else []
+    for kind in NOTED_PEOPLE:
+        request.record_list(kind, [each.resource.id for each in notes if each.resource.kind == kind], {})
+    return HtmlPage("settings/note_type_delete.html", {"note_type": note_type, "count": count, "notes": notes})
 
 
 @pages.post("/note-types/{note_type_id}/delete", role="manager", on_error=delete_form)
