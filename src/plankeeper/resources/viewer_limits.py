@@ -10,6 +10,7 @@ from uuid import UUID
 from plankeeper.core.context import AccessedKind
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.statements import Filter
+from plankeeper.database.row_ids import HAS_ID
 
 LIMIT = "participants_of"  # the name of the filter
 
@@ -27,11 +28,9 @@ def values_of(account_manager_id: UUID | None) -> dict[str, object]:
     return {LIMIT: account_manager_id} if account_manager_id else {}
 
 
-LIST_PARTICIPANTS = """
-    select id from participants where plan_manager_id = $1 and id = any ($2::uuid[]) and account_manager_id = $3
-"""
+LIST_PARTICIPANTS = f"select id from participants where plan_manager_id = $1 and {HAS_ID} and account_manager_id = $3"
 LIST_INVOICES: LiteralString = f"""
-    select id from invoices where plan_manager_id = $1 and id = any ($2::uuid[]) and {OF_LIMIT.format("$3")}
+    select id from invoices where plan_manager_id = $1 and {HAS_ID} and {OF_LIMIT.format("$3")}
 """
 
 

@@ -1,4 +1,4 @@
-"""A database with 100,000 participants, providers and invoices of one plan manager, which tests only read."""
+"""A database with 100,000 participants, providers, invoices and notes of one plan manager, which tests only read."""
 
 from uuid import UUID
 
@@ -44,6 +44,17 @@ insert into invoice_lines (plan_manager_id, invoice_id, id, position, gst_code, 
 select plan_manager_id, id, id, 0, 'P2', case claim_status when 'paid' then 'paid' else 'rejected' end, false,
     created_at
 from invoices;
+insert into note_types (plan_manager_id, id, note_type)
+select '017a5f00-0000-7000-8000-00000000da7a', n, 'Type ' || n from generate_series(1, 3) n;
+insert into notes (plan_manager_id, id, resource_kind, resource_id, note_type_id, text, pinned, alert, author_kind,
+    created_at, updated_at)
+select '017a5f00-0000-7000-8000-00000000da7a', id,
+    case when n > 99970 then 'provider' when n % 2 = 0 then 'invoice' else 'participant' end, id,
+    case when n > 99970 then 3 else 1 + n % 2 end, 'Call number ' || n, n % 2000 = 0, n % 2500 = 0, 'system',
+    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute'
+from (
+    select n, ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid as id from generate_series(1, 100000) n
+) numbered;
 insert into stored_counts (plan_manager_id, list, status, second_status, count)
 select plan_manager_id, 'participants', status, state, count(*) from participants group by 1, 3, 4
 union all
@@ -56,7 +67,7 @@ DROP_INDEXES_SQL = """
 create temporary table dropped_indexes as
 select indexrelid, indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
 from pg_index
-where indrelid = any ('{participants,providers,invoices,invoice_lines}'::regclass[])
+where indrelid = any ('{participants,providers,invoices,invoice_lines,notes}'::regclass[])
     and not exists (select from pg_constraint where conindid = indexrelid);
 do $$
 declare

@@ -17,6 +17,8 @@ from plankeeper.resources.invoices import queries as invoices
 from plankeeper.resources.invoices import review_store
 from plankeeper.resources.invoices import statistics_store as invoice_sums
 from plankeeper.resources.invoices.schemas import InvoiceListQuery
+from plankeeper.resources.notes import queries as notes
+from plankeeper.resources.notes.schemas import NoteListQuery
 from plankeeper.resources.participants import queries as participant_sums
 from plankeeper.resources.participants import queries as participants
 from plankeeper.resources.participants.schemas import ParticipantListQuery
@@ -36,6 +38,7 @@ LISTS: dict[str, tuple[type[Any], Any, Any]] = {
     "participants": (ParticipantListQuery, participants.list_page, participants.count),
     "providers": (ProviderListQuery, providers.list_page, providers.count),
     "invoices": (InvoiceListQuery, invoices.list_page, invoices.count),
+    "notes": (NoteListQuery, notes.list_page, notes.count),
 }
 # A total without filters, or with a value that most rows have, is counted over an index: there is no other way.
 LIST_CASES = {
@@ -70,6 +73,17 @@ LIST_CASES = {
         "claim_status=on_hold",
         "claim_status=paid&after=0",
         "approval_status=pending",
+        "updated_since=2024-03-10T00:00:00Z",
+    ),
+    "notes": (
+        "limit=20",
+        f"limit=1000&after={DEEP_CURSOR}",
+        "resource_kind=participant",
+        f"resource_id={DEEP_CURSOR[:-6]}000500",
+        "note_type_id=3",
+        "note_type_id=1&after=0",
+        "pinned=true",
+        "alert=true",
         "updated_since=2024-03-10T00:00:00Z",
     ),
 }
@@ -186,6 +200,19 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "approval_status": ("pending", {"invoices_by_approval_status"}),
         },
     ),
+    "notes": (
+        notes.LIST,
+        {
+            "search_words": (("%50012%", "%", list[str]()), {"notes_by_search"}),
+            "id": ([DEEP_CURSOR], {"notes_pkey"}),
+            "resource_kind": ("provider", {"notes_by_resource"}),
+            "resource_id": (f"{DEEP_CURSOR[:-6]}000500", {"notes_by_resource"}),
+            "note_type_id": (3, {"notes_by_type"}),
+            "pinned": (True, {"notes_pinned"}),
+            "alert": (True, {"notes_with_alert"}),
+            "updated_since": (LATE, {"notes_by_moment"}),
+        },
+    ),
 }
 # A twentieth of the invoices, which are found by their participants: PostgreSQL may read all of them.
 JOINED = {("invoices", "account_manager"), ("invoices", "participants_of")}
@@ -280,6 +307,7 @@ SORTS = {
         "provider": "invoices_by_provider",
         "participant": "invoices_by_participant",
     },
+    "notes": {"id": "notes_pkey", "updated_at": "notes_by_moment"},
 }
 
 
@@ -373,6 +401,9 @@ SEARCHES = (
     ("providers", "q=51+824+803+556&limit=50", 1),
     ("providers", "q=p50000@&limit=50", 1),
     ("providers", "q=nobody&limit=50", 0),
+    ("notes", "q=number+5001&limit=50", 20),
+    ("notes", "q=50012&limit=50&alert=true", 0),
+    ("notes", "q=nobody&limit=50", 0),
 )
 
 
@@ -427,6 +458,7 @@ STATISTICS: dict[str, tuple[Any, tuple[Any, ...], set[str]]] = {
 OTHER_USES = {
     "participants_by_plan_change": "the task that makes the next plan current",
     "participants_by_birth_or_address": "the console's search, which test_search_plans looks at",
+    "notes_alerts": "the alerts of a record, and those of the records of a queue",
     "invoices_by_provider_and_number": "the duplicates of an invoice, and an invoice by provider and number",
 }
 

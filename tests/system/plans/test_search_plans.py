@@ -18,7 +18,7 @@ from support.plans import ExplainingExecutor, plan_nodes
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 # Rows that an index finds and that don't match: the trigrams of a word can be those of several others.
 MAX_REMOVED_ROWS = 1000
-TABLES = {"participants", "team_members", "users", "providers", "invoices"}
+TABLES = {"participants", "team_members", "users", "providers", "invoices", "notes"}
 
 # The digits of a row's number as syllables: every name is different, and each syllable is in many of them.
 FILL_SQL = """
@@ -55,6 +55,11 @@ insert into invoices (plan_manager_id, id, invoice_number, claim_status, approva
 select '017a5f00-0000-7000-8000-00000000da7a', id, 'INV-' || n, 'paid', 'not_required', now(), false, false, false,
     case when n % 10 = 0 then 1240 else n / 100.0 end, now()
 from people;
+insert into note_types (plan_manager_id, id, note_type) values ('017a5f00-0000-7000-8000-00000000da7a', 1, 'Call');
+insert into notes (plan_manager_id, id, resource_kind, resource_id, note_type_id, text, author_kind, created_at)
+select '017a5f00-0000-7000-8000-00000000da7a', id, (array['participant', 'provider', 'invoice'])[1 + n % 3], id, 1,
+    'N' || n || case when n % 100 = 77 then ' calls the tutor' else ' writes to the plumber' end, 'system', now()
+from people;
 """
 
 
@@ -86,33 +91,35 @@ def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     "text, counts",
     [
-        ("balozu", {"participant": 60, "team_member": 60, "provider": 60, "invoice": 0}),
-        ("alozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0}),
-        ("vi", {"participant": 100, "team_member": 100, "provider": 0, "invoice": 0}),
-        ("v", {"participant": 100, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("balozuke miramiba", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("nguyen", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
-        ("Nguyễn tototo", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
-        ("nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("tototototo nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("李", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
-        ("李 vivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
-        ("خطيب", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
-        ("tototototo خطيب", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("3/4/1930", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("66 sesesesese street", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("seseses 2666", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("$1,240", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 100}),
-        ("$777.77", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1}),
-        ("777.77", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 1}),
-        ("430077777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("0400 077 777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("+61 700 077 777", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
-        ("m77777@", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
-        ("inv-77777", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1}),
-        ("nobody at all", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("balozu", {"participant": 60, "team_member": 60, "provider": 60, "invoice": 0, "note": 0}),
+        ("alozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0, "note": 0}),
+        ("vi", {"participant": 100, "team_member": 100, "provider": 0, "invoice": 0, "note": 0}),
+        ("v", {"participant": 100, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("balozuke miramiba", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("nguyen", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0, "note": 0}),
+        ("Nguyễn tototo", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0, "note": 0}),
+        ("nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("tototototo nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("李", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0, "note": 0}),
+        ("李 vivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0, "note": 0}),
+        ("خطيب", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0, "note": 0}),
+        ("tototototo خطيب", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("3/4/1930", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("66 sesesesese street", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("seseses 2666", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("$1,240", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 100, "note": 0}),
+        ("$777.77", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1, "note": 0}),
+        ("777.77", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 1, "note": 1}),
+        ("430077777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("0400 077 777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
+        ("+61 700 077 777", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0, "note": 0}),
+        ("m77777@", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0, "note": 0}),
+        ("inv-77777", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1, "note": 0}),
+        ("tutor 77777", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 1}),
+        ("calls the tutor", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 100}),
+        ("nobody at all", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
         ("%", {}),
-        ("a%b_c", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("a%b_c", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0, "note": 0}),
         ("…", {}),
     ],
 )
@@ -133,6 +140,7 @@ def test_a_slip_is_corrected(many_people: str) -> None:
     assert [[each.text.split()[:2] for each in found.similar] for found in results.kinds] == [
         [["tototototo", "nguyen"]],
         [["nguyen", "tototototo"]],
+        [],
         [],
         [],
     ]
