@@ -19,24 +19,11 @@ from plankeeper.core.json import to_json
 from plankeeper.mail import store as mail_store
 from plankeeper.resources.invoices import approval_store, store
 from plankeeper.resources.invoices.approval_schemas import NewLink, RequestRow, RequestState, RevocationCause
+from plankeeper.resources.invoices.changes import LINE_FIELDS
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import Level, level_of
 
 APPROVED_FIELDS = ("participant_id", "pm_provider_id", "payee", "total", "tax", "subtotal")
-APPROVED_LINE_FIELDS = (
-    "id",
-    "description",
-    "service_item_number",
-    "service_date_from",
-    "service_date_to",
-    "quantity",
-    "unit_price",
-    "total_price",
-    "gst_code",
-    "claim_type",
-    "cancellation_reason",
-    "component_id",
-)
 
 
 class ApprovalMail(Struct, tag_field="kind", tag="approval"):
@@ -52,7 +39,7 @@ def content_hash(invoice: Invoice) -> str:
     lines = [each for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted]
     content = [
         [getattr(invoice, name) for name in APPROVED_FIELDS],
-        [[getattr(line, name) for name in APPROVED_LINE_FIELDS] for line in lines],
+        [[getattr(line, name) for name in ("id", *LINE_FIELDS)] for line in lines],
     ]
     return hashlib.sha256(to_json(content).encode()).hexdigest()
 

@@ -44,7 +44,7 @@ _CENTS = {"subtotal", "tax", "total", "total_price"}
 _MAX_DECIMAL_PLACES = 10  # of other numbers
 _ROW_FIELDS = [name for name in InvoiceRow.__struct_fields__ if name != "ignored_error_codes"]
 _INVOICE_FIELDS = [name for name in InvoiceUpdate.__struct_fields__ if name in InvoiceRow.__struct_fields__]
-_LINE_FIELDS = [
+LINE_FIELDS = [
     "description",
     "service_item_number",
     "service_date_from",
@@ -230,7 +230,7 @@ class _FreeLines:
 
 
 def _line_values(item: LineItemUpdate) -> dict[str, Any]:
-    given = {name: value for name in _LINE_FIELDS if (value := getattr(item, name)) is not UNSET}
+    given = {name: value for name in LINE_FIELDS if (value := getattr(item, name)) is not UNSET}
     return to_row_values(InvoiceLineRow, given)
 
 
