@@ -126,7 +126,7 @@ def test_a_script_in_a_colour_is_shown_as_text(manager_page: Any) -> None:
     manager_page.goto("/console/note-types/new")
     for color in ('"><script>alert(1)</script>', "red;}body{display:none", "url(javascript:alert(1))"):
         manager_page.goto("/console/note-types/new")
-        manager_page.get_by_label("Name").fill("<img src=x onerror=alert(1)>")
+        manager_page.get_by_label("Note type", exact=True).fill("<img src=x onerror=alert(1)>")
         manager_page.get_by_label("Badge colour").fill(color)
         manager_page.get_by_role("button", name="Create note type").click()
         manager_page.get_by_role("cell").filter(has_text=color).wait_for()
