@@ -69,7 +69,7 @@ def queue_tabs(part: QueuePart, counts: QueueCounts, names: Mapping[str, str]) -
         ({"assigned": ME}, "Mine", counts.mine),
         ({"assigned": NOBODY}, "Unassigned", counts.unassigned),
         ({"queue": "held"}, "Held", counts.held),
-        ({"queue": "approval"}, "Only approval is missing", counts.approval),
+        ({"queue": "approval"}, "Approval pending", counts.approval),
     )
     tabs = [
         QueueTab(with_query(REVIEW_URL, params), label, count_text(count), params == part.params)
