@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
+
 XX
 from support import factories
 from support.client import Client
