@@ -48,6 +48,7 @@ ALL_SHARDS = {
     "events.order_store.queue_states": "node by node if one has failed",
     "http.idempotency.store.purge": "a periodic task",
     "imports.file_store.purge": "a periodic task",
+    "resources.invoices.approval_store.list_days": "a periodic task",
     "imports.store.clear_columns": "a periodic task",
     "imports.store.purge_imported": "a periodic task",
     "imports.store.purge_rejected": "a periodic task",
