@@ -104,6 +104,7 @@ FUNCTIONS = {
     "time_ordered_uuid()": "ids of deliveries",
     "fold(text)": "a searched text, and the names in search indexes",
     "search_text(text[], text[])": "search indexes",
+    "prefix_keys(text)": "search indexes",
     "search_keys(text[])": "search indexes",
     "slip_keys(text)": "search indexes",
     "word_keys(text)": "a searched word",

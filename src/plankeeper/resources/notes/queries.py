@@ -12,15 +12,16 @@ from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.resources.notes.schemas import Note, NoteListQuery
 from plankeeper.resources.notes.store import get_many, with_types
 from plankeeper.resources.search.filters import count_matches, note_values
-from plankeeper.resources.search.store import NOTE_TEXT
+from plankeeper.resources.search.store import NOTE_KEYS, NOTE_TEXT, has_key
 
 # The braces of an empty array are doubled, because a filter's condition is a format.
 TEXT: LiteralString = NOTE_TEXT.replace("{}", "{{}}")
 WORDS: LiteralString = f"{TEXT} like {{0}} and {TEXT} like {{1}} and {TEXT} like all ({{2}}::text[])"
+KEY: LiteralString = f"{has_key(NOTE_KEYS, '{0}')} and {TEXT} like all ({{1}}::text[])"
 LIST = FilteredList(
     "notes",
     NoteListQuery,
-    {"search_words": Filter(WORDS)},
+    {"search_words": Filter(WORDS), "search_key": Filter(KEY)},
     sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
 PLAIN_PAGE: LiteralString = f"""

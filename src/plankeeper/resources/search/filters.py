@@ -75,8 +75,11 @@ async def count_matches(
 
 
 async def note_values(db: Executor, text: str) -> dict[str, object]:
-    """The value of the filter `search_words` of notes, which have no keys of words."""
-    first, *others = parse(await store.fold(db, text)).note_patterns or [_NOTHING]
+    """The values of the filters of notes for a search text."""
+    terms = parse(await store.fold(db, text))
+    if terms.other_words:
+        return {"search_key": (terms.other_words[0], terms.patterns_beside_key)}
+    first, *others = [*map(part_pattern, terms.words_of("note"))] or [_NOTHING]
     return {"search_words": (first, (others or [store.ANYTHING])[0], others[1:])}
 
 

@@ -23,17 +23,19 @@ def _limit_records(statement: LiteralString, number: LiteralString) -> LiteralSt
     return statement.replace(_FIRST, f"{_FIRST} and {OF_LIMIT.format(number)}", 1)
 
 
-# Notes belong to a participant or to one of their invoices. Those on providers can be about other people.
-_IS_NOTE_INSIDE: LiteralString = f"""(
-            resource_kind = 'participant' and resource_id in (
-                select limited.id from participants limited
-                where limited.plan_manager_id = $1 and limited.account_manager_id = $6::uuid
-            )
-            or resource_kind = 'invoice' and resource_id in (
-                select inside.id from invoices inside
-                where inside.plan_manager_id = $1 and inside.{OF_LIMIT.format("$6")}
-            )
+def _limit_notes(statement: LiteralString, number: LiteralString) -> LiteralString:
+    """The same for notes on a participant or on one of their invoices. Those on providers can be about anybody."""
+    of_participant: LiteralString = f"""resource_kind = 'participant' and resource_id in (
+            select limited.id from participants limited
+            where limited.plan_manager_id = $1 and limited.account_manager_id = {number}::uuid
         )"""
+    of_invoice: LiteralString = f"""resource_kind = 'invoice' and resource_id in (
+            select inside.id from invoices inside
+            where inside.plan_manager_id = $1 and inside.{OF_LIMIT.format(number)}
+        )"""
+    return statement.replace(_FIRST, f"{_FIRST} and ({of_participant} or {of_invoice})", 1)
+
+
 # Providers aren't about people: their searches have no limit.
 LIMITED: dict[str, LiteralString] = {
     store.PARTICIPANTS_BY_WORDS: _limit(store.PARTICIPANTS_BY_WORDS, "$6"),
@@ -49,7 +51,8 @@ LIMITED: dict[str, LiteralString] = {
     store.MEMBERS_BY_USER: _limit_records(store.MEMBERS_BY_USER, "$4"),
     store.INVOICES_BY_NUMBER: _limit_records(store.INVOICES_BY_NUMBER, "$4"),
     store.INVOICES_BY_TOTAL: _limit_records(store.INVOICES_BY_TOTAL, "$4"),
-    store.NOTES_BY_WORDS: store.NOTES_BY_WORDS.replace(_FIRST, f"{_FIRST} and {_IS_NOTE_INSIDE}", 1),
+    store.NOTES_BY_WORDS: _limit_notes(store.NOTES_BY_WORDS, "$6"),
+    store.NOTES_BY_KEYS: _limit_notes(store.NOTES_BY_KEYS, "$5"),
 }
 UNLIMITED = {
     store.PROVIDERS_BY_WORDS,

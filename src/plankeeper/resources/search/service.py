@@ -123,8 +123,11 @@ async def _search_kind(
 
 async def _search_notes(db: Executor, plan_manager_id: UUID, terms: SearchTerms, limit: int) -> KindResults:
     """The notes with all words, the newest first. A list of notes has no page of its own."""
-    patterns = terms.note_patterns
-    found = await store.notes_by_words(db, plan_manager_id, patterns, MAX_COUNT + 1) if patterns else []
+    place, patterns = (db, plan_manager_id), [*map(part_pattern, terms.words_of("note"))]
+    if others := terms.other_words:
+        found = await store.notes_by_key(*place, others[0], terms.patterns_beside_key, MAX_COUNT + 1)
+    else:
+        found = await store.notes_by_words(*place, patterns, MAX_COUNT + 1) if patterns else []
     best = sorted(found[:MAX_COUNT], key=lambda each: (each.created_at, each.id), reverse=True)
     return KindResults("note", [*best[:limit]], len(best), len(found) > MAX_COUNT, [], is_listed=False)
 

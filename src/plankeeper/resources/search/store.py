@@ -34,6 +34,7 @@ PROVIDER_TEXT: LiteralString = f"search_text({_PROVIDER_NAMES}, array[abn])"
 PROVIDER_KEYS: LiteralString = f"search_keys({_PROVIDER_NAMES})"
 INVOICE_TEXT: LiteralString = "search_text('{}', array[invoice_number])"
 NOTE_TEXT: LiteralString = "search_text(array[text], '{}')"
+NOTE_KEYS: LiteralString = "prefix_keys(text)"
 
 # Arabic surnames often begin with an article, which people leave out.
 _ARTICLE: LiteralString = "\u0627\u0644"
@@ -148,7 +149,10 @@ INVOICES_BY_NUMBER: LiteralString = from_invoices(f"{INVOICE_TEXT} like $2")
 # The index on totals has them in the order of their ids.
 INVOICES_BY_TOTAL: LiteralString = from_invoices("total = $2 order by id desc")
 
-NOTES_BY_WORDS: LiteralString = f"""
+
+def from_notes(condition: LiteralString) -> LiteralString:
+    """A statement that reads the notes with a condition, with their types and the names of their records."""
+    return f"""
     select note.id, note.resource_kind, note.resource_id, note.content, type.note_type, type.badge_color,
         note.created_at,
         case note.resource_kind
@@ -169,14 +173,18 @@ NOTES_BY_WORDS: LiteralString = f"""
     from (
         select id, resource_kind, resource_id, text as content, note_type_id, created_at, {NOTE_TEXT} as text
         from notes
-        where plan_manager_id = $1 {by_words(NOTE_TEXT)}
+        where plan_manager_id = $1 {condition}
     ) note
     cross join lateral (
         select kind.note_type, kind.badge_color from note_types kind
         where kind.plan_manager_id = $1 and kind.id = note.note_type_id
         offset 0
     ) type
-"""
+    """
+
+
+NOTES_BY_WORDS: LiteralString = from_notes(by_words(NOTE_TEXT))
+NOTES_BY_KEYS: LiteralString = from_notes(by_key(NOTE_KEYS, NOTE_TEXT))
 
 FOLD = "select fold($1)"
 
@@ -294,6 +302,13 @@ async def notes_by_words(db: Executor, plan_manager_id: UUID, patterns: Sequence
     first, *others = patterns
     second = others.pop(0) if others else ANYTHING
     return await db.rows(NoteMatch, NOTES_BY_WORDS, plan_manager_id, first, second, others, limit)
+
+
+async def notes_by_key(
+    db: Executor, plan_manager_id: UUID, word: str, patterns: Sequence[str], limit: int
+) -> list[NoteMatch]:
+    """Notes with a word in a script without trigrams that begins like `word`, and whose texts match all patterns."""
+    return await db.rows(NoteMatch, NOTES_BY_KEYS, plan_manager_id, word, patterns, limit)
 
 
 FIND_BY_ID = """

@@ -60,13 +60,6 @@ class SearchTerms(Struct, frozen=True):
         """The words in which a typo is corrected."""
         return [each for each in self.words if len(each) >= MIN_SLIP_LENGTH and each.isascii() and each.isalpha()]
 
-    @property
-    def note_patterns(self) -> list[str]:
-        """The patterns of all words, for notes, which have no keys; none for a single letter."""
-        if len(self.number) == 1:
-            return []
-        return [*map(part_pattern, self.latin_words), *map(_beginning_pattern, self.other_words)]
-
     def words_of(self, kind: Kind) -> list[str]:
         """The words for one kind: people have telephone numbers, invoices have numbers with letters.
 

@@ -125,6 +125,31 @@ language plpgsql immutable parallel safe cost 1000 as $$
     end
 $$;
 
+-- The keys of the words of a text in scripts without trigrams: those of their prefixes.
+create function prefix_keys(value text) returns integer[]
+language plpgsql immutable strict parallel safe cost 1000 as $$
+    declare
+        word text;
+        keys integer[] := '{}';
+    begin
+        if octet_length(value) = length(value) then
+            return keys;
+        end if;
+        foreach word in array string_to_array(
+            translate(public.fold(value), '|-''’.,/()&"' || chr(10), '            '), ' '
+        ) loop
+            if octet_length(word) > length(word) then
+                keys := keys || array[
+                    hashtext(left(word, 1)), hashtext(left(word, 2)), hashtext(left(word, 3)),
+                    hashtext(left(word, 4)), hashtext(left(word, 5)), hashtext(left(word, 6)),
+                    hashtext(left(word, 7)), hashtext(left(word, 8))
+                ];
+            end if;
+        end loop;
+        return keys;
+    end
+$$;
+
 -- A space precedes and follows every word. `Al-Masri` is there as `al masri` and as `almasri`. Numbers have no spaces,
 -- and phone numbers begin with 0.
 create function search_text(names text[], numbers text[]) returns text
@@ -808,7 +833,7 @@ create index notes_pinned on notes (plan_manager_id, id) where pinned;
 create index notes_by_type on notes (plan_manager_id, note_type_id, id);
 create index notes_by_moment on notes (plan_manager_id, updated_at, id);
 create index notes_by_search on notes using gin (
-    plan_manager_id, search_text(array[text], '{}') gin_trgm_ops
+    plan_manager_id, search_text(array[text], '{}') gin_trgm_ops, prefix_keys(text)
 );
 
 -- Settings of an office
