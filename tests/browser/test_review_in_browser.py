@@ -83,7 +83,7 @@ def test_five_invoices_are_reviewed_with_the_keyboard_alone(
     type_keys(visitor, "i", "The provider rounds", "[Control+Enter]", then="INV-3")
     visitor.get_by_text("ignored on INV-2.").wait_for()
     type_keys(visitor, "h", "[Control+Enter]", then="INV-4")  # with the warnings as the reason
-    type_keys(visitor, "q", then="INV-5")
+    type_keys(visitor, "q", "[Enter]", then="INV-5")
     type_keys(visitor, "m")
     visitor.get_by_text("Assigned: INV-5.").wait_for()
     visitor.wait_for_load_state()

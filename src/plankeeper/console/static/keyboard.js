@@ -3,6 +3,7 @@
 const ROWS = "table.rows tbody tr, .events > li";
 const PAGES = { h: "", q: "/review", p: "/participants", i: "/invoices", r: "/providers", a: "/activity", s: "/settings" };
 const SEQUENCE_TIMEOUT = 1500; // milliseconds
+const TYPING_PAUSE = 800; // milliseconds
 const SETTING = "plankeeper-keys";
 
 const dialog = document.querySelector("dialog[data-keys]");
@@ -10,6 +11,7 @@ const opener = document.querySelector("button[data-keys]");
 const isOn = () => localStorage.getItem(SETTING) !== "off";
 let previousKey = "";
 let previousTime = 0;
+let strayTime = 0; // of a letter that is no command: more letters so soon after it are a text without a field
 
 function isTyping(target) {
   return target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null;
@@ -36,7 +38,7 @@ function moveTo(step) {
 function click(selector) {
   const found = currentRow()?.querySelector(selector) ?? document.querySelector(`main ${selector}`);
   found?.click();
-  found?.closest("details[open]")?.querySelector("textarea, select")?.focus();
+  found?.closest("details[open]")?.querySelector("textarea, select, .panel button")?.focus();
   return found !== undefined && found !== null;
 }
 
@@ -73,7 +75,11 @@ document.addEventListener("keydown", (event) => {
   const isCommand = event.ctrlKey || event.metaKey;
   if (isCommand && event.key === "Enter") return event.target.closest("form[method=post]")?.requestSubmit();
   if (isCommand || !isOn() || dialog?.open || isTyping(event.target)) return;
-  if (handle(event.key)) event.preventDefault();
+  const isLetter = /^[a-z]$/i.test(event.key);
+  if (event.repeat && isLetter && !"jk".includes(event.key)) return event.preventDefault();
+  if (Date.now() - strayTime < TYPING_PAUSE) strayTime = Date.now();
+  else if (handle(event.key)) event.preventDefault();
+  else if (isLetter && event.key !== "g") strayTime = Date.now();
 });
 document.addEventListener("click", (event) => closePopovers(event.target));
 
