@@ -74,7 +74,7 @@ class Office:
         component = {"kind": "flexible", "categories": [1], "amount": 500, "name": "Core of Indira"}
         dates = {"start_date": "2026-01-01", "end_date": "2026-12-31"}
         self._import("plans", {"id": self.ids["plan_id"], **person, **dates, "components": [component]})
-        member = {"id": self.ids["team_member_id"], "first_name": "Ines", "email": "ines@example.com"}
+        member = {"id": self.ids["team_member_id"], "first_name": "Iris", "email": "iris@example.com"}
         self._import("team-members", {**person, **member})
         self._import("invoices", self._invoice("invoice_id", self.ids["participant_id"], "Gardening", 1234.5))
 
@@ -215,14 +215,14 @@ def test_the_viewer_sees_the_participants_inside(office: Office, viewer: Browser
         "/console/invoices.csv": "INV-IN",
         "/console/plans": INSIDE_NAME,
         "/console/search?q=indira": INSIDE_NAME,
-        "/console/search?q=ines": "Ines",
+        "/console/search?q=iris": "Iris",
         "/console/search?q=INV-IN": "INV-IN",
         "/console/search?q=1234.50": "INV-IN",
         "/console/search/suggest?q=indira&kind=participant": INSIDE_NAME,
         person: INSIDE_NAME,
         f"{person}/invoices": "INV-IN",
         f"{person}/plans": "Core of Indira",
-        f"{person}/team": "Ines",
+        f"{person}/team": "Iris",
         f"{person}/timeline": "Participant",
         invoice: "Gardening",
         f"/console/providers/{office.seeded.ids['provider_id']}": "INV-IN",
