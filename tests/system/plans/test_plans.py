@@ -204,6 +204,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
         notes.LIST,
         {
             "search_words": (("%50012%", "%", list[str]()), {"notes_by_search"}),
+            "search_key": (("خطيب", list[str]()), {"notes_by_search"}),
             "id": ([DEEP_CURSOR], {"notes_pkey"}),
             "resource_kind": ("provider", {"notes_by_resource"}),
             "resource_id": (f"{DEEP_CURSOR[:-6]}000500", {"notes_by_resource"}),
