@@ -9,7 +9,7 @@ from uuid import UUID
 
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.invoices.list import INVOICES
-from plankeeper.console.invoices.pages import INVOICES_URL, MAX_REASON_LENGTH
+from plankeeper.console.invoices.pages import INVOICES_URL, MAX_REASON_LENGTH, read_reason
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
@@ -124,11 +124,9 @@ LINE_ACTIONS: Mapping[str, LineAction] = {
 
 def read_text(request: PageRequest, field: str) -> str:
     """The reason of the form, or the id of an account. Raises ValidationError for a reason that is missing."""
-    # A browser counts a line break as one character, but sends two.
-    text = request.form.text(field).replace("\r\n", "\n") if field else ""
-    if field == "reason" and not 0 < len(text) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    return text
+    if field == "reason":
+        return read_reason(request.form)
+    return request.form.text(field) if field else ""
 
 
 def select_form(name: str) -> Callable[[PageRequest], Awaitable[HtmlPage]]:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.console.invoices.invoice_page import get
 from plankeeper.console.invoices.list import INVOICES
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
+from plankeeper.console.invoices.pages import invoice_url, read_reason
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.shell.routing import FormRequest, Pages, Redirect
 from plankeeper.core.errors import ValidationError
@@ -40,9 +40,7 @@ async def record(request: FormRequest, invoice_id: UUID) -> Redirect:
     decision: approval.Decision | None = next((each for each in DECISIONS if form.text("decision") == each), None)
     if decision is None:
         raise ValidationError(decision="must be approve or reject")
-    reason = form.text("reason").replace("\r\n", "\n")
-    if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    reason = read_reason(form)
     person = form.text("decided_by")
     member_id = parse_uuid(person)
     if person and member_id is None:

@@ -4,10 +4,10 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH
+from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, read_reason
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import Access, or_404
-from plankeeper.core.errors import DomainError, NotFound, ValidationError
+from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.invoices.approval import BY_LINK, Decision, LinkView, decide_by_link, open_link
@@ -37,10 +37,7 @@ async def reject(request: FormRequest, approval_token: str) -> HtmlPage | Redire
     if await open_link(request.tx, approval_token) is None:
         return await _wrong_link(request)
     # A browser counts a line break as one character, but sends two.
-    reason = request.form.text("reason").replace("\r\n", "\n")
-    if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    return await _decide(request, approval_token, "reject", reason)
+    return await _decide(request, approval_token, "reject", read_reason(request.form))
 
 
 @pages.get("/approvals/{approval_token}/pages/{number}", role="anyone")

@@ -19,6 +19,7 @@ from plankeeper.console.lists.selection import (
     outcome_page,
     read_selection,
 )
+from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -41,6 +42,17 @@ pages = Pages()
 
 INVOICES_URL = f"{PREFIX}/invoices"
 MAX_REASON_LENGTH = 1000
+
+
+def read_reason(form: Form) -> str:
+    """The reason of a form. Raises ValidationError for one that is missing or too long."""
+    # A browser counts a line break as one character, but sends two.
+    reason = form.text("reason").replace("\r\n", "\n")
+    if not 0 < len(reason) <= MAX_REASON_LENGTH:
+        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    return reason
+
+
 MAX_PART_LENGTH = 200  # of the query of a part of the review queue
 
 
@@ -69,10 +81,7 @@ async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> Html
 @pages.post("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", on_error=ignore_form)
 async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     title = get_warning(code).title
-    # A browser counts a line break as one character, but sends two.
-    reason = request.form.text("reason").replace("\r\n", "\n")
-    if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    reason = read_reason(request.form)
     is_changed = await service.ignore(
         request.write_context, invoice_id, code, reason, overrides_blocks=request.has_permission("override_blocks")
     )
@@ -162,11 +171,10 @@ async def ignore_selected_form(request: PageRequest) -> HtmlPage:
 @pages.post("/invoices/selected/ignore-warning", role="manager", on_error=ignore_selected_form)
 async def ignore_selected(request: FormRequest) -> HtmlPage:
     """Each invoice gets the reason, and an event of its own. Invoices without the warning are left out."""
-    code, reason = request.form.text("code"), request.form.text("reason").replace("\r\n", "\n")
+    code = request.form.text("code")
     if code not in WARNINGS:
         raise ValidationError(code="must be one of the choices")
-    if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    reason = read_reason(request.form)
     selection = await confirm_selection(request, INVOICES, _describe)
     await invoice_store.select_for_update(request.tx, request.plan_manager_id, [each.id for each in selection.rows])
     outcomes = [await _ignore_one(request, each, code, reason) for each in selection.rows]

@@ -17,14 +17,14 @@ from plankeeper.console.invoices.evidence import Evidence, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.invoice_page import allowed_actions
 from plankeeper.console.invoices.list import active_warnings, load_names, warning_titles
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, get_warning
+from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, get_warning, read_reason
 from plankeeper.console.invoices.status import describe_standard, describe_status, is_late
 from plankeeper.console.notes.section import review_notes
 from plankeeper.console.review.budgets import find_line_budgets
 from plankeeper.console.review.filters import QueuePart, queue_tabs, read_part, warning_tabs
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.errors import NotFound, ValidationError
+from plankeeper.core.errors import NotFound
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import activity_store
@@ -201,10 +201,7 @@ async def _refuse(request: FormRequest, part: QueuePart, invoice_id: UUID) -> Re
 async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     """Ignore a warning with a reason. The invoice stays while it has others."""
     part, title = _read_part(request), get_warning(code).title
-    # A browser counts a line break as one character, but sends two.
-    reason = request.form.text("reason").replace("\r\n", "\n")
-    if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+    reason = read_reason(request.form)
     if refused := await _refuse(request, part, invoice_id):
         return refused
     is_changed = await service.ignore(

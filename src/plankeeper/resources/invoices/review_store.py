@@ -118,7 +118,7 @@ async def _take(
     values = (invoice_id, account_id, now + LEASE_TIME, now)
     try:
         taken = await db.one_or_none(UUID, TAKE, plan_manager_id, *wanted_values(wanted), *values)
-    except UniqueViolationError:  # the account took another one in a second window meanwhile
+    except UniqueViolationError:  # in a second window, the account has taken another one
         return False
     return taken is not None
 

@@ -231,7 +231,7 @@ async def exists(db: Executor, plan_manager_id: UUID, kind: NotedKind, resource_
     return await db.one(bool, RESOURCE_EXISTS, plan_manager_id, kind, resource_id)
 
 
-# A key lock: a record can be changed meanwhile, but not deleted.
+# A key lock: others can change the record, but not delete it.
 LOCK_PARTICIPANTS = f"select id from participants where plan_manager_id = $1 and {HAS_ID} order by id for key share"
 LOCK_PROVIDERS = f"select id from providers where plan_manager_id = $1 and {HAS_ID} order by id for key share"
 LOCK_INVOICES = f"select id from invoices where plan_manager_id = $1 and {HAS_ID} order by id for key share"
