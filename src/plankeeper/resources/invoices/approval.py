@@ -44,25 +44,13 @@ async def request_approval(ctx: WriteContext, invoice_id: UUID) -> Invoice:
     return await _act(ctx, invoice_id, "request_approval")
 
 
-async def approve(
-    ctx: WriteContext, invoice_id: UUID, team_member_id: UUID | None = None, reason: str | None = None
-) -> Invoice:
-    """Record that the participant, or a team member, has approved an invoice.
-
-    Raises NotFound, ValidationError for a member who may not approve, and DomainError `invalid_transition`.
-    """
-    return await decide(ctx, invoice_id, "approve", team_member_id, reason)
-
-
-async def reject(ctx: WriteContext, invoice_id: UUID, team_member_id: UUID | None, reason: str) -> Invoice:
-    """Record that the participant, or a team member, has rejected an invoice. Raises as `approve` does."""
-    return await decide(ctx, invoice_id, "reject", team_member_id, reason)
-
-
 async def decide(
     ctx: WriteContext, invoice_id: UUID, decision: Decision, team_member_id: UUID | None, reason: str | None
 ) -> Invoice:
-    """Record a decision of the participant, or of a team member. Raises as `approve` does."""
+    """Record a decision of the participant, or of a team member.
+
+    Raises NotFound, ValidationError for a member who may not approve, and DomainError `invalid_transition`.
+    """
     by: ApprovalDecider = "team_member" if team_member_id else "participant"
     return await _act(ctx, invoice_id, decision, (by, team_member_id, reason))
 

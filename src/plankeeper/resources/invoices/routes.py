@@ -111,13 +111,13 @@ async def request_approval(ctx: WriteContext, invoice_id: UUID) -> Invoice:
 @router.post("/invoices/{invoice_id}/approve", scope=WRITE, extension=True, errors=("invalid_transition",))
 async def approve(ctx: WriteContext, invoice_id: UUID, body: Approval) -> Invoice:
     """Record that the participant or a team member has approved an invoice."""
-    return await approval.approve(ctx, invoice_id, _member_id(body), unset_to_none(body.reason))
+    return await approval.decide(ctx, invoice_id, "approve", _member_id(body), unset_to_none(body.reason))
 
 
 @router.post("/invoices/{invoice_id}/reject", scope=WRITE, extension=True, errors=("invalid_transition",))
 async def reject(ctx: WriteContext, invoice_id: UUID, body: Rejection) -> Invoice:
     """Record that the participant or a team member has rejected an invoice."""
-    return await approval.reject(ctx, invoice_id, _member_id(body), body.reason)
+    return await approval.decide(ctx, invoice_id, "reject", _member_id(body), body.reason)
 
 
 def _member_id(body: Approval | Rejection) -> UUID | None:
