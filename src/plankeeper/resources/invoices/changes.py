@@ -57,6 +57,8 @@ LINE_FIELDS = [
     "cancellation_reason",
     "component_id",
 ]
+# What only claims and payments change.
+CLAIM_FIELDS = ("open_claim_batch", "open_payment_run", "has_payment", "is_rest_waiting")
 # Fields about the work with an invoice, not about what it bills.
 _WORK_FIELDS = {"assigned_to", "due_date", "external_id", "received_at"}
 
@@ -309,17 +311,23 @@ def to_state(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceState:
         is_deleted=row.is_deleted,
         wont_claim=row.wont_claim,
         approval_status=row.approval_status,
-        lines=tuple(
-            LineState(
-                invoice_id=row.id,
-                id=each.id,
-                number=each.position + 1,
-                claim_status=each.claim_status,
-                is_deleted=each.is_deleted,
-                paid_amount=each.paid_amount,
-            )
-            for each in lines
-        ),
+        lines=tuple(map(to_line_state, lines)),
+    )
+
+
+def to_line_state(line: InvoiceLineRow) -> LineState:
+    """What decides the state of a line."""
+    return LineState(
+        invoice_id=line.invoice_id,
+        id=line.id,
+        number=line.position + 1,
+        claim_status=line.claim_status,
+        is_deleted=line.is_deleted,
+        paid_amount=line.paid_amount,
+        claim_batch=line.open_claim_batch,
+        payment_run=line.open_payment_run,
+        has_payment=line.has_payment,
+        is_rest_waiting=line.is_rest_waiting,
     )
 
 

@@ -13,6 +13,7 @@ from plankeeper.resources.invoices.schemas import (
     ClaimStatus,
     ClaimType,
     GstCode,
+    Ignored,
     Payee,
 )
 
@@ -47,6 +48,10 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     rejection_reason: Text255 | None | UnsetType = UNSET
     payment_ref: Text255 | None | UnsetType = UNSET
     closing_reason: LongText | None | UnsetType = UNSET
+    open_claim_batch: Ignored = UNSET
+    open_payment_run: Ignored = UNSET
+    has_payment: Ignored = UNSET
+    is_rest_waiting: Ignored = UNSET
     is_deleted: bool | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
 

@@ -17,9 +17,9 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
-from plankeeper.resources.invoices.changes import describe_amount, is_amount, to_amounts
+from plankeeper.resources.invoices.changes import CLAIM_FIELDS, describe_amount, is_amount, to_amounts
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
 from plankeeper.resources.invoices.service import check, check_new
 from plankeeper.resources.invoices.states import line_amounts
 from plankeeper.resources.plans.store import list_participants_with_budgets
@@ -57,7 +57,9 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     after = await _get_many(ctx, {*before, *ids})
     pairs = [(before.get(id_), each) for id_, each in after.items()]
     changed = [each for previous, each in pairs if each.id in old and previous != each]
-    await store.touch(ctx.tx, ctx.plan_manager_id, changed)
+    times = await store.touch(ctx.tx, ctx.plan_manager_id, [each.id for each in changed])
+    for invoice, time in zip(changed, times, strict=True):
+        invoice.updated_at = time
     await record_events(
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
@@ -142,13 +144,11 @@ async def _save(
 def _build_lines(
     replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
 ) -> list[InvoiceLineRow]:
-    created_at_by_id = {
-        item.id: item.created_at for invoice in before.values() for item in unset_to_none(invoice.line_items) or []
-    }
+    stored = {item.id: item for invoice in before.values() for item in unset_to_none(invoice.line_items) or []}
     lines: list[InvoiceLineRow] = []
     for row, record in replaced:
         items = enumerate(unset_to_none(row.values.line_items) or [])
-        own = [_build_line(item, position, record, created_at_by_id) for position, item in items]
+        own = [_build_line(item, position, record, stored) for position, item in items]
         amounts = line_amounts(to_amounts(record, own))
         for line in own:
             if line.claim_status in _PAID and line.paid_amount is None:  # as much as the line says
@@ -158,12 +158,14 @@ def _build_lines(
 
 
 def _build_line(
-    item: InvoiceLineImport, position: int, invoice: InvoiceRow, created_at_by_id: Mapping[UUID, datetime]
+    item: InvoiceLineImport, position: int, invoice: InvoiceRow, stored: Mapping[UUID, LineItem]
 ) -> InvoiceLineRow:
     id_ = uuid7() if item.id is UNSET else UUID(item.id)
-    created_at = created_at_by_id.get(id_) or datetime.now(UTC)
-    line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at)
-    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice")]
+    old = stored.get(id_)
+    created_at = old.created_at if old else datetime.now(UTC)
+    kept = {name: getattr(old, name) for name in CLAIM_FIELDS} if old else {}
+    line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at, **kept)
+    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice", *CLAIM_FIELDS)]
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
     to_row_values(InvoiceLineRow, given)
     return msgspec.structs.replace(line, **given)

@@ -212,6 +212,18 @@ class LineItem(Struct):
     rejection_reason: Annotated[str | None, Meta(description="Why the agency has rejected the claim, or null.")]
     payment_ref: Annotated[str | None, Meta(description="The reference of the payment, or null.")]
     closing_reason: Annotated[str | None, Meta(description="Why the line was cancelled, or null.")]
+    open_claim_batch: Annotated[
+        str | None, Meta(description="The number of the draft or submitted claim batch that the line is in, or null.")
+    ]
+    open_payment_run: Annotated[
+        str | None, Meta(description="The number of the draft payment run that the line is in, or null.")
+    ]
+    has_payment: Annotated[
+        bool, Meta(description="Whether the payee has been paid for the line, or the payment is in a draft run.")
+    ]
+    is_rest_waiting: Annotated[
+        bool, Meta(description="Whether the unpaid rest of the line is for the next claim batch.")
+    ]
     is_deleted: Annotated[bool, Meta(description="Whether the line has been deleted. The checks ignore deleted lines.")]
     created_at: CreatedAt
 
@@ -316,6 +328,10 @@ class LineItemUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     rejection_reason: Ignored = UNSET
     payment_ref: Ignored = UNSET
     closing_reason: Ignored = UNSET
+    open_claim_batch: Ignored = UNSET
+    open_payment_run: Ignored = UNSET
+    has_payment: Ignored = UNSET
+    is_rest_waiting: Ignored = UNSET
     is_deleted: Ignored = UNSET
     created_at: Ignored = UNSET
 
@@ -555,6 +571,10 @@ class InvoiceLineRow(Struct, kw_only=True):
     rejection_reason: str | None = None
     payment_ref: str | None = None
     closing_reason: str | None = None
+    open_claim_batch: str | None = None
+    open_payment_run: str | None = None
+    has_payment: bool = False
+    is_rest_waiting: bool = False
     is_deleted: bool = False
     created_at: AwareDatetime
 

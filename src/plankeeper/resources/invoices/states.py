@@ -297,9 +297,14 @@ def move_line(invoice: InvoiceState, line_id: UUID, cause: Cause) -> InvoiceStat
     line = next((each for each in invoice.lines if each.id == line_id), None)
     if line is None:
         raise NotFound(ErrorResource("line_item", str(line_id)))
-    is_rest_waiting = cause == "claim_rest" or (line.is_rest_waiting and cause != "submit_batch")
-    moved = replace(line, claim_status=next_status(line, cause), is_rest_waiting=is_rest_waiting)
+    moved = move(line, cause)
     return _with_lines(invoice, (moved if each is line else each for each in invoice.lines))
+
+
+def move(line: LineState, cause: Cause) -> LineState:
+    """A line after a cause has acted on it. Raises what `next_status` raises."""
+    is_rest_waiting = cause == "claim_rest" or (line.is_rest_waiting and cause != "submit_batch")
+    return replace(line, claim_status=next_status(line, cause), is_rest_waiting=is_rest_waiting)
 
 
 def change_lines(invoice: InvoiceState, changed: Collection[UUID] = ()) -> InvoiceState:

@@ -30,7 +30,8 @@ RESULT_COLUMNS: LiteralString = "errors, error_codes, warning_codes, is_duplicat
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
     unit_price, total_price, gst_code, claim_type, cancellation_reason, component_id, claim_status, claim_batch_ref,
-    claim_number, paid_amount, rejection_reason, payment_ref, closing_reason, is_deleted, created_at
+    claim_number, paid_amount, rejection_reason, payment_ref, closing_reason, open_claim_batch, open_payment_run,
+    has_payment, is_rest_waiting, is_deleted, created_at
 """
 
 # The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
@@ -62,7 +63,9 @@ LINE_ITEMS: LiteralString = """
             'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
             'claim_number', line.claim_number, 'paid_amount', line.paid_amount,
             'rejection_reason', line.rejection_reason, 'payment_ref', line.payment_ref,
-            'closing_reason', line.closing_reason,
+            'closing_reason', line.closing_reason, 'open_claim_batch', line.open_claim_batch,
+            'open_payment_run', line.open_payment_run, 'has_payment', line.has_payment,
+            'is_rest_waiting', line.is_rest_waiting,
             'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
         from invoice_lines line
         where line.plan_manager_id = $1 and line.invoice_id = invoices.id
@@ -221,11 +224,9 @@ TOUCH = f"""
 """
 
 
-async def touch(tx: Transaction, plan_manager_id: UUID, invoices: Sequence[Invoice]) -> None:
-    """Mark invoices as changed, in themselves or in their lines, and set their `updated_at`."""
-    times = await tx.rows(datetime, TOUCH, plan_manager_id, [each.id for each in invoices])
-    for invoice, time in zip(invoices, times, strict=True):
-        invoice.updated_at = time
+async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[datetime]:
+    """Mark invoices as changed, in themselves or in their lines, and return their `updated_at`."""
+    return await tx.rows(datetime, TOUCH, plan_manager_id, invoice_ids)
 
 
 SET_DOCUMENT_KEY = """

@@ -1,24 +1,23 @@
 """Schemas of the settings of a plan manager. The event of a change has the same shape."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from decimal import Decimal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
-from plankeeper.resources.invoices.warnings import Level
+from plankeeper.resources.invoices.warnings import CodeLevel, Level
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 MAX_APPROVAL_DAYS = 90
 
+PaymentGrouping = Literal["payee", "invoice"]
 
-class OfficeSettings(Struct, kw_only=True):
-    """The settings of a plan manager."""
 
-    id: Annotated[UUID, Meta(description="The plan manager's UUID.")]
-    warning_levels: Annotated[
-        dict[str, Level], Meta(description="The levels of warnings that differ from the usual ones, by code.")
-    ] = {}
+class StoredSettings(Struct, kw_only=True):
+    """The settings of a plan manager, without the number of its account and the levels of warnings."""
+
     duplicates_need_participant: Annotated[
         bool, Meta(description="Whether `possible_duplicate` compares only invoices of the same participant.")
     ] = False
@@ -34,6 +33,46 @@ class OfficeSettings(Struct, kw_only=True):
     days_to_pay: Annotated[int, Meta(description="The service standard: the business days from claim to payment.")] = (
         ServiceStandard().days_to_pay
     )
+    registration_number: Annotated[
+        str | None, Meta(description="The plan manager's registration number in claim files, or null.")
+    ] = None
+    abn: Annotated[str | None, Meta(description="The plan manager's ABN, or null.")] = None
+    prices_include_gst: Annotated[
+        bool | None,
+        Meta(description="Whether claim files have unit prices with GST, or null: taxable lines aren't claimed."),
+    ] = None
+    result_tolerance: Annotated[
+        Decimal, Meta(description="A claim that is paid with a difference of up to this, in dollars, is paid in full.")
+    ] = Decimal("0.01")
+    days_until_claim_is_late: Annotated[
+        int, Meta(description="After how many business days a claim without a result is late.")
+    ] = 5
+    needs_receipts: Annotated[
+        bool, Meta(description="Whether payment runs leave out claims whose money hasn't arrived.")
+    ] = False
+    bank_letters: Annotated[str | None, Meta(description="The three letters of the office's bank, or null.")] = None
+    bank_bsb: Annotated[str | None, Meta(description="The BSB of the office's account, or null.")] = None
+    bank_account_ending: Annotated[
+        str | None, Meta(description="The last three digits of the office's account, or null.")
+    ] = None
+    bank_account_name: Annotated[str | None, Meta(description="The name of the office's account, or null.")] = None
+    direct_entry_user_id: Annotated[
+        str | None, Meta(description="The office's number for direct entry, or null: `000000`.")
+    ] = None
+    direct_entry_user_name: Annotated[str | None, Meta(description="The office's name in bank files, or null.")] = None
+    direct_entry_description: Annotated[str | None, Meta(description="What bank files are, or null.")] = None
+    remitter: Annotated[str | None, Meta(description="The name that payees see on their statements, or null.")] = None
+    has_balancing_record: Annotated[
+        bool, Meta(description="Whether bank files end with a debit of the office's account.")
+    ] = False
+    group_payments_by: Annotated[
+        PaymentGrouping, Meta(description="Whether a payee gets one payment of a run, or one for each invoice.")
+    ] = "payee"
+    max_payments_in_file: Annotated[int, Meta(description="The most payments of a run.")] = 500
+    needs_second_person: Annotated[
+        bool,
+        Meta(description="Whether somebody else than the maker of a run marks it as paid."),
+    ] = False
     updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
         default_factory=lambda: datetime.fromtimestamp(0, UTC)
     )
@@ -41,3 +80,18 @@ class OfficeSettings(Struct, kw_only=True):
     @property
     def service_standard(self) -> ServiceStandard:
         return ServiceStandard(self.days_to_claim, self.days_to_pay)
+
+
+class OfficeSettings(StoredSettings, kw_only=True):
+    """The settings of a plan manager."""
+
+    id: Annotated[UUID, Meta(description="The plan manager's UUID.")]
+    warning_levels: Annotated[
+        dict[str, Level], Meta(description="The levels of warnings that differ from the usual ones, by code.")
+    ] = {}
+
+
+class SettingsRow(StoredSettings, kw_only=True):
+    """A row of the settings."""
+
+    warning_levels: list[CodeLevel]

@@ -28,11 +28,12 @@ def line(**values: Any) -> dict[str, Any]:
     names = (
         "service_item_number", "service_date_to", "quantity", "unit_price", "claim_type", "cancellation_reason",
         "component_id", "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref",
-        "closing_reason",
+        "closing_reason", "open_claim_batch", "open_payment_run",
     )  # fmt: skip
     base = {
         "id": str(ID), "invoice": str(ID), "description": "Gardening", "service_date_from": "2026-11-03",
         "total_price": 120, "gst_code": "P2", "claim_status": "new", "is_deleted": False, "created_at": NOW,
+        "has_payment": False, "is_rest_waiting": False,
     }  # fmt: skip
     return dict.fromkeys(names) | base | values
 

@@ -784,6 +784,7 @@ create table providers (
     created_at timestamptz not null,
     updated_at timestamptz not null default clock_timestamp(),
     external_id text,
+    remittance_email text,
     primary key (plan_manager_id, id)
 );
 create unique index providers_external_id_key on providers (plan_manager_id, external_id)
@@ -846,8 +847,37 @@ create table office_settings (
     approval_automatic_days integer check (approval_automatic_days between 1 and 90), -- null: never
     days_to_claim int not null default 5, -- the service standard, in business days
     days_to_pay int not null default 2,
+    -- Claims
+    registration_number text, -- of the plan manager, in claim files
+    abn text,
+    prices_include_gst boolean, -- of taxable lines in claim files; null: not decided, so such lines aren't claimed
+    result_tolerance numeric not null default 0.01, -- a smaller difference, in dollars, counts as paid in full
+    days_until_claim_is_late int not null default 5, -- business days without a result
+    needs_receipts boolean not null default false, -- payment runs wait for the money of the agency
+    -- Payments: the office's own account and its data for direct entry
+    bank_letters text,
+    bank_bsb text,
+    bank_account text, -- encrypted
+    bank_account_ending text,
+    bank_account_name text,
+    direct_entry_user_id text,
+    direct_entry_user_name text,
+    direct_entry_description text,
+    remitter text,
+    has_balancing_record boolean not null default false,
+    group_payments_by text not null default 'payee' check (group_payments_by in ('payee', 'invoice')),
+    max_payments_in_file int not null default 500,
+    needs_second_person boolean not null default false, -- who marks a run as paid hasn't created or downloaded it
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
+);
+
+-- The last number of an office's claim batches and payment runs.
+create table office_numbers (
+    plan_manager_id uuid not null references plan_managers (id),
+    kind text not null check (kind in ('claim_batch', 'payment_run')),
+    last bigint not null,
+    primary key (plan_manager_id, kind)
 );
 
 -- Invoices
@@ -984,6 +1014,11 @@ create table invoice_lines (
     rejection_reason text,
     payment_ref text,
     closing_reason text, -- why it was cancelled
+    -- Its claims and payments: those that are open lock the line.
+    open_claim_batch text, -- the number of the draft or submitted batch with an open claim
+    open_payment_run text, -- the number of the draft run with a payment
+    has_payment boolean not null default false, -- one to the payee that is neither cancelled nor returned
+    is_rest_waiting boolean not null default false, -- the rest of a partially paid line is for the next batch
     is_deleted boolean not null,
     created_at timestamptz not null,
     primary key (plan_manager_id, invoice_id, id),
@@ -1094,6 +1129,232 @@ create table approval_links (
 );
 create unique index approval_links_token_hash_key on approval_links (plan_manager_id, token_hash)
     where token_hash is not null;
+
+-- Claims
+
+-- `warned` and `left_out` are what the person who made the batch was told.
+create table claim_batches (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    number text not null,
+    state text not null check (state in ('draft', 'submitted', 'part_processed', 'processed', 'cancelled')),
+    total numeric not null,
+    lines int not null,
+    warned jsonb not null default '[]',
+    left_out jsonb not null default '[]',
+    created_at timestamptz not null,
+    created_by text,
+    submitted_at timestamptz,
+    submitted_by text,
+    cancelled_at timestamptz,
+    cancelled_by text,
+    cancel_reason text,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id)
+);
+create unique index claim_batches_number_key on claim_batches (plan_manager_id, number);
+create index claim_batches_by_state on claim_batches (plan_manager_id, state, id);
+create index claim_batches_by_moment on claim_batches (plan_manager_id, updated_at, id);
+
+-- A claim of a line: in a batch, made outside of Plankeeper, or the confirmed amount of an imported line. It gets one
+-- result. What happens afterwards are adjustments, or further claims. The fields of the file never change.
+create table claims (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    invoice_id uuid not null,
+    line_id uuid not null,
+    source text not null check (source in ('batch', 'elsewhere', 'imported')),
+    batch_id uuid, -- only with the source `batch`
+    position int, -- in the file, from 1
+    reference text not null,
+    is_rest boolean not null default false,
+    amount numeric not null,
+    fields jsonb, -- of the file
+    state text not null check (state in ('draft', 'submitted', 'paid', 'partially_paid', 'rejected', 'cancelled')),
+    paid numeric, -- by the agency, in dollars; null before a result
+    agency_number text,
+    reason text, -- why it was rejected or cancelled
+    result_date date,
+    result_at timestamptz,
+    result_by text,
+    created_at timestamptz not null,
+    created_by text,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint claims_line_id_fkey foreign key (plan_manager_id, invoice_id, line_id)
+        references invoice_lines (plan_manager_id, invoice_id, id),
+    constraint claims_batch_id_fkey foreign key (plan_manager_id, batch_id)
+        references claim_batches (plan_manager_id, id)
+);
+create unique index claims_open_key on claims (plan_manager_id, invoice_id, line_id)
+    where state in ('draft', 'submitted');
+create unique index claims_reference_key on claims (plan_manager_id, reference) where source = 'batch';
+create unique index claims_position_key on claims (plan_manager_id, batch_id, position) where batch_id is not null;
+create index claims_by_line on claims (plan_manager_id, invoice_id, line_id);
+create index claims_by_reference on claims (plan_manager_id, reference);
+create index claims_by_result on claims (plan_manager_id, result_date, id) where result_date is not null;
+
+-- Money from the agency that has arrived.
+create table claim_receipts (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    batch_id uuid not null,
+    date date not null,
+    amount numeric not null,
+    reference text,
+    created_at timestamptz not null,
+    created_by text,
+    primary key (plan_manager_id, id),
+    constraint claim_receipts_batch_id_fkey foreign key (plan_manager_id, batch_id)
+        references claim_batches (plan_manager_id, id)
+);
+create index claim_receipts_by_batch on claim_receipts (plan_manager_id, batch_id, id);
+create index claim_receipts_by_date on claim_receipts (plan_manager_id, date, id);
+
+-- What happens to the money of a line after its result.
+create table adjustments (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    invoice_id uuid not null,
+    line_id uuid not null,
+    kind text not null check (kind in ('agency_reversal', 'provider_refund', 'repaid_to_agency')),
+    amount numeric not null check (amount > 0),
+    date date not null,
+    reference text,
+    reason text,
+    created_at timestamptz not null,
+    created_by text,
+    primary key (plan_manager_id, id),
+    constraint adjustments_line_id_fkey foreign key (plan_manager_id, invoice_id, line_id)
+        references invoice_lines (plan_manager_id, invoice_id, id)
+);
+create index adjustments_by_line on adjustments (plan_manager_id, invoice_id, line_id);
+create index adjustments_by_date on adjustments (plan_manager_id, date, id);
+
+-- Bank details
+
+-- The account of a provider or a participant that payments go to, and a change of it that waits for a second person.
+-- The numbers are encrypted, bound to the payee; the hashes find other payees with the same account.
+create table bank_details (
+    plan_manager_id uuid not null references plan_managers (id),
+    payee_kind text not null check (payee_kind in ('provider', 'participant')),
+    payee_id uuid not null,
+    current_account text, -- encrypted
+    current_ending text,
+    current_hash bytea,
+    needs_approval boolean not null default false, -- the bank has returned a payment
+    proposal_id uuid,
+    proposed_account text, -- encrypted
+    proposed_ending text,
+    proposed_hash bytea,
+    proposed_by text,
+    proposed_by_account uuid, -- null: the operator
+    proposed_at timestamptz,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, payee_kind, payee_id)
+);
+create unique index bank_details_proposal_id_key on bank_details (plan_manager_id, proposal_id)
+    where proposal_id is not null;
+create index bank_details_by_hash on bank_details (plan_manager_id, current_hash) where current_hash is not null;
+
+-- Who proposed, approved and rejected which details, and how the payee was called back.
+create table bank_detail_changes (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    payee_kind text not null,
+    payee_id uuid not null,
+    proposal_id uuid,
+    action text not null check (action in ('proposed', 'approved', 'rejected', 'set', 'closed', 'confirmed')),
+    old_ending text,
+    new_ending text,
+    note text,
+    actor_kind text not null,
+    actor_id text,
+    actor_name text,
+    created_at timestamptz not null,
+    primary key (plan_manager_id, id)
+);
+create index bank_detail_changes_by_payee on bank_detail_changes (plan_manager_id, payee_kind, payee_id, id);
+
+-- Payments
+
+-- `header` is the office's account and its data for direct entry when the run was made.
+create table payment_runs (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    number text not null,
+    state text not null check (state in ('draft', 'paid', 'cancelled')),
+    process_date date not null,
+    group_by text not null check (group_by in ('payee', 'invoice')),
+    header jsonb not null,
+    total numeric not null,
+    payments int not null,
+    left_out jsonb not null default '[]',
+    created_at timestamptz not null,
+    created_by text,
+    created_by_account uuid,
+    downloaded_at timestamptz, -- the first time
+    downloaded_by text,
+    downloaded_by_account uuid,
+    paid_on date,
+    paid_at timestamptz,
+    paid_by text,
+    cancelled_at timestamptz,
+    cancelled_by text,
+    cancel_reason text,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id)
+);
+create unique index payment_runs_number_key on payment_runs (plan_manager_id, number);
+create index payment_runs_by_state on payment_runs (plan_manager_id, state, id);
+create index payment_runs_by_moment on payment_runs (plan_manager_id, updated_at, id);
+create index payment_runs_by_date on payment_runs (plan_manager_id, paid_on, id) where paid_on is not null;
+
+-- A credit of a run: what a payee gets, and the account that it goes to, encrypted as when the run was made.
+create table payments (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    run_id uuid not null,
+    position int not null, -- in the file, from 1
+    payee_kind text not null check (payee_kind in ('provider', 'participant')),
+    payee_id uuid not null,
+    payee_name text not null,
+    account text not null, -- encrypted
+    account_ending text not null,
+    reference text not null, -- the lodgement reference
+    amount numeric not null check (amount > 0),
+    state text not null check (state in ('draft', 'paid', 'returned', 'cancelled')),
+    returned_on date,
+    return_reference text,
+    return_reason text,
+    returned_at timestamptz,
+    returned_by text,
+    created_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint payments_run_id_fkey foreign key (plan_manager_id, run_id) references payment_runs (plan_manager_id, id)
+);
+create unique index payments_position_key on payments (plan_manager_id, run_id, position);
+create index payments_by_payee on payments (plan_manager_id, payee_kind, payee_id, id);
+create index payments_by_return on payments (plan_manager_id, returned_on, id) where returned_on is not null;
+
+-- What a payment pays of a claim. An open one is neither cancelled nor returned.
+create table payment_lines (
+    plan_manager_id uuid not null,
+    payment_id uuid not null,
+    claim_id uuid not null,
+    invoice_id uuid not null,
+    line_id uuid not null,
+    amount numeric not null check (amount > 0),
+    is_open boolean not null default true,
+    primary key (plan_manager_id, payment_id, claim_id),
+    constraint payment_lines_payment_id_fkey foreign key (plan_manager_id, payment_id)
+        references payments (plan_manager_id, id),
+    constraint payment_lines_claim_id_fkey foreign key (plan_manager_id, claim_id)
+        references claims (plan_manager_id, id)
+);
+create unique index payment_lines_open_key on payment_lines (plan_manager_id, claim_id) where is_open;
+create index payment_lines_by_line on payment_lines (plan_manager_id, invoice_id, line_id);
 
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),
