@@ -25,6 +25,7 @@ from plankeeper.console.components.record_picker import (
     pick_changed,
     record_label,
 )
+from plankeeper.console.components.review_return import review_page
 from plankeeper.console.components.support_items import describe_limit, place_of
 from plankeeper.console.invoices.form import (
     EDITED_FIELDS,
@@ -45,7 +46,7 @@ from plankeeper.console.invoices.form import (
     to_cents,
 )
 from plankeeper.console.invoices.list import INVOICES, load_names
-from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url, review_page
+from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect

@@ -42,6 +42,10 @@ from plankeeper.resources.invoices.schemas import (
 )
 from plankeeper.resources.invoices.warnings import Level, level_of
 
+# The reason for ignoring a warning that blocks claims.
+MIN_REASON_LENGTH = 10
+MIN_REASON_LETTERS = 4  # that differ
+
 CONSTRAINT_ERRORS = {"invoices_external_id_key": external_id_error("invoice")}
 MATCH_FIELDS = {"external_id": MatchField("external_id", store.list_by_external_ids)}
 
@@ -372,25 +376,38 @@ async def ignore(
 ) -> bool:
     """Ignore a warning. Returns false if the invoice doesn't have it or it is already ignored.
 
-    Raises DomainError `insufficient_scope` for one that blocks claims, unless the actor may override blocks.
+    Raises DomainError `insufficient_scope` for one that blocks claims, unless the actor may override blocks, and then
+    ValidationError for a reason that says too little.
     """
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
     if code in ignored_codes or code not in before.state_management.errors:
         return False
     [checked] = await check_store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    if level_of(code, levels_of(checked)) == "block" and not overrides_blocks:
-        raise DomainError(
-            "insufficient_scope",
-            "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in"
-            " the console.",
-        )
+    if level_of(code, levels_of(checked)) == "block":
+        _require_override(reason, overrides_blocks=overrides_blocks)
     facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], _today(ctx))
     warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
     keys = fact_keys(checked, facts[invoice_id].get(code, ()))
     await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning, keys)
     await _save_ignored_codes(ctx, "invoice.warning_ignored", before, [*ignored_codes, code])
     return True
+
+
+def _require_override(reason: str, *, overrides_blocks: bool) -> None:
+    if not overrides_blocks:
+        raise DomainError(
+            "insufficient_scope",
+            "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in"
+            " the console.",
+        )
+    letters = {each for each in reason.casefold() if each.isalnum()}
+    if len(reason.strip()) < MIN_REASON_LENGTH or len(letters) < MIN_REASON_LETTERS:
+        message = (
+            f"must have at least {MIN_REASON_LENGTH} characters that aren't the same few letters, because the warning"
+            " blocks claims"
+        )
+        raise ValidationError(reason=message)
 
 
 async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
