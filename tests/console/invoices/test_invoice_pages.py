@@ -81,9 +81,7 @@ def test_an_invoice_on_hold_says_what_remains_to_do(owner: Browser, import_invoi
     held = import_invoice(invoice_number=None, claim_status="on_hold")
     here = f"{INVOICES}/{held}"
     assert "Next: settle 1 open warning (No invoice number), then release it." in owner.get(here).text
-    assert (
-        owner.submit(f"{here}/warnings/missing_invoice_number/ignore", {"reason": "Agreed then"}).status_code == 303
-    )
+    assert owner.submit(f"{here}/warnings/missing_invoice_number/ignore", {"reason": "Agreed then"}).status_code == 303
     page = owner.get(here).text
     assert ("No open warnings." in page, remains in page) == (True, True)
     assert remains not in owner.get(f"{INVOICES}/{import_invoice(claim_status='paid')}").text
