@@ -10,9 +10,10 @@ MAX_PART_LENGTH = 200  # of the query of a part of the review queue
 
 
 class ReviewPage(NamedTuple):
-    """The page of an invoice in the review queue, and the query with which a form leads back to it."""
+    """The page of an invoice in the review queue, that of the next one, and the query of a form that leads back."""
 
     url: str
+    next_url: str
     suffix: str
 
 
@@ -22,4 +23,5 @@ def review_page(request: PageRequest, invoice_id: UUID) -> ReviewPage | None:
         return None
     part = request.query.raw("review")[:MAX_PART_LENGTH]
     query = f"?{quote(part, safe='=&')}" if part else ""
-    return ReviewPage(f"{PREFIX}/review/{invoice_id}{query}", f"?review={quote(part, safe='')}")
+    next_url = f"{PREFIX}/review{query}{'&' if query else '?'}after={invoice_id}"
+    return ReviewPage(f"{PREFIX}/review/{invoice_id}{query}", next_url, f"?review={quote(part, safe='')}")
