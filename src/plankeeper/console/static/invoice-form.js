@@ -98,8 +98,8 @@ function showRecords(page) {
     const kind = shown.dataset.picked, own = form.elements[kind], id = form.elements[`${kind}_id`];
     const found = page.querySelector(`[name=${kind}]`), foundId = page.querySelector(`[name=${kind}_id]`);
     if (!found) return;
-    if (document.activeElement === own && !id.value) continue;
-    if (own.value && !id.value && foundId.value) [own.value, id.value] = [found.value, foundId.value];
+    const isTyping = document.activeElement === own;
+    if (own.value && !id.value && foundId.value && !isTyping) [own.value, id.value] = [found.value, foundId.value];
     shown.textContent = id.value && id.value === foundId.value ? page.querySelector(`[data-picked=${kind}]`).textContent : "";
   }
 }

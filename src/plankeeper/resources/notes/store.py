@@ -221,13 +221,13 @@ async def list_of_invoices_of(db: Executor, plan_manager_id: UUID, participant_i
 
 LIST_LATEST_OF_INVOICES_OF = """
     select note.id
-    from invoices
+    from invoices invoice
     cross join lateral (
         select id from notes
-        where plan_manager_id = $1 and resource_kind = 'invoice' and resource_id = invoices.id
+        where plan_manager_id = $1 and resource_kind = 'invoice' and resource_id = invoice.id
         offset 0
     ) note
-    where invoices.plan_manager_id = $1 and invoices.participant_id = $2
+    where invoice.plan_manager_id = $1 and invoice.participant_id = $2
     order by note.id desc
     limit $3
 """
