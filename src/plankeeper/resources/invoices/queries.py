@@ -40,7 +40,7 @@ LIST = FilteredList(
         "received_from": Filter("received_at >= {}", label="Received"),
         "received_before": Filter("received_at < {}", label="Received"),
         "has_warnings": Filter("errors and {}::boolean"),
-        "not_cancelled": Filter("claim_status <> 'cancelled' and {}::boolean"),
+        "needs_attention": Filter("errors and claim_status <> 'cancelled' and {}::boolean"),
         "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),
         **RECORDS_LIMIT,
     },
@@ -78,7 +78,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
     """A page of the invoices with warnings that aren't ignored, without deleted and cancelled ones."""
-    filters = {"has_warnings": True, "not_cancelled": True, "is_deleted": False}
+    filters = {"needs_attention": True, "is_deleted": False}
     return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
 
 
