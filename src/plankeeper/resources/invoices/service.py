@@ -308,7 +308,7 @@ async def recheck_others(
         return 0
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before], keeps_version=keeps_version)
-    changed = sorted({*changed, *await _resolve_stored(ctx, before.values(), levels_changed=levels_changed)})
+    changed = sorted({*changed, *await resolve_stored(ctx, before.values(), levels_changed=levels_changed)})
     pending = [each.id for each in before.values() if each.approval_status == "pending"]
     await update_requests(ctx, pending, creates=False)
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
@@ -316,9 +316,7 @@ async def recheck_others(
     return len(changed)
 
 
-async def _resolve_stored(
-    ctx: WriteContext, invoices: Iterable[Invoice], *, levels_changed: bool = False
-) -> list[UUID]:
+async def resolve_stored(ctx: WriteContext, invoices: Iterable[Invoice], *, levels_changed: bool = False) -> list[UUID]:
     """Resolve flagged invoices that were just checked: `invoices` are as before. Returns the ids of those resolved."""
     flagged = {each.id: each for each in invoices if is_flagged(to_row(each), to_line_rows(each))}
     if not flagged:
@@ -438,7 +436,7 @@ async def _save_ignored_codes(ctx: WriteContext, event_type: str, before: Invoic
     """Store the ignored codes and check the invoice again, because they determine its errors."""
     await check_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
-    await _resolve_stored(ctx, [before])
+    await resolve_stored(ctx, [before])
     if before.approval_status == "pending":
         await update_requests(ctx, [before.id], creates=False)
     after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)

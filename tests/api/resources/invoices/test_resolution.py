@@ -13,6 +13,7 @@ from plankeeper.resources.invoices.warnings import Level
 from plankeeper.resources.office_settings import service as office_settings
 from support import factories
 from support.client import Client
+from support.pdf_files import text_pdf
 from support.server import RunningServer
 from support.webhooks import wait_for_events
 
@@ -113,6 +114,17 @@ def test_lines_that_were_imported_as_on_hold_are_new_after_the_release(
     ident = import_invoice(claim_status="on_hold", line_items=[held, held | {"is_deleted": True}])
     assert act(ident, "release") == ["new", "new", "on_hold"]
     assert stored(api, ident) == ["new", "new", "on_hold"]
+
+
+def test_another_document_ends_the_flag_of_both_invoices_that_had_the_same(api: Client, import_invoice: Put) -> None:
+    first, second = import_invoice(), import_invoice(invoice_number="INV-2")
+    for ident in (first, second):
+        factories.upload_document(api, ident, text_pdf(pages=1))
+    assert [codes(api, each) for each in (first, second)] == [["same_document"]] * 2
+    assert [stored(api, each) for each in (first, second)] == [["flagged", "flagged"]] * 2
+    factories.upload_document(api, second, text_pdf(pages=2))
+    assert [codes(api, each) for each in (first, second)] == [[], []]
+    assert [stored(api, each) for each in (first, second)] == [["new", "new"]] * 2
 
 
 def recheck(server: RunningServer, api: Client, invoice_id: str, *, levels_changed: bool = False) -> None:
