@@ -94,6 +94,20 @@ def test_lines_are_added_and_removed_with_and_without_javascript(visitor: Any, c
 
 
 @pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_a_number_becomes_its_record_when_the_field_is_left(visitor: Any, client: Client, records: None) -> None:
+    client.create("/participants", {"first_name": "Ann", "last_name": "Lee", "participant_number": "430205410"})
+    visitor.goto(NEW)
+    visitor.wait_for_load_state()
+    type_keys(visitor, "51 824 753 556", "[Tab]")
+    visitor.get_by_text("ABN 51 824 753 556", exact=True).wait_for()
+    assert visitor.get_by_label("Provider").input_value() == "Amber Gardens"
+    choose_suggestion(visitor, "430205410", "Ann Lee")
+    visitor.get_by_text("NDIS 430 205 410", exact=True).wait_for()
+    type_keys(visitor, "x")
+    visitor.get_by_text("NDIS 430 205 410", exact=True).wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
 def test_lines_survive_the_end_of_the_session(visitor: Any, client: Client, records: None) -> None:
     visitor.goto(NEW)
     visitor.get_by_label("Quantity", exact=True).fill("3")

@@ -69,3 +69,13 @@ def test_two_factor_is_enabled_and_required(
     page.get_by_role("link", name="Your account").click()
     page.get_by_text("Recovery codes left").wait_for()
     assert page.locator("main dd").last.inner_text() == "9"
+
+
+def test_a_role_shows_only_what_it_needs(new_visitor: Callable[[str], Any]) -> None:
+    visitor = new_visitor("owner")
+    visitor.goto("/console/settings/people/invite")
+    permissions = visitor.get_by_role("group", name="Permissions of a manager")
+    limits = visitor.get_by_role("group", name="Limits of a viewer")
+    for role, shown in (("viewer", (False, True)), ("manager", (True, False)), ("owner", (False, False))):
+        visitor.get_by_label("Role").select_option(role)
+        assert (permissions.is_visible(), limits.is_visible()) == shown

@@ -89,8 +89,9 @@ def test_five_invoices_are_reviewed_with_the_keyboard_alone(
     visitor.wait_for_load_state()
     type_keys(visitor, "h", "[Control+Enter]", then="INV-4")
     type_keys(visitor, "u")
-    visitor.get_by_role("button", name="Undo").focus()
-    type_keys(visitor, "[Enter]")
+    visitor.get_by_role("heading", name="Undo this change?").wait_for()
+    visitor.wait_for_load_state()
+    type_keys(visitor, "[Enter]", then="INV-5")
     visitor.get_by_text("Undone:").wait_for()
     found = {name: client.get(f"/invoices/{ident}").json() for name, ident in numbers.items()}
     assert [each["claim_status"] for each in found.values()] == ["new", "new", "on_hold", "new", "new"]
@@ -128,3 +129,47 @@ def test_invoices_are_reviewed_with_and_without_javascript(
     visitor.get_by_text("No invoice is left in this part of the queue.").wait_for()
     keep_picture(visitor, f"review-empty-{width['width']}-dark")
     assert client.get(f"/invoices/{numbers['INV-1']}").json()["claim_status"] == "new"
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_keys_lead_through_the_tabs_and_escape_closes_a_form(visitor: Any, numbers: dict[str, str]) -> None:
+    assert numbers
+    visitor.set_viewport_size(WIDE)
+    missing: list[str] = []
+    visitor.on("response", lambda each: missing.append(each.url) if each.status == 404 else None)
+    visitor.goto(REVIEW)
+    wait_for_invoice(visitor, "INV-1")
+    type_keys(visitor, "i")
+    reason = visitor.get_by_label("Reason").locator("visible=true")
+    reason.wait_for()
+    type_keys(visitor, "[Escape]")
+    reason.wait_for(state="detached")
+    assert visitor.evaluate("document.activeElement.getAttribute('data-key')") == "i"
+    type_keys(visitor, "h")
+    top = "document.querySelector('.warning-card').getBoundingClientRect().top"
+    bottom = "document.querySelector('.popover[open] .panel').getBoundingClientRect().bottom"
+    assert visitor.evaluate(f"{bottom} <= {top}")
+    keep_picture(visitor, "review-hold-1280")
+    type_keys(visitor, "[Escape]", "n", then="INV-2")
+    type_keys(visitor, "p", then="INV-1")
+    type_keys(visitor, "b")
+    visitor.get_by_role("link", name="Amounts don’t add up 5").wait_for()
+    type_keys(visitor, "[Escape]", "3", then="INV-1")
+    assert visitor.url.endswith("?assigned=nobody")
+    visitor.wait_for_load_state("networkidle")
+    assert missing == []
+
+
+def test_an_invoice_without_a_document_has_a_field_for_one(visitor: Any, client: Client) -> None:
+    invoice = client.create("/invoices", {"invoice_number": "INV-9", "received_at": "2026-11-01T01:00:00Z"})["id"]
+    for size in (WIDE, PHONE):
+        visitor.set_viewport_size(size)
+        visitor.goto(f"{REVIEW}/{invoice}")
+        wait_for_invoice(visitor, "INV-9")
+        keep_picture(visitor, f"review-no-document-{size['width']}")
+        assert visitor.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    file = {"name": "a.pdf", "mimeType": "application/pdf", "buffer": text_pdf(pages=1)}
+    visitor.get_by_label("Add a document").set_input_files(file)
+    visitor.get_by_role("button", name="Add", exact=True).click()
+    visitor.get_by_text("Document added.").wait_for()
+    visitor.get_by_role("img", name="Page 1 of the document").wait_for()

@@ -297,7 +297,7 @@ def test_pages_about_all_that_match_a_list_are_recorded_with_exactly_the_records
     for resource, rows in (("account-managers", managers), ("participants", people), ("invoices", invoices)):
         assert not server.run(import_records(server, seeded.plan_manager_id, resource, rows)).errors
     code = seeded.client.get(f"/invoices/{invoices[0]['id']}").json()["state_management"]["errors"][0]
-    values = {"account_manager": managers[0]["id"], "code": code, "reason": "Known"}
+    values = {"account_manager": managers[0]["id"], "code": code, "reason": "Known here"}
     pages: dict[str, tuple[str, str, set[str]]] = {}
     for kind, action, filter_ in (
         ("participants", "account-manager", "state=TAS"),

@@ -1,6 +1,7 @@
 """Parse dates and times that people type. The day always comes first, whatever the language of the browser."""
 
 import re
+from contextlib import suppress
 from datetime import date, time
 
 from plankeeper.core.formatting import format_date
@@ -22,11 +23,15 @@ FULL_MONTHS = (
 )  # fmt: skip - two lines instead of twelve
 EXAMPLES = "22 Jun 1975 or 22/6/1975"
 MAX_LENGTH = 40  # characters
+LEAP_YEARS = 8  # 29 Feb exists at least once in so many years
 
 _TIME = re.compile(r"(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-9]{2}))?(?: ?(?P<half>am|pm))?")
 _ISO = re.compile(r"(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})")
 _NUMBERS = re.compile(r"(?P<day>[0-9]{1,2})[-/.](?P<month>[0-9]{1,2})[-/.](?P<year>[0-9]{1,4})")
 _DAY_FIRST = re.compile(r"(?P<day>[0-9]{1,2})(?:(?:[a-z]{2})?[ -])?(?P<month>[a-z]{3,9})\.?,?[ -]?(?P<year>[0-9]{1,4})")
+_WITHOUT_YEAR = re.compile(
+    r"[0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}(?:(?:[a-z]{2})?[ -])?[a-z]{3,9}\.?|[a-z]{3,9}\.? [0-9]{1,2}(?:[a-z]{2})?"
+)
 _MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:[a-z]{2})?,? (?P<year>[0-9]{1,4})")
 
 
@@ -52,6 +57,22 @@ def parse_date(text: str) -> date:
     except ValueError:
         shown = f"{day} {MONTHS[month - 1]} {year:04}" if 1 <= month <= 12 else " ".join(text.split())
         raise DateError(f"{shown} doesn’t exist") from None
+
+
+def add_year(text: str, today: date, *, is_past: bool = True) -> str:
+    """A date without a year, such as `22/6` or `22 Jun`, with one: the latest not after today, or the next one.
+
+    Any other text stays as it is.
+    """
+    if not _WITHOUT_YEAR.fullmatch(" ".join(text.lower().split())):
+        return text
+    days = list[date]()
+    for year in range(today.year - LEAP_YEARS, today.year + LEAP_YEARS + 1):
+        for separator in ("/", " "):
+            with suppress(DateError):
+                days.append(parse_date(f"{text.strip()}{separator}{year}"))
+    found = [day for day in days if day <= today][-1:] if is_past else [day for day in days if day >= today][:1]
+    return found[0].isoformat() if found else text
 
 
 def parse_time(text: str) -> time:

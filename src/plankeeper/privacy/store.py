@@ -213,13 +213,15 @@ ERASE_INVOICE_TEXTS = """
             email_message_id = case when email_message_id ~* $3 then '[erased]' else email_message_id end,
             hold_reason = case when hold_reason ~* $3 then '[erased]' else hold_reason end,
             approval_reason = case when approval_reason ~* $3 then '[erased]' else approval_reason end,
+            closing_reason = case when closing_reason ~* $3 then '[erased]' else closing_reason end,
             external_id = case when external_id ~* $3 then null else external_id end, -- it is unique
             ambiguous_participant_number = case
                 when ambiguous_participant_number ~* $3 then null else ambiguous_participant_number end,
             updated_at = statement_timestamp()
         where plan_manager_id = $1 and participant_id = $2
             and (invoice_number ~* $3 or s3_key ~* $3 or email_message_id ~* $3 or hold_reason ~* $3
-                or approval_reason ~* $3 or external_id ~* $3 or ambiguous_participant_number ~* $3)
+                or approval_reason ~* $3 or closing_reason ~* $3 or external_id ~* $3
+                or ambiguous_participant_number ~* $3)
         returning id
     )
     select count(*) from erased
@@ -232,10 +234,11 @@ ERASE_LINE_TEXTS: LiteralString = f"""
             claim_batch_ref = case when claim_batch_ref ~* $3 then '[erased]' else claim_batch_ref end,
             claim_number = case when claim_number ~* $3 then '[erased]' else claim_number end,
             payment_ref = case when payment_ref ~* $3 then '[erased]' else payment_ref end,
-            rejection_reason = case when rejection_reason ~* $3 then '[erased]' else rejection_reason end
+            rejection_reason = case when rejection_reason ~* $3 then '[erased]' else rejection_reason end,
+            closing_reason = case when closing_reason ~* $3 then '[erased]' else closing_reason end
         where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and (
             description ~* $3 or service_item_number ~* $3 or claim_batch_ref ~* $3 or claim_number ~* $3
-            or payment_ref ~* $3 or rejection_reason ~* $3
+            or payment_ref ~* $3 or rejection_reason ~* $3 or closing_reason ~* $3
         )
         returning id
     )

@@ -171,11 +171,16 @@ def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_
     foreign = invoice | {"id": str(uuid7()), "participant_id": other, "s3_key": None, "line_items": lines[:1]}
     report = world.server.run(import_records(world.server, world.plan_manager_id, "invoices", [invoice, foreign]))
     assert not report.errors
+    line = api.get(f"/invoices/{invoice['id']}").json()["line_items"][1]["id"]
+    reason = {"reason": f"{first} has paid it"}
+    assert api.post(f"/invoices/{invoice['id']}/lines/{line}/cancel", reason).status_code == 200
+    assert api.post(f"/invoices/{invoice['id']}/wont-claim", reason).status_code == 200
     erased = erase(world)
-    assert erased.counts["invoice_texts"] == 2
+    assert erased.counts["invoice_texts"] == 3
     stored = api.get(f"/invoices/{invoice['id']}").json()
     assert [each["description"] for each in stored["line_items"]] == ["[erased]", "Transport"]
     assert (stored["s3_key"], stored["invoice_number"]) == ("[erased]", "A-1")
+    assert [each["closing_reason"] for each in (stored, stored["line_items"][1])] == ["[erased]", "[erased]"]
     assert [(each.table, each.record_id, each.column, each.text) for each in erased.mentions] == [
         ("participants", other, "reason_for_leaving", f"moved in with {last.upper()}"),
         ("invoice_lines", foreign["id"], "description", f"Physiotherapy for {first}"),

@@ -105,7 +105,7 @@ def test_ignored_warnings_of_several_invoices_come_back(
     invoices = [{"id": str(uuid7()), "invoice_number": f"INV-{n}", "claim_status": "on_hold"} for n in range(2)]
     assert not server.run(import_records(server, plan_manager_id, "invoices", invoices)).errors
     code = client.get(f"/invoices/{invoices[0]['id']}").json()["state_management"]["errors"][0]
-    page = owner.submit(IGNORE, {"id": [each["id"] for each in invoices], "code": code, "reason": "Checked"}).text
+    page = owner.submit(IGNORE, {"id": [each["id"] for each in invoices], "code": code, "reason": "Checked it"}).text
     [path] = LINK.findall(page)
 
     def ignored() -> list[Any]:

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from html import unescape
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -274,3 +276,62 @@ def test_an_invoice_of_a_program_with_very_many_lines_keeps_them(owner: Browser,
     assert not any(each["is_deleted"] for each in invoice["line_items"])
     typed_lines = {name: text for number in range(1, 102) for name, text in line(number).items()}
     assert "At most 100 lines can be entered here." in owner.submit(NEW, typed(**typed_lines)).text
+
+
+def test_dates_are_typed_without_a_year(owner: Browser, client: Client, record_ids: dict[str, str]) -> None:
+    today = datetime.now(ZoneInfo("Australia/Sydney")).date()
+    yesterday, tomorrow = today - timedelta(days=1), today + timedelta(days=1)
+    short, day_after = f"{yesterday.day}/{yesterday.month}", f"{tomorrow.day} {tomorrow:%b}"
+    dates = {"invoice_date": short, "received": f"{yesterday.day} {yesterday:%B}", "due_date": day_after}
+    saved = owner.submit(NEW, typed(**dates) | line(1, service_date_from=day_after, service_date_to=short))
+    invoice = client.get(f"/invoices/{created_id(saved)}").json()
+    first = invoice["line_items"][0]
+    assert (invoice["invoice_date"], invoice["due_date"]) == (yesterday.isoformat(), tomorrow.isoformat())
+    assert first["service_date_to"] == yesterday.isoformat()
+    assert date.fromisoformat(first["service_date_from"]) < today
+
+
+def test_saving_links_the_open_warnings_and_can_lead_back_to_the_list(
+    server: RunningServer, owner: Browser, client: Client, record_ids: dict[str, str]
+) -> None:
+    added = owner.submit(NEW, typed() | {"finish": "yes"})
+    assert added.headers["location"] == INVOICES
+    page = owner.get(INVOICES).text
+    ident = client.get("/invoices").json()["data"][0]["id"]
+    assert "Invoice INV-7 added." in page
+    assert f'href="{INVOICES}/{ident}#warnings"' not in page  # it has none
+    path = f"{INVOICES}/{ident}/edit?list=sort=invoice_number"
+    form = form_fields(owner, path) | {"total": "99", "finish": "yes"}
+    saved = owner.submit(path, form)
+    assert saved.headers["location"] == f"{INVOICES}?sort=invoice_number"
+    link = f'<a href="{INVOICES}/{ident}?list=sort=invoice_number#warnings">1 open warning</a>'
+    assert link in owner.get(saved.headers["location"]).text
+    path = f"{INVOICES}/{ident}/edit?review=queue%3Dheld"
+    saved = owner.submit(path, form_fields(owner, path) | {"finish": "yes"})
+    assert saved.headers["location"] == f"/console/review?queue=held&after={ident}"
+
+
+def test_the_number_tells_people_of_one_name_apart(owner: Browser, client: Client, record_ids: dict[str, str]) -> None:
+    other = client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"]
+    refused = owner.submit(NEW, typed())
+    assert (refused.status_code, "Which participant?" in refused.text) == (422, True)
+    for ident, number in ((record_ids["participant"], "NDIS 430 205 409"), (other, "No NDIS number")):
+        page = owner.submit(f"{NEW}/step", typed(participant_choice=ident) | {"step": "totals"}).text
+        assert f'data-picked="participant">{number}<' in page
+        assert 'data-picked="provider">ABN 51 824 753 556<' in page
+
+
+def test_an_error_of_the_server_is_beside_the_field_of_its_line(
+    server: RunningServer, owner: Browser, client: Client, record_ids: dict[str, str]
+) -> None:
+    lines = [
+        INVOICE_LINE | {"is_deleted": True}, INVOICE_LINE | {"claim_status": "pending"}, INVOICE_LINE, INVOICE_LINE,
+    ]  # fmt: skip
+    ident = import_invoice(server, client, record_ids, line_items=lines)
+    path = f"{INVOICES}/{ident}/edit?review=queue%3Dheld"
+    form = form_fields(owner, path) | {"line-3-removed": "1"} | line(5) | {"line-5-unit_price": "1" + "0" * 13}
+    for name, label in {"quantity": "quantity", "unit_price": "unit price", "total_price": "Total"}.items():
+        refused = owner.submit(path, form | {f"line-4-{name}": "1" + "0" * 13})
+        assert refused.status_code == 422
+        assert require_linked_errors(refused.text) == [f"line-4-{name}", "line-5-unit_price"]
+        assert f"Line 4: {label} must be" in main_text(refused.text)

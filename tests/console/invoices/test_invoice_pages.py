@@ -81,7 +81,7 @@ def test_an_invoice_on_hold_says_what_remains_to_do(owner: Browser, import_invoi
     held = import_invoice(invoice_number=None, claim_status="on_hold")
     here = f"{INVOICES}/{held}"
     assert "Next: settle 1 open warning (No invoice number), then release it." in owner.get(here).text
-    assert owner.submit(f"{here}/warnings/missing_invoice_number/ignore", {"reason": "Agreed"}).status_code == 303
+    assert owner.submit(f"{here}/warnings/missing_invoice_number/ignore", {"reason": "Agreed then"}).status_code == 303
     page = owner.get(here).text
     assert ("No open warnings." in page, remains in page) == (True, True)
     assert remains not in owner.get(f"{INVOICES}/{import_invoice(claim_status='paid')}").text
@@ -146,7 +146,7 @@ def test_a_reason_is_removed_when_its_warning_is_restored(owner: Browser, client
 
 def test_one_warning_of_two_is_ignored(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(invoice_date="2099-01-01", total=1300)
-    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "x"}).status_code == 303
+    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "Known to us"}).status_code == 303
     assert warning_state(client, ident) == (True, ["check_total", "check_dates"], ["check_dates"])
     assert listed_numbers(owner, warning="any") == ["INV-1"]
 
@@ -249,7 +249,7 @@ def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, client: C
     codes = warning_state(client, ident)[1]
     assert len(codes) >= 5
     for code in codes:
-        assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "x"}).status_code == 303
+        assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "Known to us"}).status_code == 303
     assert warning_state(client, ident) == (False, codes, codes)
 
 

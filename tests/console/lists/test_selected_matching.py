@@ -211,7 +211,7 @@ def test_a_warning_of_all_invoices_that_match_is_ignored_once_and_comes_back(
     assert "Ignore a warning of 101 invoices" in page
     code = client.get(f"/invoices/{ids[0]}").json()["state_management"]["errors"][0]
     assert re.search(rf'value="{code}"[^>]*>[^<]+\(101 invoices\)', page)
-    form = {**form_fields(owner, path), "code": code, "reason": "Checked"}
+    form = {**form_fields(owner, path), "code": code, "reason": "Checked it"}
     before = events("invoice.warning_ignored")
     done = owner.submit(IGNORE, form).text
     assert "ignored: 101 invoices" in done

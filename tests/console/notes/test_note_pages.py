@@ -66,6 +66,38 @@ def test_a_note_is_added_on_the_page_of_its_record(
     assert "Undo" in page
 
 
+@pytest.mark.parametrize("kind", ["participant", "provider", "invoice"])
+def test_all_notes_of_a_record_are_on_a_page_of_their_own(
+    owner: Browser, client: Client, note_type: dict[str, Any], pages: dict[str, str], kind: str
+) -> None:
+    resource = {"kind": kind, "id": pages[kind].rpartition("/")[2]}
+    for number in range(51):
+        note = {"resource": resource, "note_type_id": note_type["id"], "text": f"N{number:02}"}
+        client.create("/notes", note | {"pinned": number == 0})
+    link = f'<a href="{PREFIX}{pages[kind]}/notes">All notes</a>'
+    assert link in section(owner.get(PREFIX + pages[kind]).text)
+    first, second = (owner.get(f"{PREFIX}{pages[kind]}/notes{query}").text for query in ("", "?page=2"))
+    assert texts(first) == ["N00", *(f"N{number:02}" for number in range(50, 1, -1))]
+    assert texts(second) == ["N01"]
+    assert (f'{pages[kind]}/notes?page=2" rel="next"' in first, f'{pages[kind]}/notes" rel="prev"' in second) == (
+        True,
+        True,
+    )
+    assert "No notes on this page." in owner.get(f"{PREFIX}{pages[kind]}/notes?page=9").text
+    assert owner.get(f"{PREFIX}/{kind}s/{resource['id'][:-4]}0000/notes").status_code == 404
+
+
+def test_the_timeline_of_a_participant_has_notes_on_their_invoices(
+    owner: Browser, note_type: dict[str, Any], pages: dict[str, str]
+) -> None:
+    add(owner, pages["invoice"], note_type, "Billed by phone")
+    add(owner, pages["participant"], note_type, "Prefers mornings")
+    for query in ("", "?kind=notes"):
+        page = owner.get(f"{PREFIX}{pages['participant']}/timeline{query}").text
+        assert page.index("Prefers mornings") < page.index("Billed by phone")
+    assert "Billed by phone" not in owner.get(f"{PREFIX}{pages['participant']}/timeline?kind=invoices").text
+
+
 def test_an_invalid_note_is_shown_again_with_its_errors(
     owner: Browser, note_type: dict[str, Any], pages: dict[str, str]
 ) -> None:

@@ -35,6 +35,7 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
          "pm_provider_id": provider, **INVOICE, **more}
         for number, day, more in (
             ("IN", today, {}), ("WRONG", end + timedelta(days=1), {}), ("GONE", today, {"is_deleted": True}),
+            ("TWICE", today, {"claim_status": "cancelled"}),
         )
     ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
@@ -47,7 +48,7 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
     assert "Contact Bee (the participant) 0491 571 266" in shown
     assert 'href="tel:0491571266"' in page
     assert "Warnings 2 invoices with open warnings Invoices this plan $100.00 1 invoice" in shown
-    assert "Overview Invoices 2 Plans Team 0 Timeline" in shown
+    assert "Overview Invoices 3 Plans Team 0 Timeline" in shown
     kim = {"first_name": "Kim", "last_name": "Ray", "email": "kim@example.com", "contact_priority": 1, "role": "Aunt"}
     client.create(f"/participants/{person}/team-members", kim)
     for path in ("", "/team"):
@@ -97,7 +98,8 @@ def test_the_overview_lists_invoices_with_open_warnings_first(
     rows = [
         {"id": str(uuid7()), "invoice_number": f"N{number}", "participant_id": person, "pm_provider_id": provider,
          "created_at": f"2026-01-{number + 1:02}T00:00:00Z", "is_deleted": number == 6,
-         "invoice_date": "2099-01-01" if number in (0, 2, 6) else "2026-01-01", "claim_status": "paid", **INVOICE,
+         "invoice_date": "2099-01-01" if number in (0, 1, 2, 6) else "2026-01-01",
+         "claim_status": "cancelled" if number == 1 else "paid", **INVOICE,
          "line_items": [{"total_price": 100, "service_item_number": "01_011_0107_1_1"}]}
         for number in range(7)
     ]  # fmt: skip

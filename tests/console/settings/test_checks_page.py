@@ -127,12 +127,12 @@ def test_a_warning_that_blocks_claims_needs_a_permission(
     assert owner.submit(LEVELS_FORM, usual_levels(check_total="block")).status_code == 303
     page = manager.get(wrong_invoice).text
     assert ("Blocks claims" in page, "permission to ignore it" in page, step in page) == (True, True, False)
-    assert manager.submit(step, {"reason": "Agreed"}).status_code == 403
+    assert manager.submit(step, {"reason": "Agreed then"}).status_code == 403
     assert "Agreed" not in owner.get(wrong_invoice).text
     assert step in owner.get(wrong_invoice).text
     server.run(give_permissions(server, account, ["override_blocks"]))
     assert step in manager.get(wrong_invoice).text
-    assert manager.submit(step, {"reason": "Agreed"}).status_code == 303
+    assert manager.submit(step, {"reason": "Agreed then"}).status_code == 303
     assert "Agreed" in owner.get(wrong_invoice).text
 
 

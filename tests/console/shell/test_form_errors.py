@@ -48,7 +48,10 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/approvals/{approval_token}/approve": "a button",
     **{
         f"POST /console/review/{{invoice_id}}/{each}": "on the page of the queue, whose tests look at errors"
-        for each in ("hold", "release", "cancel", "request-approval", "assign", "warnings/{code}/ignore")
+        for each in (
+            *("hold", "release", "cancel", "wont-claim", "request-approval", "assign", "warnings/{code}/ignore"),
+            *("lines/{line_id}/retry", "approval/record", "document"),
+        )
     },
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.

@@ -241,3 +241,12 @@ def test_the_menu_leads_only_to_pages_that_open(office: Office, viewer: Browser)
     ):
         links = set(re.findall(r'href="(/console[^"#]*)"', viewer.get(page).text))
         assert {path: 403 for path in links if viewer.get(unescape(path)).status_code == 403} == {}, page
+
+
+def test_the_list_of_keys_has_none_of_closed_pages(office: Office, viewer: Browser) -> None:
+    def keys(browser: Browser) -> set[str]:
+        return set(re.findall(r"<dd>(Go to [^<]+)</dd>", browser.get("/console").text))
+
+    owner = office.seeded.browser()
+    assert keys(owner) - keys(viewer) == {"Go to the review queue", "Go to Activity"}
+    owner.http.close()

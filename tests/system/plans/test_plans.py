@@ -195,6 +195,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "external_id": ("none", {"invoices_external_id_key"}),
             "warning": ("duplicate_invoice", {"invoices_by_warning"}),
             "has_warnings": (True, {"invoices_with_errors"}),
+            "needs_attention": (True, {"invoices_with_errors"}),
             "on_hold_without_warning": (True, {"invoices_by_claim_status"}),
             "claim_status": ("on_hold", {"invoices_by_claim_status"}),
             "approval_status": ("pending", {"invoices_by_approval_status"}),

@@ -41,3 +41,16 @@ def test_the_next_invoice_is_found_on_the_index_of_the_queue(
     nodes = [each for each in plan_nodes(plan) if each.get("Relation Name") == "invoices"]
     assert {each["Index Name"] for each in nodes} == {"invoices_in_review", "invoices_pkey"}
     assert all(each.get("Rows Removed by Filter", 0) <= 100 for each in nodes)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_previous_invoice_is_found_on_the_index_of_the_queue(large_database: str, part: str) -> None:
+    async def find() -> dict[str, Any]:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            await review_store.list_preceding(executor, OWNER, PARTS[part], HELD, 1)
+            return executor.plans[0]
+
+    nodes = [each for each in plan_nodes(asyncio.run(find())) if each.get("Relation Name") == "invoices"]
+    assert {each["Index Name"] for each in nodes} == {"invoices_in_review", "invoices_pkey"}
+    assert all(each.get("Rows Removed by Filter", 0) <= 100 for each in nodes)

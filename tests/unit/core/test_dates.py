@@ -6,6 +6,7 @@ import pytest
 
 from plankeeper.core.dates import (
     DateError,
+    add_year,
     date_input,
     normalize_date,
     parse_date,
@@ -72,3 +73,23 @@ def test_an_impossible_or_ambiguous_date_names_the_reason(text: str, message: st
     with pytest.raises(DateError) as error:
         parse_date(text)
     assert (str(error.value), normalize_date(text), date_input(text)) == (message, text, text)
+
+
+@pytest.mark.parametrize(
+    "text, past, future",
+    [
+        ("24/11", "2026-11-24", "2026-11-24"),
+        ("25 nov", "2025-11-25", "2026-11-25"),
+        ("Nov 23", "2026-11-23", "2027-11-23"),
+        ("3rd March", "2026-03-03", "2027-03-03"),
+        ("29/2", "2024-02-29", "2028-02-29"),
+        ("31/2", "31/2", "31/2"),
+        ("24/11/2020", "24/11/2020", "24/11/2020"),
+        ("soon", "soon", "soon"),
+        ("11", "11", "11"),
+        ("", "", ""),
+    ],
+)
+def test_a_date_without_a_year_gets_the_nearest_one(text: str, past: str, future: str) -> None:
+    today = date(2026, 11, 24)
+    assert (add_year(text, today), add_year(text, today, is_past=False)) == (past, future)

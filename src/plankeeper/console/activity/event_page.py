@@ -24,6 +24,7 @@ from plankeeper.console.components.events import (
     truncate,
     without_technical,
 )
+from plankeeper.console.components.review_return import ReviewPage, review_page
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import (
@@ -109,6 +110,7 @@ async def undo_form(request: PageRequest, event_id: UUID) -> HtmlPage | Redirect
         "can_undo": any(each.state in ("revert", "conflict") for each in fields),
         "version": version_of_record(undo.current),
         "choice_field": choice_field,
+        "review": _review_page(request, event),
     }
     return HtmlPage("activity/event_undo.html", _event_context(event) | context)
 
@@ -138,7 +140,13 @@ async def undo(request: FormRequest, event_id: UUID) -> Redirect | HtmlPage:
         async with translate_constraints(request, BY_KIND[event.resource.kind].constraint_errors):
             await undo_update(request.write_context, event, values)
     shown = [each for each in show_fields(undo, request.settings.time_zone) if each.name in values]
-    return Redirect(_back_url(event), _undone_message(shown), undo=request.undo_path)
+    review = _review_page(request, event)
+    return Redirect(review.url if review else _back_url(event), _undone_message(shown), undo=request.undo_path)
+
+
+def _review_page(request: PageRequest, event: Event) -> ReviewPage | None:
+    """The page of the review queue from which the undo was opened."""
+    return review_page(request, UUID(event.resource.id)) if event.resource.kind == "invoice" else None
 
 
 async def _find_undo(request: PageRequest, event: Event) -> Undo:

@@ -16,13 +16,15 @@ from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.record_limits import select_inside
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.errors import FieldError
-from plankeeper.core.formatting import fold_name, format_money
+from plankeeper.core.formatting import fold_name, format_abn, format_money, format_ndis_number
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.account_managers import store as account_manager_store
 from plankeeper.resources.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.invoices.store import get_many_without_lines
+from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
+from plankeeper.resources.providers import store as provider_store
 from plankeeper.resources.search import service
 from plankeeper.resources.search.schemas import (
     InvoiceMatch,
@@ -147,6 +149,20 @@ async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str
         return (invoices[0].invoice_number or "No number") if invoices else None
     listed = await _list(request, kind)
     return next((each.label for each in listed if each.id == str(id_)), None)
+
+
+async def describe_number(request: PageRequest, picker: RecordPicker) -> str:
+    """The number of the participant or provider that is picked, which distinguishes it from others of its name."""
+    if picker.id is None:
+        return ""
+    place = (request.db, request.plan_manager_id, [picker.id])
+    if picker.kind == "participant":
+        people = await participant_store.get_many(*place)
+        number = people[0].participant_number if people else None
+        return f"NDIS {format_ndis_number(number)}" if number else "No NDIS number"
+    providers = await provider_store.get_many(*place)
+    abn = providers[0].abn if providers else None
+    return f"ABN {format_abn(abn)}" if abn else "No ABN"
 
 
 async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:

@@ -35,7 +35,15 @@ async def revoke(request: FormRequest, invoice_id: UUID) -> Redirect:
 
 @pages.post("/invoices/{invoice_id}/approval/record", role="manager", on_error=get)
 async def record(request: FormRequest, invoice_id: UUID) -> Redirect:
-    """The form has the decision, the person (empty for the participant), and how the answer came."""
+    await record_decision(request, invoice_id)
+    return await _back(request, invoice_id, "Decision recorded.")
+
+
+async def record_decision(request: FormRequest, invoice_id: UUID) -> approval.Decision:
+    """The form has the decision, the person (empty for the participant), and how the answer came.
+
+    Raises ValidationError and DomainError `invalid_transition`.
+    """
     form = request.form
     decision: approval.Decision | None = next((each for each in DECISIONS if form.text("decision") == each), None)
     if decision is None:
@@ -46,7 +54,7 @@ async def record(request: FormRequest, invoice_id: UUID) -> Redirect:
     if person and member_id is None:
         raise ValidationError(decided_by="must be one of the choices")
     await approval.decide(request.write_context, invoice_id, decision, member_id, reason)
-    return await _back(request, invoice_id, "Decision recorded.")
+    return decision
 
 
 DECISIONS: tuple[approval.Decision, ...] = ("approve", "reject")

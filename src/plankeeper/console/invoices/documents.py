@@ -31,7 +31,8 @@ async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Resp
     document = await _get_or_404(request, invoice_id)
     image = await rendering.render_page(request.settings, document, int(number))
     request.record_access("viewed", "invoice", invoice_id)
-    return Response(image.content, media_type=image.media_type)
+    headers = {"server-timing": f'pages;desc="{image.pages}"'}  # for document-pages.js
+    return Response(image.content, media_type=image.media_type, headers=headers)
 
 
 async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

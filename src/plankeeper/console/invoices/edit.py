@@ -21,10 +21,12 @@ from plankeeper.console.components.labels import error_sentence
 from plankeeper.console.components.record_picker import (
     RecordPicker,
     account_choices,
+    describe_number,
     find_candidates,
     pick_changed,
     record_label,
 )
+from plankeeper.console.components.review_return import review_page
 from plankeeper.console.components.support_items import describe_limit, place_of
 from plankeeper.console.invoices.form import (
     EDITED_FIELDS,
@@ -44,9 +46,10 @@ from plankeeper.console.invoices.form import (
     take_step,
     to_cents,
 )
-from plankeeper.console.invoices.list import INVOICES, load_names
-from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url, review_page
+from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names
+from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
 from plankeeper.console.lists.reading import list_position
+from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
@@ -101,12 +104,23 @@ async def create(request: FormRequest) -> Redirect:
     except ValidationError as error:
         raise ValidationError(*read.rename_errors(error.errors or ())) from None
     name = f"Invoice {saved.invoice_number}" if saved.invoice_number else "An invoice without number"
+    link = _warnings_link(saved, f"{INVOICES_URL}/{saved.id}")
+    if request.form.text("finish"):
+        return Redirect(INVOICES_URL, f"{name} added.", link=link)
     if not request.form.text("next"):
-        return Redirect(f"{INVOICES_URL}/{saved.id}", f"{name} added.")
+        return Redirect(f"{INVOICES_URL}/{saved.id}", f"{name} added.", link=link)
     kept = {name: request.form.text(name) for name in ("received", "assigned_to")}
     kept |= {name: request.query.text(name) for name in ("participant", "provider")}
     query = urlencode({name: text for name, text in kept.items() if text})
-    return Redirect(f"{NEW_URL}?{query}", f"{name} added. Enter the next one.")
+    return Redirect(f"{NEW_URL}?{query}", f"{name} added. Enter the next one.", link=link)
+
+
+def _warnings_link(saved: Invoice, page: str) -> FlashLink | None:
+    """A link to the open warnings of a saved invoice."""
+    count = len(active_warnings(saved))
+    return (
+        FlashLink("1 open warning" if count == 1 else f"{count} open warnings", f"{page}#warnings") if count else None
+    )
 
 
 @pages.post("/invoices/new/step", role="manager")
@@ -130,17 +144,20 @@ async def update(request: FormRequest, invoice_id: UUID) -> Redirect:
     if read.errors:
         raise ValidationError(*read.errors)
     try:
-        await service.save(request.write_context, before, read.change)
+        saved = await service.save(request.write_context, before, read.change)
     except ValidationError as error:
         raise ValidationError(*read.rename_errors(error.errors or ())) from None
     place = await list_position(request, INVOICES, invoice_id)
     message = f"Changes saved{describe_changes(read.change)}."
-    if review := review_page(request, invoice_id):
-        return Redirect(review.url, message, undo=request.undo_path)
-    if request.form.text("next") and place and place.next_url:
+    review = review_page(request, invoice_id)
+    page = review.url if review else invoice_url(invoice_id, place)
+    link = _warnings_link(saved, page)
+    if request.form.text("finish"):
+        page = review.next_url if review else place.back_url if place else INVOICES_URL
+    elif request.form.text("next") and place and place.next_url and not review:
         path, _, query = place.next_url.partition("?")
-        return Redirect(f"{path}/edit?{query}", message, undo=request.undo_path)
-    return Redirect(invoice_url(invoice_id, place), message, undo=request.undo_path)
+        page = f"{path}/edit?{query}"
+    return Redirect(page, message, undo=request.undo_path, link=link)
 
 
 @pages.post("/invoices/{invoice_id}/edit/step", role="manager")
@@ -197,6 +214,7 @@ async def _form_context(
 ) -> dict[str, Any]:
     return {
         "pickers": pickers,
+        "picked": {kind: await describe_number(request, each) for kind, each in pickers.items()},
         "lines": lines,
         "spare_line": blank_line(lines)._replace(number=SPARE_NUMBER),
         "header": HEADER,

@@ -8,7 +8,7 @@ as locked ones and those that somebody else has added in the meantime, stay as t
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, time
+from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -21,7 +21,7 @@ from plankeeper.console.components.edit_forms import find_changes, form_from
 from plankeeper.console.components.fields import FormField, FormSection
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.shell.forms import Form
-from plankeeper.core.dates import DateError, normalize_date, parse_date
+from plankeeper.core.dates import DateError, add_year, normalize_date, parse_date
 from plankeeper.core.errors import FieldError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.ids import parse_uuid
@@ -210,7 +210,12 @@ def _without(form: Form, *names: str) -> Form:
 def read_change(
     form: Form, lines: Sequence[LineForm], before: Invoice | None, references: Mapping[str, UUID | None], zone: ZoneInfo
 ) -> InvoiceChange:
-    """The changed values of a form. `references` are the ids of the participant and the provider, by field."""
+    """The changed values of a form. `references` are the ids of the participant and the provider, by field.
+
+    Dates can lack the year: a due date is the next such day, any other date the latest that isn't in the future.
+    """
+    today = datetime.now(zone).date()
+    form, lines = _with_years(form, today), [each._replace(fields=_with_years(each.fields, today)) for each in lines]
     ids = [(name, str(each or "")) for name, each in references.items()]
     typed = Form([*_without(form, *references).multi_items(), *ids])
     current = header_form(before) if before else _NEW_HEADER
@@ -222,6 +227,16 @@ def read_change(
     if before is None or change.line_items is not UNSET:
         _fill_amounts(change, before)
     return InvoiceChange(change, errors, numbers)
+
+
+_DATE_FIELDS = ("invoice_date", "received", "due_date", "service_date_from", "service_date_to")
+
+
+def _with_years(form: Form, today: date) -> Form:
+    return Form(
+        (name, add_year(text, today, is_past=name != "due_date") if name in _DATE_FIELDS else text)
+        for name, text in form.multi_items()
+    )
 
 
 def _read_received(form: Form, before: Invoice | None, change: InvoiceUpdate, zone: ZoneInfo) -> list[FieldError]:

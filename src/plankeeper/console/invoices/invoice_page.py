@@ -53,6 +53,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     names = await load_names(request, [invoice, *related])
     reasons = await check_store.list_ignored(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
+    approval = await approval_card(request, invoice)
     context: dict[str, Any] = {
         "standard": await _describe_standard(request, invoice),
         "invoice": invoice,
@@ -65,7 +66,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "plan": plan,
         "plan_strip": plan_strip(invoice.invoice_date, plan),
         "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
-        "status": describe_status(invoice, warning_titles(invoice), today, zone),
+        "status": describe_status(invoice, warning_titles(invoice), today, zone, approval.decided_by),
         "allowed": allowed_actions(invoice),
         "allowed_line_actions": allowed_line_actions(invoice),
         "accounts": await account_choices(request),
@@ -75,7 +76,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
-        "approval": await approval_card(request, invoice),
+        "approval": approval,
         **await _notes_of(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),
     }

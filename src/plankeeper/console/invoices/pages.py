@@ -1,8 +1,7 @@
 """Invoices: list, ignoring a warning with a reason, restoring an ignored warning, sessions of viewing."""
 
 from collections import Counter
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any
 from uuid import UUID
 
 from starlette.responses import JSONResponse, Response
@@ -51,9 +50,6 @@ def read_reason(form: Form) -> str:
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     return reason
-
-
-MAX_PART_LENGTH = 200  # of the query of a part of the review queue
 
 
 @pages.get("/invoices", role="viewer", is_limited=True)
@@ -108,22 +104,6 @@ async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redir
 def invoice_url(invoice_id: UUID, place: ListPlace | None) -> str:
     """The page of an invoice, which keeps its place in the list."""
     return f"{INVOICES_URL}/{invoice_id}{place.suffix if place else ''}"
-
-
-class ReviewPage(NamedTuple):
-    """The page of an invoice in the review queue, and the query with which a form leads back to it."""
-
-    url: str
-    suffix: str
-
-
-def review_page(request: PageRequest, invoice_id: UUID) -> ReviewPage | None:
-    """The page that a form was opened from, if it was that of the review queue."""
-    if "review" not in request.query:
-        return None
-    part = request.query.raw("review")[:MAX_PART_LENGTH]
-    query = f"?{quote(part, safe='=&')}" if part else ""
-    return ReviewPage(f"{PREFIX}/review/{invoice_id}{query}", f"?review={quote(part, safe='')}")
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> Invoice:
@@ -197,6 +177,8 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
                 reason,
                 overrides_blocks=request.has_permission("override_blocks"),
             )
+    except ValidationError:  # the reason, which is that of all
+        raise
     except DomainError as error:
         return Outcome(name, url, error.detail, is_changed=False)
     if not is_ignored:

@@ -20,8 +20,13 @@ class InvoiceStatus(NamedTuple):
     next: str
 
 
-def describe_status(invoice: Invoice, warnings: Sequence[str], today: date, zone: ZoneInfo) -> InvoiceStatus:
-    """The sentences about an invoice with its lines. `warnings` are the titles of those that count."""
+def describe_status(
+    invoice: Invoice, warnings: Sequence[str], today: date, zone: ZoneInfo, decided_by: str = ""
+) -> InvoiceStatus:
+    """The sentences about an invoice with its lines.
+
+    `warnings` are the titles of those that count, and `decided_by` is the name of who has rejected the approval.
+    """
 
     def day(value: datetime) -> str:
         return _day(value.astimezone(zone).date(), today)
@@ -35,7 +40,7 @@ def describe_status(invoice: Invoice, warnings: Sequence[str], today: date, zone
         now = f"Won’t be claimed{_reason(invoice.closing_reason)}"
         return InvoiceStatus(now, "Next: nothing, unless you reopen it.")
     if invoice.claim_status in ("new", "flagged"):
-        return _waiting(invoice, warnings, day)
+        return _waiting(invoice, warnings, day, decided_by)
     return _in_progress(invoice)
 
 
@@ -75,11 +80,17 @@ def _held(invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], s
     return InvoiceStatus(now, "Next: release it.")
 
 
-def _waiting(invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], str]) -> InvoiceStatus:
+def _waiting(
+    invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], str], decided_by: str
+) -> InvoiceStatus:
     """An invoice that isn't claimed yet: what keeps it from being claimed, the first of several reasons."""
     received = f"Received {day(invoice.received_at)}"
     if invoice.claim_status == "flagged":
         received += ", and left out of the last claim"
+    if invoice.approval_status == "rejected":
+        rejected = _rejected(invoice, day, decided_by)
+        also = f" It also has {_count(warnings)}: {_titles(warnings)}." if warnings else ""
+        return InvoiceStatus(f"{received}, and {rejected}{also}", "Next: correct it and ask again, or cancel it.")
     if warnings:
         now = f"{received}, with {_count(warnings)}: {_titles(warnings)}."
         return InvoiceStatus(now, "Next: correct the invoice, or ignore the warning with a reason.")
@@ -87,9 +98,15 @@ def _waiting(invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime]
         return InvoiceStatus(
             f"{received}, and waiting for approval.", "Next: the participant or a nominee approves it."
         )
-    if invoice.approval_status == "rejected":
-        return InvoiceStatus(f"{received}, and not approved.", "Next: correct it and ask again, or cancel it.")
     return InvoiceStatus(f"{received}. Nothing is left to check.", "Next: claim it.")
+
+
+def _rejected(invoice: Invoice, day: Callable[[datetime], str], decided_by: str) -> str:
+    """`rejected by Ann Lee on 3 Nov: too expensive.`; `not approved.` for an imported state."""
+    if invoice.approval_decided_at is None:
+        return "not approved."
+    by = f" by {decided_by}" if decided_by else ""
+    return f"rejected{by} on {day(invoice.approval_decided_at)}{_reason(invoice.approval_reason)}"
 
 
 def _in_progress(invoice: Invoice) -> InvoiceStatus:

@@ -1,4 +1,4 @@
-"""Notes: add one from the page of its record, edit, delete."""
+"""Notes: all of a record, add one from the page of its record, edit, delete."""
 
 from uuid import UUID
 
@@ -19,6 +19,9 @@ from plankeeper.resources.notes import service, store
 from plankeeper.resources.notes.schemas import Note, NoteCreate, NotedKind, NoteUpdate
 
 pages = Pages()
+
+PAGE_SIZE = 50
+MAX_PAGE_DIGITS = 5
 
 
 async def _new(request: PageRequest, kind: NotedKind, resource_id: UUID) -> HtmlPage:
@@ -46,6 +49,33 @@ def _form_values(form: Form) -> dict[str, object]:
         "pinned": bool(form.text("pinned")),
         "alert": bool(form.text("alert")),
     }
+
+
+async def _list(request: PageRequest, kind: NotedKind, resource_id: UUID) -> HtmlPage:
+    """The notes of a record, as on its page, in pages."""
+    place = (request.db, request.plan_manager_id, kind, resource_id)
+    if not await store.exists(*place):
+        raise NotFound
+    text = request.query.text("page")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_PAGE_DIGITS else 1
+    notes = await store.list_shown(*place, PAGE_SIZE + 1, PAGE_SIZE * max(number - 1, 0))
+    context = {"kind": kind, "record_url": record_url(kind, resource_id), "notes": notes[:PAGE_SIZE], "number": number}
+    return HtmlPage("notes/list.html", context | {"has_more": len(notes) > PAGE_SIZE})
+
+
+@pages.get("/participants/{participant_id}/notes", role="viewer", is_limited=True, access_log="participant")
+async def list_of_participant(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    return await _list(request, "participant", participant_id)
+
+
+@pages.get("/providers/{provider_id}/notes", role="viewer", is_limited=True)
+async def list_of_provider(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    return await _list(request, "provider", provider_id)
+
+
+@pages.get("/invoices/{invoice_id}/notes", role="viewer", is_limited=True, access_log="invoice")
+async def list_of_invoice(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    return await _list(request, "invoice", invoice_id)
 
 
 @pages.get("/participants/{participant_id}/notes/new", role="manager", access_log="participant")

@@ -1,4 +1,7 @@
-"""The timeline of a participant: its events and those of its team and its invoices, the latest first, by day."""
+"""The timeline of a participant, the latest first, by day.
+
+It has the events of the participant, its team, its plans, its invoices, and of the notes on them.
+"""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -10,10 +13,12 @@ from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import activity_store
 from plankeeper.resources.invoice_view_sessions import store as view_session_store
+from plankeeper.resources.notes import store as note_store
 
 pages = Pages()
 PAGE_SIZE = 30
 MAX_VIEW_SESSIONS = 1000  # the latest sessions whose events are read
+MAX_NOTES = 1000  # on invoices: the latest ones
 KINDS: Mapping[str, tuple[str, Sequence[str]]] = {
     "": ("All changes", ("participant", "plan", "team_member", "invoice", "note", "export")),
     "details": ("Details", ("participant",)),
@@ -33,6 +38,11 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     shows_views = bool(request.query.text("views")) and kind in ("", "invoices")
     values = (request.db, request.plan_manager_id)
     events = await activity_store.list_of_participant(*values, participant_id, before, KINDS[kind][1], PAGE_SIZE + 1)
+    if kind in ("", "notes"):
+        notes = await note_store.list_latest_of_invoices_of(*values, participant_id, MAX_NOTES)
+        ids = [str(each) for each in notes]
+        of_invoices = await activity_store.list_of_resources(*values, ids, before, "note", PAGE_SIZE + 1)
+        events = sorted([*events, *of_invoices], key=lambda each: each.id, reverse=True)
     if shows_views:
         sessions = await view_session_store.list_of_participant(*values, participant_id, MAX_VIEW_SESSIONS)
         ids = [str(each) for each in sessions]

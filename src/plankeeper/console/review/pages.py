@@ -12,35 +12,41 @@ from starlette.responses import Response
 
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.components.support_items import list_names
-from plankeeper.console.invoices.actions import ACTIONS, read_text
+from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
+from plankeeper.console.invoices.approval import record_decision
+from plankeeper.console.invoices.approval_card import approval_card
 from plankeeper.console.invoices.evidence import Evidence, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
-from plankeeper.console.invoices.invoice_page import allowed_actions
+from plankeeper.console.invoices.invoice_page import allowed_actions, allowed_line_actions
 from plankeeper.console.invoices.list import active_warnings, load_names, warning_titles
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, get_warning, read_reason
 from plankeeper.console.invoices.status import describe_standard, describe_status, is_late
+from plankeeper.console.invoices.upload import DOCUMENT_LIMITS
 from plankeeper.console.notes.section import review_notes
 from plankeeper.console.review.budgets import find_line_budgets
 from plankeeper.console.review.filters import QueuePart, queue_tabs, read_part, warning_tabs
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.context import or_404
-from plankeeper.core.errors import NotFound
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.files import Upload, single_chunk
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import activity_store
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
-from plankeeper.resources.invoices import approval, check_store, review_store, service, store
+from plankeeper.resources.invoices import approval, check_store, documents, review_store, service, store
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as office_settings
 
 pages = Pages()
 
-DECISIONS = ("hold", "release", "cancel", "request-approval", "assign")
+DECISIONS = ("hold", "release", "cancel", "wont-claim", "request-approval", "assign")
 # The events that count as work on an invoice.
 DECIDED_TYPES = (
     *(f"invoice.{each}" for each in ("held", "released", "cancelled", "wont_claim", "assigned", "updated")),
+    "invoice.approved",
+    "invoice.rejected",
     "invoice.line_changed",
     "invoice.warning_ignored",
 )
@@ -84,18 +90,25 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     following = await review_store.list_candidates(*place, request.account.account_id, part.wanted, invoice_id, now, 1)
     zone, standard = request.settings.time_zone, settings.service_standard
     context = await _queue_context(request, part, accounts) | await _invoice_context(request, invoice, evidence)
+    preceding = await review_store.list_preceding(*place, part.wanted, invoice_id, 1)
+    card = await approval_card(request, invoice)
     context |= {
+        "approval": card,
         "can_decide": can_decide,
         "holder": accounts.get(str(holder)) or "A colleague" if not can_decide else None,
         "is_viewer": not request.has_role("manager"),
         "accounts": accounts,
         "own_account": str(request.account.account_id),
-        "status": describe_status(invoice, warning_titles(invoice), request.today, zone),
+        "status": describe_status(invoice, warning_titles(invoice), request.today, zone, card.decided_by),
         "standard": describe_standard(invoice, standard, request.today, zone),
         "is_late": is_late(invoice, standard, request.today, zone),
         "allowed": allowed_actions(invoice),
+        "allowed_line_actions": allowed_line_actions(invoice),
         "next_id": following[0] if following else None,
+        "previous_id": preceding[0] if preceding else None,
         "max_length": MAX_REASON_LENGTH,
+        "min_length": service.MIN_REASON_LENGTH,
+        "form": request.form,
         "failed_code": "",
     }
     return HtmlPage("review/review.html", context)
@@ -153,6 +166,12 @@ async def get_after_error(request: PageRequest, invoice_id: UUID, code: str) -> 
     return HtmlPage(page.template, {**page.context, "failed_code": code})
 
 
+async def get_after_line_error(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:  # noqa: ARG001 - of the path
+    """The page of the invoice with the error of an action on a line."""
+    request.record_access("viewed", "invoice", invoice_id)
+    return await get(request, invoice_id)
+
+
 async def _act(request: FormRequest, invoice_id: UUID, name: str) -> str:
     """Carry out a decision. Returns a sentence with a place for the name of the invoice."""
     if name == "request-approval":
@@ -176,17 +195,17 @@ def decide(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
         undo = None if name == "request-approval" else request.undo_path
         is_mine = request.form.text("assigned_to") in ("", str(request.account.account_id))
         if name in STAYING and is_mine:
-            return await _lead_on(request, part, invoice, message)
+            return await _lead_on(request, part, invoice, message, request.undo_path)
         return Redirect(part.url(after=str(invoice_id)), message, undo=undo)
 
     return handle
 
 
-async def _lead_on(request: FormRequest, part: QueuePart, invoice: Invoice, message: str) -> Redirect:
+async def _lead_on(request: FormRequest, part: QueuePart, invoice: Invoice, message: str, undo: str | None) -> Redirect:
     """The same invoice as long as it belongs to the part of the queue, else the next one."""
     is_left = await review_store.matches(request.tx, request.plan_manager_id, part.wanted, invoice.id)
     url = part.url(invoice.id) if is_left else part.url(after=str(invoice.id))
-    return Redirect(url, message, undo=request.undo_path)
+    return Redirect(url, message, undo=undo)
 
 
 async def _refuse(request: FormRequest, part: QueuePart, invoice_id: UUID) -> Redirect | None:
@@ -228,7 +247,44 @@ async def _after_warning(request: FormRequest, part: QueuePart, invoice_id: UUID
     name = invoice.invoice_number or "the invoice without number"
     if active_warnings(invoice):
         return Redirect(part.url(invoice_id), f"{done}.", undo=request.undo_path)
-    return await _lead_on(request, part, invoice, f"{done} on {name}.")
+    return await _lead_on(request, part, invoice, f"{done} on {name}.", request.undo_path)
+
+
+@pages.post("/review/{invoice_id}/lines/{line_id}/retry", role="manager", on_error=get_after_line_error)
+async def retry_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    """Put a rejected line up for the next claim. The invoice stays while it waits for something else."""
+    part = _read_part(request)
+    if refused := await _refuse(request, part, invoice_id):
+        return refused
+    await LINE_ACTIONS["retry"].run(request, invoice_id, line_id)
+    invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
+    message = f"Line {LINE_ACTIONS['retry'].done}: {invoice.invoice_number or 'the invoice without number'}."
+    return await _lead_on(request, part, invoice, message, undo=None)
+
+
+@pages.post("/review/{invoice_id}/approval/record", role="manager", on_error=get)
+async def record_approval(request: FormRequest, invoice_id: UUID) -> Redirect:
+    """Record what a person who may approve has said."""
+    part = _read_part(request)
+    if refused := await _refuse(request, part, invoice_id):
+        return refused
+    decision = await record_decision(request, invoice_id)
+    invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
+    done = "Approved" if decision == "approve" else "Rejected"
+    message = f"{done}: {invoice.invoice_number or 'the invoice without number'}."
+    return Redirect(part.url(after=str(invoice_id)), message)
+
+
+@pages.post("/review/{invoice_id}/document", role="manager", on_error=get, upload=DOCUMENT_LIMITS)
+async def add_document(request: PageRequest, invoice_id: UUID) -> Redirect:
+    """Store the document of the invoice, which stays."""
+    if len(request.form.uploads) != 1:
+        raise ValidationError(files="must be a PDF, PNG or JPEG file")
+    [file] = request.form.uploads
+    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
+    stored = await documents.receive(ctx, invoice_id, Upload(file.name, single_chunk(file.content)))
+    await request.db.write(lambda tx: documents.attach(request.with_transaction(tx).write_context, invoice_id, stored))
+    return Redirect(_read_part(request).url(invoice_id), "Document added.")
 
 
 @pages.post("/review/{invoice_id}/lease", role="manager", extends_session=False)

@@ -6,7 +6,7 @@ import hmac
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -68,14 +68,29 @@ def parse_cookies(header: str) -> dict[str, str]:
     return cookies
 
 
-def join_flash(text: str, undo: str | None) -> str:
-    """A message and the path of the page that undoes the change; no form contains the character between them."""
-    return f"{text}\0{undo}" if undo else text
+class FlashLink(NamedTuple):
+    """A link after a message, such as `2 open warnings`."""
+
+    text: str
+    path: str
 
 
-def split_flash(value: str) -> tuple[str, str | None]:
-    text, _, undo = value.partition("\0")
-    return text, undo or None
+class Flash(NamedTuple):
+    """A message that a page shows once, the path of the page that undoes the change, and another link."""
+
+    text: str
+    undo: str | None = None
+    link: FlashLink | None = None
+
+
+def join_flash(flash: Flash) -> str:
+    """The message as text; no form contains the character between its parts."""
+    return "\0".join([flash.text, flash.undo or "", *(flash.link or ())])
+
+
+def split_flash(value: str) -> Flash:
+    text, undo, *link = f"{value}\0".split("\0")
+    return Flash(text, undo or None, FlashLink(link[0], link[1]) if len(link) > 1 else None)
 
 
 def sign(token: str, text: str) -> str:
@@ -144,8 +159,7 @@ class CurrentAccount:
 
     cookies: Cookies
     session: Session | None = None
-    flash: str | None = None
-    flash_undo: str | None = None
+    flash: Flash | None = None
     csrf_token: str = ""
 
     async def load_session(self, db: Database, *, is_use: bool = True) -> None:
@@ -154,7 +168,7 @@ class CurrentAccount:
         if self.session:
             self.csrf_token = self.session.csrf
             flash = unsign(token, self.cookies.get("plankeeper-flash"))
-            self.flash, self.flash_undo = split_flash(flash) if flash else (None, None)
+            self.flash = split_flash(flash) if flash else None
         else:
             self.csrf_token = self.cookies.get("plankeeper-form") or new_csrf_token()
 

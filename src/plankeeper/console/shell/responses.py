@@ -19,6 +19,7 @@ from plankeeper.console.shell.cookies import (
     SINGLE_SIGN_ON_MAX_AGE,
     CsrfError,
     CurrentAccount,
+    Flash,
     join_flash,
     mask_token,
     sign,
@@ -124,7 +125,6 @@ def render_page(
         "is_limited": account.details.participants_of is not None,
         "csrf": mask_token(account.csrf_token),
         "flash": account.flash,
-        "flash_undo": account.flash_undo,
         "errors": page_request.errors if page_request else {},
         "field_warnings": page_request.warnings if page_request else {},
         "form": page_request.form if page_request else Form(),
@@ -172,7 +172,10 @@ def redirect_response(redirect: Redirect, account: CurrentAccount) -> Response:
         cookies.delete(response, "plankeeper-sso")
     if redirect.flash and session_token:
         cookies.set(
-            response, "plankeeper-flash", sign(session_token, join_flash(redirect.flash, redirect.undo)), FLASH_MAX_AGE
+            response,
+            "plankeeper-flash",
+            sign(session_token, join_flash(Flash(redirect.flash, redirect.undo, redirect.link))),
+            FLASH_MAX_AGE,
         )
     return response
 

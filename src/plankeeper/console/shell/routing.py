@@ -17,6 +17,7 @@ from plankeeper.access.accounts.schemas import NO_DETAILS, RoleDetails, Session
 from plankeeper.access.policy import Permission
 from plankeeper.access.single_sign_on.service import SingleSignOn
 from plankeeper.console.shell.concurrency import SharedLimit
+from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.forms import FieldWarning, Form, UploadLimits
 from plankeeper.core.context import (
     Access,
@@ -201,7 +202,7 @@ class HtmlPage:
 
 @dataclass(slots=True)
 class Redirect:
-    """A page of the console to go to; it shows `flash` once, with a link to a page that undoes it (`undo`).
+    """A page of the console to go to; it shows `flash` once, with a link to a page that undoes it (`undo`), and `link`.
 
     `session_token` starts a session, an empty one ends it.
 
@@ -215,6 +216,7 @@ class Redirect:
     undo: str | None = None
     device_token: str | None = None
     single_sign_on_token: str | None = None
+    link: FlashLink | None = None
 
 
 @dataclass(slots=True)

@@ -167,6 +167,8 @@ SHORTCUTS = {
     "g s": "Go to Settings",
     "?": "Show this list",
 }
+# Those of pages that limited viewers can't open.
+SHORTCUTS_WITHOUT_LIMIT = {"g q", "g a"}
 # Those of invoices.
 INVOICE_SHORTCUTS = {
     "h": "Hold the invoice",
@@ -186,11 +188,17 @@ INVOICE_SHORTCUTS = {
 # Those of the review queue.
 REVIEW_SHORTCUTS = {
     "n": "Next invoice",
+    "p": "Previous invoice",
+    "1 2 3 4 5": "To review, Mine, Unassigned, Held, Approval pending",
+    "b": "Choose a warning",
     "e": "Edit the invoice and its lines",
     "i": "Ignore the first warning",
     "h": "Hold the invoice",
     "r": "Release the invoice",
     "q": "Ask for approval",
+    "d": "Record a decision about the approval",
+    "l": "Claim the first rejected line again",
+    "w": "Exclude the invoice from claims",
     "m": "Assign the invoice to me",
     "a": "Assign the invoice",
     "c": "Cancel the invoice",
@@ -233,6 +241,7 @@ def create_templates(
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
+        "shortcuts_without_limit": SHORTCUTS_WITHOUT_LIMIT,
         "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS},
         "product_version": full_version(),
         **names,

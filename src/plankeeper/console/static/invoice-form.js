@@ -77,6 +77,7 @@ function check(delay = DELAY) {
       if (!response.ok || number !== latest) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       show(page.querySelector("[data-check]"));
+      showRecords(page);
     } catch {
       // Offline: saving checks the invoice.
     }
@@ -88,6 +89,19 @@ function show(found) {
   const shown = form.querySelector("[data-check]"), amounts = JSON.parse(found.dataset.amounts);
   if (shown.innerHTML !== found.innerHTML) shown.innerHTML = found.innerHTML;
   for (const each of form.querySelectorAll(".number")) each.placeholder = amounts[each.name] ?? "";
+}
+
+// A number or a name that only one record has becomes that record, once its field is left. Numbers tell records with one
+// name apart.
+function showRecords(page) {
+  for (const shown of form.querySelectorAll("[data-picked]")) {
+    const kind = shown.dataset.picked, own = form.elements[kind], id = form.elements[`${kind}_id`];
+    const found = page.querySelector(`[name=${kind}]`), foundId = page.querySelector(`[name=${kind}_id]`);
+    if (!found) return;
+    const isTyping = document.activeElement === own;
+    if (own.value && !id.value && foundId.value && !isTyping) [own.value, id.value] = [found.value, foundId.value];
+    shown.textContent = id.value && id.value === foundId.value ? page.querySelector(`[data-picked=${kind}]`).textContent : "";
+  }
 }
 
 // Enter goes on to the next field: after the last one of a line to the next line, or to a new one.

@@ -58,20 +58,21 @@ function handle(key) {
   if (key === "k") return moveTo(-1);
   if (key === "x") return currentRow() !== null && click("input[type=checkbox]");
   if (key === "?") return dialog.showModal() === undefined;
-  return /^[a-z]$/.test(key) && click(`[data-key="${key}"]`);
+  return /^[a-z1-9]$/.test(key) && click(`[data-key="${key}"]`);
 }
 
-function closePopovers(except) {
-  for (const each of document.querySelectorAll("details.popover[open]")) {
+function closePopovers(except, selector = "details.popover[open]") {
+  for (const each of document.querySelectorAll(selector)) {
     if (each.contains(except)) continue;
-    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    const hadFocus = each.contains(document.activeElement);
     each.open = false;
+    if (hadFocus) each.querySelector("summary").focus(); // an open form hides its button
   }
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.altKey) return;
-  if (event.key === "Escape") return closePopovers(null);
+  if (event.key === "Escape") return closePopovers(null, "details.popover[open], details.ignore[open]");
   const isCommand = event.ctrlKey || event.metaKey;
   if (isCommand && event.key === "Enter") return event.target.closest("form[method=post]")?.requestSubmit();
   if (isCommand || !isOn() || dialog?.open || isTyping(event.target)) return;

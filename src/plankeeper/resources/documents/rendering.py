@@ -58,10 +58,11 @@ _PLACEHOLDER = (
 
 
 class PageImage(Struct):
-    """The image of a page; a placeholder that says why, if the page can't be shown."""
+    """The image of a page of `pages`; a placeholder that says why, if the page can't be shown."""
 
     media_type: str
     content: bytes
+    pages: int = 1
 
 
 async def count_pages(settings: Settings, document: DocumentRow) -> int:
@@ -99,7 +100,7 @@ async def render_page(settings: Settings, document: DocumentRow, number: int) ->
         return PageImage("image/svg+xml", _PLACEHOLDER.format(_SENTENCES[result.problem]).encode())
     if number > result.pages:
         raise NotFound
-    return PageImage("image/jpeg", image)
+    return PageImage("image/jpeg", image, result.pages)
 
 
 async def _render(settings: Settings, document: DocumentRow, number: int) -> tuple[RenderingResult, bytes]:

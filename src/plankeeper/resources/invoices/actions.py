@@ -31,9 +31,12 @@ async def hold(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:
 
 
 async def release(ctx: WriteContext, invoice_id: UUID) -> Invoice:
-    before, row = await _act(ctx, invoice_id, "release")
+    """End the hold of an invoice. Lines that were imported as on hold are new."""
+    before, state = await _read(ctx, invoice_id)
+    state = act_on_invoice(state, "release")
+    row = _with_state(to_row(before), state)
     row.held_at = row.held_by = row.hold_reason = None
-    return await _save(ctx, "invoice.released", before, row)
+    return await _save(ctx, "invoice.released", before, row, _with_statuses(to_line_rows(before), state))
 
 
 async def cancel(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:

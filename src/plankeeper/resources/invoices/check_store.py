@@ -10,6 +10,7 @@ from msgspec import Struct
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.resources.invoices.checks import CheckInput
+from plankeeper.resources.invoices.warnings import CodeLevel
 
 
 class IgnoredFacts(Struct, frozen=True):
@@ -332,6 +333,17 @@ async def list_similar(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequ
     Their warnings may change.
     """
     return await tx.rows(UUID, LIST_SIMILAR, plan_manager_id, invoice_ids)
+
+
+LIST_LEVELS = """
+    select each.* from office_settings, jsonb_to_recordset(warning_levels) each (code text, level text)
+    where plan_manager_id = $1
+"""
+
+
+async def list_levels(db: Executor, plan_manager_id: UUID) -> list[CodeLevel]:
+    """The levels of the plan manager that differ from the usual ones."""
+    return await db.rows(CodeLevel, LIST_LEVELS, plan_manager_id)
 
 
 class CheckResult(Struct):

@@ -13,7 +13,7 @@ from plankeeper.resources.documents import service
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import Document, DocumentRow, StoredObject
 from plankeeper.resources.invoices import check_store, store
-from plankeeper.resources.invoices.service import check, recheck_others
+from plankeeper.resources.invoices.service import check, recheck_others, resolve_stored
 
 
 async def receive(ctx: ReadContext, invoice_id: UUID, upload: Upload) -> StoredObject:
@@ -48,6 +48,7 @@ async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> D
     updated_at = next_updated_at(before.updated_at)
     await store.set_document_key(ctx.tx, ctx.plan_manager_id, invoice_id, stored.object_key, updated_at)
     await check(ctx, [invoice_id])
+    await resolve_stored(ctx, [before])
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     await record_event(ctx, "invoice.document_added", before, after)
     others += await check_store.list_similar(ctx.tx, ctx.plan_manager_id, [invoice_id])

@@ -40,6 +40,7 @@ LIST = FilteredList(
         "received_from": Filter("received_at >= {}", label="Received"),
         "received_before": Filter("received_at < {}", label="Received"),
         "has_warnings": Filter("errors and {}::boolean"),
+        "needs_attention": Filter("errors and claim_status <> 'cancelled' and {}::boolean"),
         "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),
         **RECORDS_LIMIT,
     },
@@ -76,8 +77,8 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    """A page of the invoices with warnings that aren't ignored, without deleted ones."""
-    filters = {"has_warnings": True, "is_deleted": False}
+    """A page of the invoices with warnings that aren't ignored, without deleted and cancelled ones."""
+    filters = {"needs_attention": True, "is_deleted": False}
     return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
 
 
@@ -123,11 +124,11 @@ GET_PARTICIPANT_NUMBERS = """
         users.email as contact_email, member.phone_number as contact_phone_number, member.role as contact_role
     from (
         select count(*) as invoices,
-            count(*) filter (where errors) as open_warnings,
+            count(*) filter (where errors and claim_status <> 'cancelled') as open_warnings,
             count(*) filter (where is_in_plan) as plan_invoices,
             coalesce(sum(total) filter (where is_in_plan), 0) as plan_total
         from (
-            select errors, total, coalesce($3::date, $4) is not null
+            select errors, total, claim_status, claim_status <> 'cancelled' and coalesce($3::date, $4) is not null
                 and invoice_date between coalesce($3, '-infinity') and coalesce($4::date, 'infinity') as is_in_plan
             from invoices where plan_manager_id = $1 and participant_id = $2 and not is_deleted
         ) invoice
@@ -212,7 +213,10 @@ async def top_providers(
 
 NEWEST_FIRST: LiteralString = "order by received_at desc, id desc limit $3"
 # The same invoices as the header counts: not the deleted ones.
-WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, received_at desc, id desc limit $3"
+WARNINGS_FIRST: LiteralString = """and not is_deleted
+    order by (errors and claim_status <> 'cancelled') desc, received_at desc, id desc
+    limit $3
+"""
 LATEST_FOR_PARTICIPANT = f"select {WITHOUT_LINES} {OF_PARTICIPANT} {WARNINGS_FIRST}"
 LATEST_FOR_PROVIDER = f"select {WITHOUT_LINES} {OF_PROVIDER} {NEWEST_FIRST}"
 

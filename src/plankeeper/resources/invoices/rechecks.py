@@ -112,7 +112,7 @@ class RecheckWorker:
         if state is None or state.position is None:
             return await self._start(ctx, state)
         found = await store.list_after(ctx.tx, ctx.plan_manager_id, state.position, BATCH_SIZE, is_open=True)
-        checked = await _check(ctx, [each.id for each in found])
+        checked = await _check(ctx, [each.id for each in found], levels_changed=True)
         position = found[len(checked) - 1] if checked else state.position
         state = replace(state, done=state.done + len(checked), position=position)
         if len(checked) == len(found) < BATCH_SIZE:
@@ -137,11 +137,11 @@ class RecheckWorker:
         return True
 
 
-async def _check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
+async def _check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, levels_changed: bool = False) -> list[UUID]:
     """Check invoices up to the first one that another transaction has locked, and return them."""
     locked = set(await store.lock_open(ctx.tx, ctx.plan_manager_id, invoice_ids))
     checked = list(takewhile(locked.__contains__, invoice_ids))
-    await recheck_others(ctx, checked, keeps_version=True)
+    await recheck_others(ctx, checked, keeps_version=True, levels_changed=levels_changed)
     return checked
 
 

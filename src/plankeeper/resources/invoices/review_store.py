@@ -75,6 +75,23 @@ async def list_candidates(
     return await db.rows(UUID, LIST_CANDIDATES, plan_manager_id, *wanted_values(wanted), *values)
 
 
+LIST_PRECEDING: LiteralString = f"""
+    select id
+    from invoices
+    where plan_manager_id = $1 and {MATCHES}
+        and (received_at, id) < ((select received_at from invoices where plan_manager_id = $1 and id = $6), $6)
+    order by received_at desc, id desc
+    limit $7
+"""
+
+
+async def list_preceding(
+    db: Executor, plan_manager_id: UUID, wanted: ReviewFilter, before: UUID, limit: int
+) -> list[UUID]:
+    """The invoices of a part of the queue before an invoice, the nearest first, also those that others look at."""
+    return await db.rows(UUID, LIST_PRECEDING, plan_manager_id, *wanted_values(wanted), before, limit)
+
+
 def wanted_values(wanted: ReviewFilter) -> tuple[str, UUID | None, bool, str | None]:
     """The values of MATCHES."""
     return wanted.queue, wanted.assigned_to, wanted.is_unassigned, wanted.warning

@@ -1,6 +1,6 @@
 """Operations on invoices that the API and the console share: create, update, check, ignore warnings."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import cast
 from uuid import UUID
@@ -31,6 +31,7 @@ from plankeeper.resources.invoices.check_results import (
 )
 from plankeeper.resources.invoices.check_store import CheckResult, IgnoredWarning, InvoiceToCheck
 from plankeeper.resources.invoices.reference_store import find as find_references
+from plankeeper.resources.invoices.resolution import has_ended, is_flagged, open_codes, resolve
 from plankeeper.resources.invoices.schemas import (
     Invoice,
     InvoiceBulkItem,
@@ -39,7 +40,11 @@ from plankeeper.resources.invoices.schemas import (
     InvoiceUpdate,
     SavedInvoice,
 )
-from plankeeper.resources.invoices.warnings import level_of
+from plankeeper.resources.invoices.warnings import Level, level_of
+
+# The reason for ignoring a warning that blocks claims.
+MIN_REASON_LENGTH = 10
+MIN_REASON_LETTERS = 4  # that differ
 
 CONSTRAINT_ERRORS = {"invoices_external_id_key": external_id_error("invoice")}
 MATCH_FIELDS = {"external_id": MatchField("external_id", store.list_by_external_ids)}
@@ -136,6 +141,7 @@ async def _save(ctx: WriteContext, drafts: Sequence[Draft], version: datetime | 
     if keys := sorted({key for each in concerning for key in _keys(each)}):
         await store.lock_similar(ctx.tx, ctx.plan_manager_id, keys)
     results, now = await _check_drafts(ctx, changed), datetime.now(UTC)
+    changed = await _resolve_drafts(ctx, changed, results)
     saved = {each.row.id: _to_saved(ctx, each, results[each.row.id], now) for each in changed}
     existing = [each.row.id for each in concerning if each.before]
     others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, existing) if existing else []
@@ -214,6 +220,33 @@ async def _check_drafts(ctx: WriteContext, drafts: Sequence[Draft]) -> dict[UUID
     return {each.id: each for each in await check_new(ctx, rows, lines)}
 
 
+async def _resolve_drafts(
+    ctx: WriteContext, drafts: Sequence[Draft], results: Mapping[UUID, CheckResult]
+) -> list[Draft]:
+    """The drafts, in which flagged lines are new if what kept their invoice out of claims ends with them."""
+    if not any(each.before and is_flagged(each.row, each.lines) for each in drafts):
+        return list(drafts)
+    levels = await _list_levels(ctx)
+
+    def resolved(draft: Draft) -> Draft:
+        if draft.before is None or not is_flagged(draft.row, draft.lines):
+            return draft
+        result, before = results[draft.row.id], to_row(draft.before)
+        open_after = {*result.error_codes} - {*result.ignored_error_codes}
+        if not has_ended(before, open_codes(draft.before), draft.row, open_after, levels):
+            return draft
+        row, lines = resolve(draft.row, draft.lines)
+        written = {each.id for each in draft.changed_lines}
+        changed = [new for old, new in zip(draft.lines, lines, strict=True) if new != old or new.id in written]
+        return draft._replace(row=row, lines=lines, changed_lines=changed)
+
+    return [resolved(each) for each in drafts]
+
+
+async def _list_levels(ctx: WriteContext) -> dict[str, Level]:
+    return {each.code: each.level for each in await check_store.list_levels(ctx.tx.reader, ctx.plan_manager_id)}
+
+
 def _to_saved(ctx: WriteContext, draft: Draft, result: CheckResult, now: datetime) -> SavedInvoice:
     updated_at = next_updated_at(draft.before.updated_at) if draft.before else now
     return to_saved(draft, ctx.plan_manager_id, result, updated_at)
@@ -261,22 +294,53 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
 
-async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False) -> int:
+async def recheck_others(
+    ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False, levels_changed: bool = False
+) -> int:
     """Check invoices again because another record has changed, and record an event for each change.
 
     Returns the number of changed invoices.
 
     `keeps_version`: a change in the background, which must not get in the way of somebody's change of an invoice.
+    `levels_changed`: the levels of warnings can be others than before.
     """
     if not invoice_ids:
         return 0
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
     changed = await check(ctx, [*before], keeps_version=keeps_version)
+    changed = sorted({*changed, *await resolve_stored(ctx, before.values(), levels_changed=levels_changed)})
     pending = [each.id for each in before.values() if each.approval_status == "pending"]
     await update_requests(ctx, pending, creates=False)
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
     await record_events(ctx, [("invoice.updated", before[each.id], each) for each in after])
     return len(changed)
+
+
+async def resolve_stored(ctx: WriteContext, invoices: Iterable[Invoice], *, levels_changed: bool = False) -> list[UUID]:
+    """Resolve flagged invoices that were just checked: `invoices` are as before. Returns the ids of those resolved."""
+    flagged = {each.id: each for each in invoices if is_flagged(to_row(each), to_line_rows(each))}
+    if not flagged:
+        return []
+    levels = await _list_levels(ctx)
+    resolved = list[Invoice]()
+    for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(flagged)):
+        before = flagged[each.id]
+        versions = (to_row(before), open_codes(before), to_row(each), open_codes(each))
+        if has_ended(*versions, levels, levels_changed=levels_changed):
+            resolved.append(each)
+    if resolved:
+        await _write_resolved(ctx, resolved)
+    return [each.id for each in resolved]
+
+
+async def _write_resolved(ctx: WriteContext, invoices: Sequence[Invoice]) -> None:
+    before = [to_row(each) for each in invoices]
+    after = [resolve(row, to_line_rows(each)) for row, each in zip(before, invoices, strict=True)]
+    rows = [row for row, _ in after]
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(rows))
+    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for _, lines in after for line in lines])
+    await store.write_counts(ctx.tx, ctx.plan_manager_id, before, rows)
+    await store.touch(ctx.tx, ctx.plan_manager_id, invoices)
 
 
 async def check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, keeps_version: bool = False) -> list[UUID]:
@@ -310,25 +374,38 @@ async def ignore(
 ) -> bool:
     """Ignore a warning. Returns false if the invoice doesn't have it or it is already ignored.
 
-    Raises DomainError `insufficient_scope` for one that blocks claims, unless the actor may override blocks.
+    Raises DomainError `insufficient_scope` for one that blocks claims, unless the actor may override blocks, and then
+    ValidationError for a reason that says too little.
     """
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
     if code in ignored_codes or code not in before.state_management.errors:
         return False
     [checked] = await check_store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    if level_of(code, levels_of(checked)) == "block" and not overrides_blocks:
-        raise DomainError(
-            "insufficient_scope",
-            "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in"
-            " the console.",
-        )
+    if level_of(code, levels_of(checked)) == "block":
+        _require_override(reason, overrides_blocks=overrides_blocks)
     facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], _today(ctx))
     warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
     keys = fact_keys(checked, facts[invoice_id].get(code, ()))
     await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning, keys)
     await _save_ignored_codes(ctx, "invoice.warning_ignored", before, [*ignored_codes, code])
     return True
+
+
+def _require_override(reason: str, *, overrides_blocks: bool) -> None:
+    if not overrides_blocks:
+        raise DomainError(
+            "insufficient_scope",
+            "The warning blocks claims. Only people with the permission to ignore blocking warnings can ignore it, in"
+            " the console.",
+        )
+    letters = {each for each in reason.casefold() if each.isalnum()}
+    if len(reason.strip()) < MIN_REASON_LENGTH or len(letters) < MIN_REASON_LETTERS:
+        message = (
+            f"must have at least {MIN_REASON_LENGTH} characters that aren't the same few letters, because the warning"
+            " blocks claims"
+        )
+        raise ValidationError(reason=message)
 
 
 async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
@@ -359,6 +436,7 @@ async def _save_ignored_codes(ctx: WriteContext, event_type: str, before: Invoic
     """Store the ignored codes and check the invoice again, because they determine its errors."""
     await check_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
+    await resolve_stored(ctx, [before])
     if before.approval_status == "pending":
         await update_requests(ctx, [before.id], creates=False)
     after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)

@@ -323,6 +323,19 @@ def change_lines(invoice: InvoiceState, changed: Collection[UUID] = ()) -> Invoi
     )
 
 
+def resolve_lines(invoice: InvoiceState) -> InvoiceState:
+    """The invoice after what kept it out of claims has ended: flagged lines are new, unless a batch locks them."""
+    return _with_lines(
+        invoice,
+        (
+            replace(each, claim_status=next_status(each, "resolve"))
+            if not each.is_deleted and each.status == "flagged" and find_lock(each) is None
+            else each
+            for each in invoice.lines
+        ),
+    )
+
+
 def act_on_invoice(invoice: InvoiceState, action: InvoiceAction) -> InvoiceState:
     """The invoice after an action of a person. Raises `invalid_transition` and `invoice_locked`."""
     if invoice.is_deleted:
@@ -333,7 +346,7 @@ def act_on_invoice(invoice: InvoiceState, action: InvoiceAction) -> InvoiceState
             return replace(invoice, is_held=True)
         case "release":
             _require(invoice, invoice.is_held, action)
-            return replace(invoice, is_held=False)
+            return replace(invoice, is_held=False, lines=tuple(map(_release, invoice.lines)))
         case "cancel":
             _require_unclaimed(invoice, action)
             return _with_lines(replace(invoice, is_cancelled=True), map(_cancel, invoice.lines))
@@ -468,6 +481,11 @@ def _require_unclaimed(invoice: InvoiceState, action: Literal["cancel", "wont_cl
 def _cancel(line: LineState) -> LineState:
     is_open = not line.is_deleted and line.status != "cancelled"
     return replace(line, claim_status=next_status(line, "cancel")) if is_open else line
+
+
+def _release(line: LineState) -> LineState:
+    """A line that was imported as on hold is new from now on."""
+    return replace(line, claim_status="new") if line.claim_status == "on_hold" and not line.is_deleted else line
 
 
 def _reopen(invoice: InvoiceState) -> InvoiceState:

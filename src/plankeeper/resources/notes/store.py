@@ -156,15 +156,17 @@ LIST_SHOWN: LiteralString = f"""
         select * from notes
         where plan_manager_id = $1 and resource_kind = $2 and resource_id = $3
         {NEWEST}
-        limit $4
+        limit $4 offset $5
     ''')
 } {NEWEST}
 """
 
 
-async def list_shown(db: Executor, plan_manager_id: UUID, kind: NotedKind, resource_id: UUID, limit: int) -> list[Note]:
+async def list_shown(
+    db: Executor, plan_manager_id: UUID, kind: NotedKind, resource_id: UUID, limit: int, offset: int = 0
+) -> list[Note]:
     """The notes on a record as its page shows them: pinned ones first, of each the newest first."""
-    return await db.rows(Note, LIST_SHOWN, plan_manager_id, kind, resource_id, limit)
+    return await db.rows(Note, LIST_SHOWN, plan_manager_id, kind, resource_id, limit, offset)
 
 
 # Each part walks an index of the record's notes, of which few are pinned or alerts.
@@ -215,6 +217,27 @@ LIST_OF_INVOICES_OF: LiteralString = f"""
 async def list_of_invoices_of(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Note]:
     """The notes on the invoices of a participant."""
     return await db.rows(Note, LIST_OF_INVOICES_OF, plan_manager_id, participant_id)
+
+
+LIST_LATEST_OF_INVOICES_OF = """
+    select note.id
+    from invoices invoice
+    cross join lateral (
+        select id from notes
+        where plan_manager_id = $1 and resource_kind = 'invoice' and resource_id = invoice.id
+        offset 0
+    ) note
+    where invoice.plan_manager_id = $1 and invoice.participant_id = $2
+    order by note.id desc
+    limit $3
+"""
+
+
+async def list_latest_of_invoices_of(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, limit: int
+) -> list[UUID]:
+    """The latest notes on the invoices of a participant."""
+    return await db.rows(UUID, LIST_LATEST_OF_INVOICES_OF, plan_manager_id, participant_id, limit)
 
 
 RESOURCE_EXISTS = """

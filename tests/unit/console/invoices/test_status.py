@@ -21,13 +21,13 @@ def make(struct_type: type[Any], **values: Any) -> Any:
     return struct_type(**{name: values.get(name) for name in struct_type.__struct_fields__})
 
 
-def sentences(*warnings: str, **values: Any) -> tuple[str, str]:
+def sentences(*warnings: str, decided_by: str = "", **values: Any) -> tuple[str, str]:
     defaults = {
         "id": ID, "claim_status": "new", "approval_status": "not_required", "payee": "provider", "is_deleted": False,
         "wont_claim": False, "received_at": MORNING, "total": Decimal(1), "line_items": [],
         "state_management": StateManagement([], []),
     }  # fmt: skip
-    return describe_status(make(Invoice, **(defaults | values)), warnings, TODAY, ZONE)
+    return describe_status(make(Invoice, **(defaults | values)), warnings, TODAY, ZONE, decided_by)
 
 
 def test_a_held_invoice_names_the_day_the_person_the_reason_and_what_to_do() -> None:
@@ -52,6 +52,17 @@ def test_what_keeps_a_new_invoice_from_being_claimed_is_named() -> None:
     assert sentences(approval_status="rejected")[0] == "Received 3 Nov, and not approved."
     assert sentences(claim_status="flagged")[0] == (
         "Received 3 Nov, and left out of the last claim. Nothing is left to check."
+    )
+
+
+def test_a_rejected_approval_names_the_person_the_day_and_the_reason() -> None:
+    rejected = {"approval_status": "rejected", "approval_decided_at": MORNING, "approval_reason": "Not delivered"}
+    assert sentences(decided_by="Ann Lee", **rejected) == (
+        "Received 3 Nov, and rejected by Ann Lee on 3 Nov: Not delivered.",
+        "Next: correct it and ask again, or cancel it.",
+    )
+    assert sentences("No provider", **rejected)[0] == (
+        "Received 3 Nov, and rejected on 3 Nov: Not delivered. It also has 1 open warning: No provider."
     )
 
 

@@ -33,6 +33,7 @@ from plankeeper.resources.invoices.states import (
     next_status,
     require_matching_totals,
     require_unlocked,
+    resolve_lines,
     roll_up,
 )
 
@@ -433,7 +434,23 @@ def test_a_release_returns_to_the_state_before_the_hold(state: InvoiceState) -> 
     else:
         held = act_on_invoice(state, "hold")
         assert roll_up(held) == "on_hold"
-        assert act_on_invoice(held, "release") == state
+        released = act_on_invoice(held, "release")
+        assert released == replace(state, lines=tuple(map(without_hold, state.lines)))
+        assert roll_up(released) == before
+
+
+def without_hold(line: LineState) -> LineState:
+    """A line that was imported as on hold is new after a release."""
+    return replace(line, claim_status=line.status) if not line.is_deleted else line
+
+
+def test_resolved_lines_are_new_unless_a_batch_locks_them() -> None:
+    ids = [UUID(int=number) for number in range(1, 5)]
+    flagged = LineState(invoice_id=ids[0], id=ids[0], number=1, claim_status="flagged")
+    others = [{"claim_batch": "7"}, {"is_deleted": True}, {"claim_status": "rejected"}]
+    lines = (flagged, *(replace(flagged, id=id_, **each) for id_, each in zip(ids[1:], others, strict=True)))
+    resolved = resolve_lines(InvoiceState(id=ids[0], lines=lines))
+    assert [each.claim_status for each in resolved.lines] == ["new", "flagged", "flagged", "rejected"]
 
 
 @given(INVOICES)
