@@ -58,6 +58,13 @@ class Settings:
         " `file:///srv/plankeeper/documents`, or a bucket, such as `s3://bucket/prefix`. Empty: with the embedded"
         " PostgreSQL, `documents` in the data directory; with your own, the server stores no documents.",
     )
+    fonts_folder: Path | None = setting(
+        "PLANKEEPER_FONTS_FOLDER",
+        "",
+        parsers.parse_optional_path,
+        "A folder with further fonts for PDF documents. Without it, documents have Latin, Greek, Cyrillic, Arabic,"
+        " Hebrew, Devanagari and Thai letters.",
+    )
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN",
         "",

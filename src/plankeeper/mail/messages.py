@@ -1,5 +1,6 @@
 """Messages for the mail server, and the common parts of all mails: plain text in English."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from email.errors import MessageError
 from email.headerregistry import Address
@@ -21,12 +22,21 @@ MAX_LINE_LENGTH = 998  # octets without the line break, according to RFC 5322
 _POLICY = SMTP.clone(max_line_length=MAX_LINE_LENGTH)
 
 
+class Attachment(NamedTuple):
+    """A file of a mail."""
+
+    file_name: str
+    media_type: str
+    content: bytes
+
+
 class Text(NamedTuple):
-    """The text of a mail. `html` is the same for programs that show HTML, if there is one."""
+    """The text of a mail, and its files. `html` is the same text for programs that show HTML, if there is one."""
 
     subject: str
     body: str
     html: str | None = None
+    attachments: Sequence[Attachment] = ()
 
 
 class AddressedText(NamedTuple):
@@ -67,6 +77,9 @@ def build_message(settings: Settings, recipient: str, text: Text, at: datetime) 
     message.set_content(text.body, cte="7bit" if is_plain else "quoted-printable")
     if text.html is not None:
         message.add_alternative(text.html, subtype="html", cte="quoted-printable")
+    for each in text.attachments:
+        main_type, _, subtype = each.media_type.partition("/")
+        message.add_attachment(each.content, maintype=main_type, subtype=subtype, filename=each.file_name)
     return message
 
 

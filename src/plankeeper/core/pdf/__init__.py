@@ -1,0 +1,1 @@
+"""PDF documents: templates of typst, and the fonts for them."""

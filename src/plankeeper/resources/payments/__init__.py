@@ -1,0 +1,1 @@
+"""Payments: runs, bank files, remittance advices."""
