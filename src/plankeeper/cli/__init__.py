@@ -6,7 +6,7 @@ import click
 
 from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
-from plankeeper.cli.backup import backup, restore
+from plankeeper.cli.backup import after_restore, backup, restore
 from plankeeper.cli.citus import distribute
 from plankeeper.cli.doctor import doctor
 from plankeeper.cli.import_export import export_, import_
@@ -50,6 +50,7 @@ for command in (
     export_,
     support_catalogue,
     recheck,
+    after_restore,
     backup,
     restore,
     openapi,

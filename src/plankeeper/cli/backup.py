@@ -1,4 +1,4 @@
-"""`plankeeper backup` and `plankeeper restore`: the database as one file, by pg_dump and pg_restore, and documents."""
+"""`plankeeper backup`, `restore`, `after-restore`: the database in one file by pg_dump and pg_restore, documents."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -31,14 +32,19 @@ from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.core.encryption.rotation import KeyUsage, count_by_key
 from plankeeper.core.settings import Settings
 from plankeeper.database import citus, schema
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Transaction
 from plankeeper.database.server import analyze_all
 from plankeeper.mail import store as mail_store
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import DocumentRow
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
+from plankeeper.resources.office_settings import restore_store
 from plankeeper.server.embedded_postgres.cluster import Cluster
 
+_WAITING = (
+    "Claims and payments wait until an owner of each plan manager has confirmed in the console what was claimed and"
+    " paid since the backup."
+)
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -108,17 +114,35 @@ def restore(file: Path, folder: Path | None) -> None:
         with progress(lambda: _size_of(content)) as report, _restore_errors(file):
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
-        usage, role = run_as_owner(_finish_restore(settings, cluster))
+        usage, role, has_plan_managers = run_as_owner(_finish_restore(settings, cluster))
         if target and folder:
             _copy_documents(dsn, open_folder(folder), target)
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
+    if has_plan_managers:
+        click.echo(_WAITING)
     if role and settings.database_url:
         click.echo(f"The role {role} has its privileges.")
     if database.is_citus:
         click.echo("Its tables are on the coordinator: run `plankeeper distribute`.")
     for each in missing_key_warnings(settings, usage):
         click.echo(f"Warning: {each}", err=True)
+
+
+@click.command("after-restore")
+def after_restore() -> None:
+    """End sessions, and have claims and payments wait for an owner, after a recovery without `plankeeper restore`."""
+    settings = load_settings()
+    with embedded_cluster(settings) as cluster:
+        dsn = owner_dsn(settings, cluster)
+
+        async def work() -> None:
+            async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db, db.transaction() as tx:
+                await _close_access(tx)
+
+        run_as_owner(work())
+    click.echo("Everybody has to sign in again. Mails that weren't sent are deleted.")
+    click.echo(_WAITING)
 
 
 def _copy_documents(dsn: str, source: DocumentStorage, target: DocumentStorage) -> None:
@@ -174,26 +198,38 @@ def _citus_options(major_version: int) -> list[str]:
     return ["--exclude-extension=citus*"]
 
 
-async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[list[KeyUsage], str | None]:
+async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[list[KeyUsage], str | None, bool]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: access that was revoked
-    after the backup must not return. Forgets which objects of the storage to delete.
-    Returns the keys that the stored secrets need, and the role that got its privileges.
+    Returns the keys that the stored secrets need, the role that got its privileges, and if there are plan managers.
     """
     dsn = owner_dsn(settings, cluster)
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
-            await accounts.delete_all_sessions_and_devices(tx)
-            await link_store.delete_all_reset_links(tx)
-            await mail_store.delete_all(tx)
-            for plan_manager in await list_all(tx):
-                await document_store.keep_objects(tx, plan_manager.id)
+            has_plan_managers = await _close_access(tx)
             with progress(lambda: None) as report:
                 report("collecting statistics", 0)
                 await analyze_all(tx)
-        return await count_by_key(db), await grant_privileges(db, settings, cluster)
+        return await count_by_key(db), await grant_privileges(db, settings, cluster), has_plan_managers
+
+
+async def _close_access(tx: Transaction) -> bool:
+    """End what a copy of a database must not bring back.
+
+    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: access that was revoked
+    since must not return. Forgets which objects of the storage to delete. Claims and payments wait for an owner.
+    Returns whether there are plan managers.
+    """
+    await accounts.delete_all_sessions_and_devices(tx)
+    await link_store.delete_all_reset_links(tx)
+    await mail_store.delete_all(tx)
+    now = datetime.now(UTC)
+    plan_managers = await list_all(tx)
+    for each in plan_managers:
+        await document_store.keep_objects(tx, each.id)
+        await restore_store.insert(tx, each.id, now)
+    return bool(plan_managers)
 
 
 def _check_overwrite(file: Path, *, force: bool) -> None:

@@ -59,7 +59,7 @@ VERBS = {
     "note_type": ("created", "updated", "deleted"),
     "participant": ("created", "updated", "deleted", "restored", "purged", "erased", "hold_placed", "hold_released"),
     "plan": ("created", "updated", "deleted"),
-    "plan_manager": ("created", "updated"),
+    "plan_manager": ("created", "updated", "restore_confirmed"),
     "provider": ("created", "updated", "deleted", "restored", "purged"),
     "single_sign_on_provider": ("created", "deleted"),
     "team_member": ("created", "updated", "deleted"),

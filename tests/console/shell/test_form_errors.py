@@ -55,6 +55,7 @@ WITHOUT_FIELD_ERRORS = {
     },
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
+    "POST /console/settings/after-restore": "a restored database shows it",
     "POST /console/single-sign-on": "a server with single sign-on shows it",
     "POST /console/forgot-password": "a server that sends mails shows it",
     "POST /console/account/two-factor/off": "an account with two-factor authentication shows it",

@@ -100,6 +100,9 @@ SUBMENU = {
         "approval": SettingsPage(
             "/console/settings/approval", "Approval", "Reminders, and approval without an answer", "owner"
         ),
+        "after_restore": SettingsPage(
+            "/console/settings/after-restore", "After a restore", "Claims and payments since the backup", "owner"
+        ),
         "access": SettingsPage(
             "/console/settings/access", "Access log", "Who viewed or exported which record", "owner"
         ),
@@ -139,6 +142,7 @@ HELP_ANCHORS = {
     "trash": "undo",
     "checks": "checks",
     "approval": "approval",
+    "after_restore": "after-a-restore",
     "access": "access-and-legal-holds",
     "legal_holds": "access-and-legal-holds",
     "keys": "api-keys-and-requests",

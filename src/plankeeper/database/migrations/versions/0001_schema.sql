@@ -1130,6 +1130,15 @@ create table approval_links (
 create unique index approval_links_token_hash_key on approval_links (plan_manager_id, token_hash)
     where token_hash is not null;
 
+-- After a restore: until an owner has confirmed what was claimed and paid since the backup, nothing is.
+create table restores (
+    plan_manager_id uuid not null references plan_managers (id),
+    restored_at timestamptz not null,
+    confirmed_at timestamptz,
+    confirmed_by text,
+    primary key (plan_manager_id, restored_at)
+);
+
 -- Claims
 
 -- `warned` and `left_out` are what the person who made the batch was told.
