@@ -148,7 +148,7 @@ class ClaimBatchCreate(Struct, forbid_unknown_fields=True, kw_only=True):
         InvoiceIds | UnsetType, Meta(description="The invoices whose lines are claimed. Not allowed with `all`.")
     ] = UNSET
     all: Annotated[
-        Literal[True] | UnsetType, Meta(description="Claims the lines of all invoices, the first received first.")
+        bool | UnsetType, Meta(description="`true`: claims the lines of all invoices, the first received first.")
     ] = UNSET
 
 
@@ -166,7 +166,7 @@ class ClaimBatchCancel(Struct, forbid_unknown_fields=True, kw_only=True):
     """A submitted batch can be cancelled only if its file hasn't been uploaded. A draft needs neither field."""
 
     uploaded: Annotated[
-        Literal[False] | UnsetType, Meta(description="`false`: the file hasn't been uploaded to the agency's portal.")
+        bool | UnsetType, Meta(description="`false`: the file hasn't been uploaded to the agency's portal.")
     ] = UNSET
     reason: Annotated[ReasonText | UnsetType, Meta(description="Why the batch is cancelled.")] = UNSET
 
