@@ -36,6 +36,8 @@ TABLE_PRIVILEGES = {
     "approval_links": "select, insert, update, delete",
     "approval_requests": "select, insert, update, delete",
     "trash": "select, insert, delete",
+    "claim_batches": "select, insert, update",
+    "claims": "select, insert, update",
     "cursor_keys": "select",
     "documents": "select, insert, update, delete",
     "event_marks": "select, insert, delete",
