@@ -254,7 +254,7 @@ class Endpoint:
             return saved_response
         if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
-            require_preconditions(write.preconditions, etag(encode(current), current.updated_at))
+            require_preconditions(write.preconditions, etag(encode(current), getattr(current, "updated_at", None)))
         response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
         if idempotency_key:
             await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)

@@ -48,6 +48,7 @@ from plankeeper.http.rate_limits.limiter import LeasedRateLimiter
 from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
+from plankeeper.resources.bank_details.routes import router as bank_details
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
@@ -82,6 +83,7 @@ ROUTERS = (
     providers,
     invoices,
     invoice_view_sessions,
+    bank_details,
     events,
     webhook_endpoints,
     webhook_deliveries,
