@@ -68,6 +68,7 @@ WRITES = {
 }
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
+    "BankDetails": "the key of the sample data doesn't have the scope `payments`",
     "Document": "the sample data has no documents",
     "EmptyResponse": "it is always the same",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",

@@ -35,6 +35,8 @@ TABLE_PRIVILEGES = {
     "api_request_minutes": "select, insert, update, delete",
     "approval_links": "select, insert, update, delete",
     "approval_requests": "select, insert, update, delete",
+    "bank_detail_changes": "select, insert, update",
+    "bank_details": "select, insert, update, delete",
     "trash": "select, insert, delete",
     "claim_batches": "select, insert, update",
     "claims": "select, insert, update",

@@ -34,6 +34,7 @@ VERBS = {
     ),
     "account_manager": ("created", "updated"),
     "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
+    "bank_details": ("proposed", "approved", "rejected"),
     "claim_batch": ("created", "submitted", "cancelled"),
     "exit_reason": ("created", "updated", "deleted"),
     "export": ("created",),

@@ -254,7 +254,7 @@ class Endpoint:
             return saved_response
         if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
-            require_preconditions(write.preconditions, etag(encode(current), current.updated_at))
+            require_preconditions(write.preconditions, etag(encode(current), getattr(current, "updated_at", None)))
         status = 200 if _is_dry_run(operation, write.values) else operation.status
         response = Response.from_object(status, await operation.handler(ctx, **write.values))
         if idempotency_key:

@@ -218,6 +218,7 @@ TAGS = {
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
+    "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",
     "webhook_endpoints": "URLs that receive signed events.",
     "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",

@@ -1,8 +1,10 @@
-"""Bank accounts as they are stored: encrypted, and bound to their payee."""
+"""Bank accounts of payees, bound to them: the stored account of another payee can't be decrypted as theirs."""
 
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from plankeeper.core.encryption import bank_accounts
+from plankeeper.core.encryption.bank_accounts import BankAccount, EncryptedAccount
 from plankeeper.core.encryption.cipher import secret_cipher
 from plankeeper.core.settings import Settings
 
@@ -16,29 +18,26 @@ class Payee(NamedTuple):
     id: UUID
 
 
-class BankAccount(NamedTuple):
-    """An account: six digits, one to nine digits, and a name in the characters of banks."""
-
-    bsb: str
-    number: str
-    name: str
-
-
-def encrypt_account(settings: Settings, plan_manager_id: UUID, payee: Payee, account: BankAccount) -> str:
-    """The text to store. Raises SecretKeyMissingError if there is no key."""
-    return secret_cipher(settings).encrypt("\n".join(account), associated_data(plan_manager_id, payee))
+def encrypt_account(settings: Settings, plan_manager_id: UUID, payee: Payee, account: BankAccount) -> EncryptedAccount:
+    """Raises SecretKeyMissingError if there is no key."""
+    data = _associated_data(plan_manager_id, payee)
+    return bank_accounts.encrypt_account(secret_cipher(settings), plan_manager_id, account, data)
 
 
 def decrypt_account(settings: Settings, plan_manager_id: UUID, payee: Payee, stored: str) -> BankAccount:
-    """The account of a stored text.
+    """The account in a column of `bank_details`, or of a payment, which keeps a copy.
 
-    Raises SecretKeyMissingError if its key is missing, and SecretDecryptionError for the account of another payee.
+    Raises SecretKeyMissingError if its key is missing, and SecretDecryptionError if it is that of another payee.
     """
-    text = secret_cipher(settings).decrypt(stored, associated_data(plan_manager_id, payee))
-    bsb, number, name = text.split("\n")
-    return BankAccount(bsb, number, name)
+    data = _associated_data(plan_manager_id, payee)
+    return bank_accounts.decrypt_account(secret_cipher(settings), stored, data)
 
 
-def associated_data(plan_manager_id: UUID, payee: Payee) -> bytes:
-    """What an account is bound to, as the SQL of the rotation of keys has it."""
+def account_hashes(settings: Settings, plan_manager_id: UUID, account: BankAccount) -> list[bytes]:
+    """The hashes by which other payees with the same account are found."""
+    return bank_accounts.account_hashes(secret_cipher(settings), plan_manager_id, account)
+
+
+def _associated_data(plan_manager_id: UUID, payee: Payee) -> bytes:
+    """As the SQL of the rotation of keys has it."""
     return "\n".join((str(plan_manager_id), payee.kind, str(payee.id))).encode()

@@ -1256,12 +1256,15 @@ create table bank_details (
     proposed_by text,
     proposed_by_account uuid, -- null: the operator
     proposed_at timestamptz,
+    proposed_phone text, -- the payee's phone number on record at that time, for the call-back
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, payee_kind, payee_id)
 );
 create unique index bank_details_proposal_id_key on bank_details (plan_manager_id, proposal_id)
     where proposal_id is not null;
 create index bank_details_by_hash on bank_details (plan_manager_id, current_hash) where current_hash is not null;
+create index bank_details_by_proposed_hash on bank_details (plan_manager_id, proposed_hash)
+    where proposed_hash is not null;
 
 -- Who proposed, approved and rejected which details, and how the payee was called back.
 create table bank_detail_changes (
