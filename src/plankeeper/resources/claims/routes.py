@@ -13,10 +13,10 @@ from plankeeper.resources.claims.schemas import (
     Claim,
     ClaimBatch,
     ClaimBatchCancel,
-    ClaimBatchCreate,
     ClaimBatchCreateQuery,
     ClaimBatchListQuery,
     ClaimListQuery,
+    NewClaimBatch,
 )
 
 router = Router("claim_batches")
@@ -40,7 +40,7 @@ async def list_(ctx: ReadContext, query: ClaimBatchListQuery) -> Page[ClaimBatch
 
 
 @router.post("/claim-batches", scope=CLAIMS, extension=True, creates=True, status=201)
-async def create(ctx: WriteContext, query: ClaimBatchCreateQuery, new: ClaimBatchCreate) -> ClaimBatch:
+async def create(ctx: WriteContext, query: ClaimBatchCreateQuery, new: NewClaimBatch) -> ClaimBatch:
     """Make a draft of the lines that can be claimed, up to 5,000. The others are left out, each with a reason."""
     return await service.create(ctx, new, is_dry_run=query.dry_run is True)
 

@@ -141,7 +141,7 @@ class NewClaim(Struct, kw_only=True):
 InvoiceIds = Annotated[list[UuidText], Meta(min_length=1, max_length=MAX_LINES)]
 
 
-class ClaimBatchCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+class NewClaimBatch(Struct, forbid_unknown_fields=True, kw_only=True):
     """The invoices whose lines are claimed: those with the ids, or all that can be claimed."""
 
     invoice_ids: Annotated[

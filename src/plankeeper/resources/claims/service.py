@@ -36,9 +36,9 @@ from plankeeper.resources.claims.schemas import (
     Claim,
     ClaimBatch,
     ClaimBatchCancel,
-    ClaimBatchCreate,
     LeftOutLine,
     NewClaim,
+    NewClaimBatch,
     WarnedLine,
 )
 from plankeeper.resources.claims.store import EarlierClaim
@@ -64,7 +64,7 @@ class _Selection(NamedTuple):
     invoices: Mapping[UUID, Invoice]
 
 
-async def create(ctx: WriteContext, new: ClaimBatchCreate, *, is_dry_run: bool = False) -> ClaimBatch:
+async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = False) -> ClaimBatch:
     """Make a draft of the lines that can be claimed, and flag the others. A dry run only says what it would contain.
 
     Raises ValidationError for unknown invoices, and if no line can be claimed.
@@ -97,9 +97,7 @@ async def _read_office(ctx: WriteContext) -> tuple[Office, Sequence[str]]:
     return Office(settings.registration_number, settings.prices_include_gst, today), blocking
 
 
-async def _list_candidates(
-    ctx: WriteContext, new: ClaimBatchCreate, blocking: Sequence[str]
-) -> Sequence[CandidateState]:
+async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequence[str]) -> Sequence[CandidateState]:
     """The lines that a request asks for. Raises ValidationError."""
     if isinstance(new.invoice_ids, list):
         if new.all is not UNSET:
@@ -179,7 +177,7 @@ def _build_batch(ctx: WriteContext, selection: _Selection) -> ClaimBatch:
     )
 
 
-def _nothing_to_claim(new: ClaimBatchCreate, selection: _Selection) -> FieldError:
+def _nothing_to_claim(new: NewClaimBatch, selection: _Selection) -> FieldError:
     counts = dict[str, int]()
     for _, why in selection.left_out:
         counts[why.reason] = counts.get(why.reason, 0) + 1
