@@ -74,6 +74,10 @@ WRITTEN_BY_HAND = {
     "ClaimPage": "the sample data has no claim batches",
     "Document": "the sample data has no documents",
     "EmptyResponse": "it is always the same",
+    "Payment": "the sample data has no payment runs",
+    "PaymentPage": "the sample data has no payment runs",
+    "PaymentRun": "the sample data has no payment runs",
+    "PaymentRunPage": "the sample data has no payment runs",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",
 }
 # What differs from one load of the sample data to the next.

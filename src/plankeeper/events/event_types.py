@@ -60,6 +60,7 @@ VERBS = {
     "note": ("created", "updated", "deleted"),
     "note_type": ("created", "updated", "deleted"),
     "participant": ("created", "updated", "deleted", "restored", "purged", "erased", "hold_placed", "hold_released"),
+    "payment_run": ("created", "downloaded", "paid", "payment_returned", "cancelled"),
     "plan": ("created", "updated", "deleted"),
     "plan_manager": ("created", "updated"),
     "provider": ("created", "updated", "deleted", "restored", "purged"),

@@ -58,6 +58,7 @@ from plankeeper.resources.note_types.routes import router as note_types
 from plankeeper.resources.notes.routes import router as notes
 from plankeeper.resources.participants.plan_routes import router as plans
 from plankeeper.resources.participants.routes import router as participants
+from plankeeper.resources.payments.routes import router as payment_runs
 from plankeeper.resources.providers.routes import router as providers
 from plankeeper.resources.support_items.routes import router as support_items
 from plankeeper.resources.team_members.routes import router as team_members
@@ -84,6 +85,7 @@ ROUTERS = (
     providers,
     invoices,
     claim_batches,
+    payment_runs,
     invoice_view_sessions,
     bank_details,
     events,

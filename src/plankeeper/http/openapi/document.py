@@ -217,6 +217,7 @@ TAGS = {
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
+    "payment_runs": "Payments to providers and participants with one file for the bank.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",

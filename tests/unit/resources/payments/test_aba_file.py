@@ -81,12 +81,18 @@ def test_a_file_has_each_field_in_its_place() -> None:
 def test_the_whole_file_is_as_expected() -> None:
     lines = [
         "0                 01BQL       HARBOUR PLAN OFFICE       000000PROVIDERS   151226" + " " * 40,
-        "1999-001 12345678 500000023317CORAL TEST PHYSIO               2026/442          "
-        "999-002 87654321HARBOUR PLANS   00000000",
-        "1999-001 00220011 500000004050DUNE TEST CLEANING              INV-77            "
-        "999-002 87654321HARBOUR PLANS   00000000",
-        "1999-002 87654321 130000027367HARBOUR PLAN OFFICE             PROVIDERS         "
-        "999-002 87654321HARBOUR PLANS   00000000",
+        (
+            "1999-001 12345678 500000023317CORAL TEST PHYSIO               2026/442          "
+            "999-002 87654321HARBOUR PLANS   00000000"
+        ),
+        (
+            "1999-001 00220011 500000004050DUNE TEST CLEANING              INV-77            "
+            "999-002 87654321HARBOUR PLANS   00000000"
+        ),
+        (
+            "1999-002 87654321 130000027367HARBOUR PLAN OFFICE             PROVIDERS         "
+            "999-002 87654321HARBOUR PLANS   00000000"
+        ),
         "7999-999            000000000000000273670000027367" + " " * 24 + "000003" + " " * 40,
     ]
     assert build_aba_file(HEADER, DAY, PAYMENTS).decode() == "".join(f"{each}\r\n" for each in lines)

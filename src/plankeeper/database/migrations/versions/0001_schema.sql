@@ -1287,7 +1287,8 @@ create index bank_detail_changes_by_payee on bank_detail_changes (plan_manager_i
 
 -- Payments
 
--- `header` is the office's account and its data for direct entry when the run was made.
+-- `header` is the office's data for direct entry when the run was made, and `account` its account.
+-- `warnings` and `left_out` are what the person who made the run was told.
 create table payment_runs (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1296,9 +1297,13 @@ create table payment_runs (
     process_date date not null,
     group_by text not null check (group_by in ('payee', 'invoice')),
     header jsonb not null,
+    account text not null, -- encrypted
     total numeric not null,
     payments int not null,
+    warnings jsonb not null default '[]',
     left_out jsonb not null default '[]',
+    left_out_count int not null default 0,
+    returned int not null default 0, -- payments that the bank sent back
     created_at timestamptz not null,
     created_by text,
     created_by_account uuid,
@@ -1330,6 +1335,7 @@ create table payments (
     payee_name text not null,
     account text not null, -- encrypted
     account_ending text not null,
+    account_title text not null, -- in the file
     reference text not null, -- the lodgement reference
     amount numeric not null check (amount > 0),
     state text not null check (state in ('draft', 'paid', 'returned', 'cancelled')),
