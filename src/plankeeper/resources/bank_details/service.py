@@ -225,6 +225,15 @@ async def set_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUI
         await _set_account(ctx, payee, accounts[payee.id])
 
 
+async def import_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
+    """Set the details in an import by command. In an import by a person, they are proposed."""
+    if ctx.actor.kind == "system":
+        await set_accounts(ctx, kind, accounts)
+    else:
+        for payee in sorted(Payee(kind, each) for each in accounts):
+            await propose(ctx, payee, accounts[payee.id])
+
+
 async def _set_account(ctx: WriteContext, payee: Payee, account: BankAccount) -> None:
     row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, datetime.now(UTC))
     current, _ = _decrypt(ctx.settings, ctx.plan_manager_id, row)

@@ -92,6 +92,14 @@ async def select_proposal_for_update(
     return await tx.one_or_none(BankDetailsRow, SELECT_PROPOSAL_FOR_UPDATE, plan_manager_id, proposal_id)
 
 
+FIND_PLAN_MANAGER = "select plan_manager_id from bank_details where proposal_id = $1"
+
+
+async def find_plan_manager(db: Executor, proposal_id: UUID) -> UUID | None:
+    """The plan manager of a proposal that waits, for a command. It reads the details of all plan managers."""
+    return await db.one_or_none(UUID, FIND_PLAN_MANAGER, proposal_id)
+
+
 LIST_WAITING = f"""
     select {COLUMNS}
     from bank_details
@@ -200,9 +208,18 @@ DELETE: LiteralString = f"""
 """
 
 
-async def delete_unpaid(tx: Transaction, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> None:
+async def delete_unpaid(tx: Executor, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> None:
     """Delete the details of deleted payees, except those to which a payment was made."""
     await tx.execute(DELETE_UNPAID, plan_manager_id, kind, payee_ids)
+
+
+async def delete_of_missing(db: Executor, plan_manager_id: UUID, payees: Sequence[Payee]) -> None:
+    """Delete the details of those of the payees that no longer exist, except those to which a payment was made."""
+    existing = await list_contacts(db, plan_manager_id, payees) if payees else {}
+    for kind in ("provider", "participant"):
+        missing = [each.id for each in payees if each.kind == kind and each not in existing]
+        if missing:
+            await delete_unpaid(db, plan_manager_id, kind, missing)
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> int:
@@ -297,12 +314,12 @@ LIST_PHONE_CHANGES: LiteralString = """
         select previous ->> 'primary_phone_number' as before, created_at, actor_kind, actor_name
         from events
         where plan_manager_id = $1 and resource_id = payee.payee_id::text and resource_kind = payee.kind
-            and created_at >= $4 and previous ? 'primary_phone_number' and type = 'provider.updated'
+            and created_at >= $4 and previous::jsonb ? 'primary_phone_number' and type = 'provider.updated'
         union all
         select previous ->> 'phone_number', created_at, actor_kind, actor_name
         from events
         where plan_manager_id = $1 and resource_id = payee.payee_id::text and resource_kind = payee.kind
-            and created_at >= $4 and previous ? 'phone_number' and type = 'participant.updated'
+            and created_at >= $4 and previous::jsonb ? 'phone_number' and type = 'participant.updated'
         order by created_at desc
         limit 2
     ) change
@@ -376,14 +393,15 @@ class StoredAccount(Struct):
     current_account: str
 
 
-EXPORT = """
+LIST_PROVIDER_ACCOUNTS: LiteralString = f"""
     select payee_id, current_account
     from bank_details
-    where plan_manager_id = $1 and payee_kind = 'provider' and payee_id = any ($2) and current_account is not null
+    where plan_manager_id = $1 and payee_kind = 'provider' and {in_array("payee_id", "$2::uuid[]")}
+        and current_account is not null
 """
 
 
-async def export(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> dict[UUID, str]:
+async def list_provider_accounts(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> dict[UUID, str]:
     """The encrypted accounts of providers."""
-    rows = await db.rows(StoredAccount, EXPORT, plan_manager_id, provider_ids)
+    rows = await db.rows(StoredAccount, LIST_PROVIDER_ACCOUNTS, plan_manager_id, provider_ids)
     return {each.payee_id: each.current_account for each in rows}
