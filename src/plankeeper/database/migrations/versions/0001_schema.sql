@@ -1132,7 +1132,7 @@ create unique index approval_links_token_hash_key on approval_links (plan_manage
 
 -- Claims
 
--- `warned` and `left_out` are what the person who made the batch was told.
+-- `warned` and `left_out` are what the response to the request that made the batch had.
 create table claim_batches (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1141,7 +1141,8 @@ create table claim_batches (
     total numeric not null,
     lines int not null,
     warned jsonb not null default '[]',
-    left_out jsonb not null default '[]',
+    left_out jsonb not null default '[]', -- the first ones
+    left_out_count int not null default 0,
     created_at timestamptz not null,
     created_by text,
     submitted_at timestamptz,
@@ -1190,6 +1191,7 @@ create unique index claims_open_key on claims (plan_manager_id, invoice_id, line
     where state in ('draft', 'submitted');
 create unique index claims_reference_key on claims (plan_manager_id, reference) where source = 'batch';
 create unique index claims_position_key on claims (plan_manager_id, batch_id, position) where batch_id is not null;
+create index claims_by_batch on claims (plan_manager_id, batch_id, id) where batch_id is not null;
 create index claims_by_line on claims (plan_manager_id, invoice_id, line_id);
 create index claims_by_reference on claims (plan_manager_id, reference);
 create index claims_by_result on claims (plan_manager_id, result_date, id) where result_date is not null;
