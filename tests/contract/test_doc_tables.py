@@ -101,7 +101,7 @@ def test_the_api_index_has_every_operation() -> None:
         for method, path, _, scope, ours in table_rows(section("docs/api/README.md", "Endpoints"))
     ]
     known = [
-        (each.method, each.path.removeprefix(PREFIX), ", ".join(each.required_scopes) or "any", each.extension)
+        (each.method, each.path.removeprefix(PREFIX), (" or " if each.one_scope else ", ").join(each.required_scopes) or "any", each.extension)
         for each in operations()
     ]
     require_rows("docs/api/README.md", listed, known)

@@ -48,6 +48,7 @@ from plankeeper.http.rate_limits.limiter import LeasedRateLimiter
 from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
+from plankeeper.resources.claims.result_routes import router as claim_results
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
@@ -79,6 +80,7 @@ ROUTERS = (
     exit_reasons,
     note_types,
     notes,
+    claim_results,
     providers,
     invoices,
     invoice_view_sessions,

@@ -10,20 +10,22 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from msgspec import Struct
+
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.formatting import format_money
 from plankeeper.resources.claims.results_file import ResultRow
+from plankeeper.resources.claims.schemas import BatchState
 from plankeeper.resources.invoices.states import Cause
 
 Outcome = Literal["paid", "partially_paid", "rejected"]
-BatchState = Literal["draft", "submitted", "part_processed", "processed", "cancelled"]
 
 CAUSES: Mapping[Outcome, Cause] = {"paid": "pay_in_full", "partially_paid": "pay_in_part", "rejected": "reject"}
 _RESULTS: Sequence[Outcome] = ("paid", "partially_paid", "rejected")
 _MAX_SHOWN = 60  # characters of a cell in a message
 
 
-class ClaimState(NamedTuple):
+class ClaimState(Struct, frozen=True):
     """A claim of the office, as far as a result depends on it.
 
     `file_amount` is quantity times unit price in the claim's file, null for a claim without a file. `paid` is the
@@ -49,6 +51,7 @@ class ClaimState(NamedTuple):
 class Result(NamedTuple):
     """What the agency has answered to a claim. `paid` is zero for a rejection."""
 
+    row: int
     claim: ClaimState
     outcome: Outcome
     paid: Decimal
@@ -70,7 +73,7 @@ class Unmatched(NamedTuple):
 
 
 class FileResults(NamedTuple):
-    """What a file says: new results, those that were applied before, results of cancelled claims, and the rest."""
+    """What a file says: new results, those that were applied before, late ones of cancelled claims, and other rows."""
 
     new: Sequence[Result]
     applied: Sequence[Result]
@@ -94,30 +97,26 @@ def read_results(
     `tolerance`, in dollars: a claim that is paid with a smaller difference, or this one, is paid in full.
     """
     by_reference = {each.reference: each for each in claims}
-    results, unmatched = list[tuple[ResultRow, Result]](), list[Unmatched]()
+    results, unmatched = list[Result](), list[Unmatched]()
     counts = Counter(_key(each) for each in rows)
     for row in rows:
         try:
-            if row.problem:
-                raise _RowError(row.problem)
             claim = _find(row, batch_id, by_reference)
-            if counts[_key(row)] > 1:
-                raise _RowError(f"The claim {claim.reference} is in the file {counts[_key(row)]} times.")
-            results.append((row, _read(row, claim, tolerance)))
+            _require_single(row, counts[_key(row)])
+            results.append(_read(row, claim, tolerance))
         except _RowError as error:
             unmatched.append(Unmatched(row.row, str(error)))
     new, applied, late = list[Result](), list[Result](), list[Result]()
-    for row, result in results:
+    for result in results:
         match result.claim.state:
             case "submitted":
                 new.append(result)
             case "cancelled":
                 late.append(result)
-                unmatched.append(Unmatched(row.row, _late_message(result)))
             case _ if _is_applied(result):
                 applied.append(result)
             case _:
-                unmatched.append(Unmatched(row.row, _differs_message(result)))
+                unmatched.append(Unmatched(result.row, _differs_message(result)))
     return FileResults(new, applied, late, sorted(unmatched))
 
 
@@ -127,6 +126,8 @@ def _key(row: ResultRow) -> tuple[str, str]:
 
 def _find(row: ResultRow, batch_id: UUID, claims: Mapping[str, ClaimState]) -> ClaimState:
     """The claim that a row names with its reference and its NDIS number."""
+    if row.problem:
+        raise _RowError(row.problem)
     if not row.reference:
         raise _RowError("The row has no claim reference.")
     claim = claims.get(row.reference)
@@ -135,12 +136,17 @@ def _find(row: ResultRow, batch_id: UUID, claims: Mapping[str, ClaimState]) -> C
     if claim.batch_id != batch_id:
         raise _RowError(f"The claim {claim.reference} is in claim batch {claim.batch_number}, and not in this one.")
     if row.ndis_number != claim.ndis_number:
-        given = _shown(row.ndis_number) if row.ndis_number else "empty"
-        raise _RowError(f"The claim {claim.reference} is for NDIS number {claim.ndis_number}, and the row's is {given}.")
+        own, given = claim.ndis_number, _shown(row.ndis_number) if row.ndis_number else "empty"
+        raise _RowError(f"The claim {claim.reference} is for NDIS number {own}, and the row's is {given}.")
     if row.claimed is not None and claim.file_amount is not None and abs(row.claimed - claim.file_amount) >= _CENT:
         claimed, own = format_money(row.claimed), format_money(claim.file_amount)
         raise _RowError(f"The claim {claim.reference} is for {own}, and the row's quantity and price make {claimed}.")
     return claim
+
+
+def _require_single(row: ResultRow, count: int) -> None:
+    if count > 1:
+        raise _RowError(f"The claim {row.reference} is in the file {count} times.")
 
 
 def _read(row: ResultRow, claim: ClaimState, tolerance: Decimal) -> Result:
@@ -150,9 +156,9 @@ def _read(row: ResultRow, claim: ClaimState, tolerance: Decimal) -> Result:
         raise _RowError("The paid amount isn't a number of dollars and cents.")
     match row.status.upper():
         case "SUCCESSFUL":
-            return Result(claim, *_payment(claim, amount, tolerance), row.agency_number, row.message)
+            return Result(row.row, claim, *_payment(claim, amount, tolerance), row.agency_number, row.message)
         case "ERROR" if not amount:
-            return Result(claim, "rejected", Decimal(0), row.agency_number, row.message)
+            return Result(row.row, claim, "rejected", Decimal(0), row.agency_number, row.message)
         case "ERROR":
             raise _RowError(f"The status is ERROR, so the paid amount must be empty or zero, and not {amount}.")
         case "":
@@ -186,10 +192,10 @@ def _applied_outcome(result: Result) -> str:
     return result.outcome if result.outcome != "rejected" != state else state
 
 
-def _late_message(result: Result) -> str:
-    claim = result.claim
+def late_message(result: Result) -> str:
+    """Why the result of a cancelled claim changes nothing, for the row and for the hold of its invoice."""
     what = "rejected it" if result.outcome == "rejected" else f"paid {format_money(result.paid)}"
-    return f"The claim {claim.reference} was cancelled, but the agency has {what}. Its invoice is put on hold."
+    return f"The claim {result.claim.reference} was cancelled, but the agency has {what}."
 
 
 def _differs_message(result: Result) -> str:

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from plankeeper.core.errors import DomainError
 
-MAX_BYTES = 10 * 1024**2
-MAX_ROWS = 20_000  # a batch has at most 5,000
-MAX_TEXT = 500  # characters of a cell that is stored or shown
+MAX_BYTES = 5 * 1024**2
+MAX_ROWS = 10_000  # a batch has at most 5,000
+MAX_TEXT = 255  # characters of a cell that is stored
 
 # The headers of each column, without case, blanks and punctuation. The first is the portal's.
 _HEADERS: Mapping[str, Sequence[str]] = {
@@ -197,6 +197,6 @@ def parse_amount(text: str, delimiter: str = ",") -> Decimal | None:
         return None
     if delimiter == ";" and _DECIMAL_COMMA.fullmatch(compact):
         return Decimal(compact.replace("$", "").replace(",", "."))
-    if _NUMBER.fullmatch(compact) and any(each.isdigit() for each in compact) and len(compact) < 20:  # noqa: PLR2004
+    if _NUMBER.fullmatch(compact) and any(each.isdigit() for each in compact) and len(compact) < 20:
         return Decimal(compact.replace("$", "").replace(",", ""))
     return Decimal("NaN")
