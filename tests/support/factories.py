@@ -29,7 +29,7 @@ from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
 from plankeeper.resources.trash import service as trash_service
-from support.client import PREFIX, Client
+from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
@@ -97,7 +97,7 @@ async def create_client(server: RunningServer) -> Client:
     # Citus checks references as the owner, and lets only one role see what a transaction changed on every node.
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
+        key = await service.create(ctx, "test", [plan_manager.id], ALL_SCOPES, None)
     return Client(server.url, key, plan_manager.id)
 
 

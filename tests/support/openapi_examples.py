@@ -68,6 +68,9 @@ WRITES = {
 }
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
+    "ClaimBatch": "the sample data has no claim batches",
+    "ClaimBatchPage": "the sample data has no claim batches",
+    "ClaimPage": "the sample data has no claim batches",
     "Document": "the sample data has no documents",
     "EmptyResponse": "it is always the same",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",

@@ -158,7 +158,7 @@ class Endpoint:
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, preconditions, idempotency_key)
             response = await self._write(write, state, principal, plan_manager_id)
-        return _with_location(response, operation, scope["path"])
+        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
 
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
@@ -219,7 +219,7 @@ class Endpoint:
         if callable(kind):
             action: AccessAction = "viewed" if operation.path_ids else "listed"
             for each, ids in kind(result).items():
-                one, several = (ids[0], None) if operation.path_ids else (None, ids)
+                one, several = (ids[0], None) if operation.path_ids and len(ids) == 1 else (None, ids)
                 self._deps.on_access(Access(*by, action, each, request_id, one, query, several))
         elif operation.path_ids:
             self._deps.on_access(Access(*by, "viewed", kind, request_id, values[next(iter(operation.path_ids))]))
@@ -259,7 +259,8 @@ class Endpoint:
         if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
             require_preconditions(write.preconditions, etag(encode(current), current.updated_at))
-        response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
+        status = 200 if _is_dry_run(operation, write.values) else operation.status
+        response = Response.from_object(status, await operation.handler(ctx, **write.values))
         if idempotency_key:
             await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)
         return response
@@ -291,6 +292,10 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
+    return operation.has_dry_run and values[operation.query_name or ""].dry_run is True
 
 
 def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:

@@ -85,6 +85,7 @@ class Options(TypedDict, total=False):
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
+    media_types: tuple[str, ...]  # of a file in the response, other than a document
     access_log: AccessedKind | ListDisclosed
 
 
@@ -109,6 +110,7 @@ class Operation:
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
+    media_types: tuple[str, ...] = ()
     access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
@@ -125,6 +127,7 @@ class Operation:
     response_type: Any
     is_bulk: bool  # whether its body has items to create and to update
     has_updated_since: bool  # whether it is a list with the filter `updated_since`
+    has_dry_run: bool  # whether a request with `dry_run=true` stores nothing, and has the status 200
 
 
 class Router:
@@ -202,6 +205,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         "response_type": hints["return"],
         "is_bulk": get_origin(hints["return"]) is BulkResult,
         "has_updated_since": False,
+        "has_dry_run": False,
     }
     if hints["ctx"] not in (ReadContext, WriteContext, KeyContext):
         raise TypeError(f"{handler}: `ctx` must be a ReadContext, a WriteContext or a KeyContext")
@@ -212,6 +216,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         elif issubclass(kind, Query):
             has_updated_since = "updated_since" in kind.__struct_fields__
             parts |= {"query_name": name, "query": kind, "has_updated_since": has_updated_since}
+            parts["has_dry_run"] = "dry_run" in kind.__struct_fields__
         elif name != "ctx":
             parts |= {"body_name": name, "body": kind}
     if path_names != set(parts["path_ids"]):

@@ -49,6 +49,7 @@ from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
 from plankeeper.resources.claims.result_routes import router as claim_results
+from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
@@ -80,9 +81,10 @@ ROUTERS = (
     exit_reasons,
     note_types,
     notes,
-    claim_results,
     providers,
     invoices,
+    claim_batches,
+    claim_results,
     invoice_view_sessions,
     events,
     webhook_endpoints,

@@ -8,6 +8,7 @@ from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, exampl
 
 # The schemas of the resources in full messages. Other messages contain an object without a schema.
 _OBJECTS = {
+    "claim_batch": "ClaimBatch",
     "exit_reason": "ExitReason",
     "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",

@@ -57,13 +57,13 @@ async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answ
         raise _invalid(invoice_id, f"The claim of line {line.position + 1} has just changed. Look at it again.")
     claim = claim or await _insert_imported(ctx, invoice, line, now)
     result = await _to_result(ctx, claim, answer)
+    values = _answer_values(ctx, claim, answer, result, day, now)
+    await result_store.set_results(ctx.tx, ctx.plan_manager_id, to_json([values]))
     if result:
         move = LineMove(invoice_id, line_id, result.cause, line_values(line, result))
     else:
-        move = LineMove(invoice_id, line_id, "cancel_claim", {"open_claim_batch": None})
+        move = await _cancel_move(ctx, claim, line)
     [after] = await move_lines(ctx, {invoice_id: invoice}, [move], "invoice.line_changed")
-    values = _answer_values(ctx, claim, answer, result, day, now)
-    await result_store.set_results(ctx.tx, ctx.plan_manager_id, to_json([values]))
     if batch:
         await _update_batch(ctx, batch, result, now)
     return after
@@ -103,6 +103,17 @@ async def _to_result(ctx: WriteContext, claim: ClaimState, answer: LineClaimResu
         outcome = payment_outcome(claim.amount, amount, tolerance)
     number, reason = unset_to_none(answer.reference), unset_to_none(answer.reason)
     return Result(0, claim, outcome, amount or Decimal(0), number, reason)
+
+
+async def _cancel_move(ctx: WriteContext, claim: ClaimState, line: InvoiceLineRow) -> LineMove:
+    """The move of a line whose claim was cancelled, as of a cancelled batch: a rest waits for the next batch again."""
+    found = await store.list_batch_refs(ctx.tx, ctx.plan_manager_id, [claim.invoice_id])
+    refs = {(each.invoice_id, each.line_id): each.number for each in found}
+    values: dict[str, Any] = {"open_claim_batch": None}
+    values["claim_batch_ref"] = refs.get((claim.invoice_id, claim.line_id))
+    if claim.is_rest and line.has_payment:
+        values["is_rest_waiting"] = True
+    return LineMove(claim.invoice_id, claim.line_id, "cancel_claim", values)
 
 
 def _answer_values(

@@ -35,13 +35,13 @@ from plankeeper.resources.claims.results_file import MAX_BYTES, ResultsFile
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.schemas import Invoice
 
-router = Router("claims")
+router = Router("claim_batches")
 
 _LOCKABLE: tuple[ErrorCode, ...] = ("invalid_transition", "invoice_locked")
 
 
 @router.post(
-    "/claim-batches/{batch_id}/results",
+    "/claim-batches/{claim_batch_id}/results",
     scope=CLAIMS,
     extension=True,
     receive_file=result_service.receive,
@@ -49,27 +49,31 @@ _LOCKABLE: tuple[ErrorCode, ...] = ("invalid_transition", "invoice_locked")
     max_body_bytes=MAX_BYTES,
     errors=("invalid_transition",),
 )
-async def apply_results(ctx: WriteContext, batch_id: UUID, query: ResultsQuery, file: ResultsFile) -> ClaimResults:
+async def apply_results(
+    ctx: WriteContext, claim_batch_id: UUID, query: ResultsQuery, file: ResultsFile
+) -> ClaimResults:
     """Apply the results file of the agency's portal to a batch. Applying it again changes nothing."""
-    return await result_service.apply_results(ctx, batch_id, file, dry_run=query.dry_run is True)
+    return await result_service.apply_results(ctx, claim_batch_id, file, dry_run=query.dry_run is True)
 
 
-@router.get("/claim-batches/{batch_id}/receipts", scope=CLAIMS, extension=True)
-async def list_receipts(ctx: ReadContext, batch_id: UUID, query: ReceiptListQuery) -> Page[Receipt]:
+@router.get("/claim-batches/{claim_batch_id}/receipts", scope=CLAIMS, extension=True)
+async def list_receipts(ctx: ReadContext, claim_batch_id: UUID, query: ReceiptListQuery) -> Page[Receipt]:
     """List the money from the agency that has arrived for a batch."""
-    rows = await result_store.list_receipts_page(ctx.db, ctx.plan_manager_id, batch_id, query)
+    rows = await result_store.list_receipts_page(ctx.db, ctx.plan_manager_id, claim_batch_id, query)
     if not rows:
-        or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, batch_id) or None)
-    total = None if query.uses_cursor else await result_store.count_receipts(ctx.db, ctx.plan_manager_id, batch_id)
+        or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, claim_batch_id) or None)
+    total = (
+        None if query.uses_cursor else await result_store.count_receipts(ctx.db, ctx.plan_manager_id, claim_batch_id)
+    )
     return build_page(query, rows, total)
 
 
 @router.post(
-    "/claim-batches/{batch_id}/receipts", scope=CLAIMS, extension=True, status=201, errors=("invalid_transition",)
+    "/claim-batches/{claim_batch_id}/receipts", scope=CLAIMS, extension=True, status=201, errors=("invalid_transition",)
 )
-async def record_receipt(ctx: WriteContext, batch_id: UUID, new: ReceiptCreate) -> Receipt:
+async def record_receipt(ctx: WriteContext, claim_batch_id: UUID, new: ReceiptCreate) -> Receipt:
     """Record that money from the agency has arrived for a batch."""
-    return await receipts.record(ctx, batch_id, new)
+    return await receipts.record(ctx, claim_batch_id, new)
 
 
 @router.post("/invoices/{invoice_id}/claimed-elsewhere", scope=CLAIMS, extension=True, errors=_LOCKABLE)

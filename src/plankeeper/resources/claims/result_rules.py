@@ -40,6 +40,7 @@ class ClaimState(Struct, frozen=True):
     batch_number: str | None
     reference: str
     ndis_number: str | None
+    is_rest: bool
     amount: Decimal
     file_amount: Decimal | None
     state: str

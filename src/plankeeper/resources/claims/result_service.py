@@ -19,6 +19,7 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import result_store, store
 from plankeeper.resources.claims.result_rules import (
+    CAUSES,
     FileResults,
     Result,
     Unmatched,
@@ -29,6 +30,7 @@ from plankeeper.resources.claims.result_rules import (
 from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimBatchEvent, ClaimResults, UnmatchedRow
 from plankeeper.resources.claims.results_file import ResultsFile, parse_results
 from plankeeper.resources.claims.schemas import BatchState, ClaimBatch
+from plankeeper.resources.claims.service import MOVED_AT_ONCE
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.line_moves import InvoiceMove, LineMove, lock, move_lines, save_moves
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
@@ -38,9 +40,9 @@ from plankeeper.resources.office_settings import store as settings_store
 CSV_TYPES = ("", "text/csv", "application/csv")  # of a body without a type, too
 
 
-async def receive(ctx: ReadContext, batch_id: UUID, upload: Upload, **_: object) -> ResultsFile:
+async def receive(ctx: ReadContext, claim_batch_id: UUID, upload: Upload, **_: object) -> ResultsFile:
     """Read the file of a request. Raises NotFound for an unknown batch, and DomainError 400, 413 and 415."""
-    or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, batch_id) or None)
+    or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, claim_batch_id) or None)
     if upload.media_type not in CSV_TYPES:
         raise DomainError("unsupported_media_type", "The body must be CSV: send it with Content-Type: text/csv.")
     return parse_results(b"".join([each async for each in upload.chunks]))
@@ -135,14 +137,16 @@ async def _save(ctx: WriteContext, batch: ClaimBatch, state: BatchState, changes
         for each in results.new
         for place in ((each.claim.invoice_id, each.claim.line_id),)
     ]
-    await move_lines(ctx, locked | held, moves, "invoice.line_changed")
+    for start in range(0, len(moves), MOVED_AT_ONCE):
+        locked |= held
+        some = moves[start : start + MOVED_AT_ONCE]
+        moved = await move_lines(ctx, locked, some, "invoice.line_changed")
+        held = {each.id: each for each in moved}
     noted = [each for each in results.late if not each.claim.has_late_result]
     written = [_claim_values(ctx, each, today, now) for each in results.new]
     written += [_claim_values(ctx, each, today, now, is_late=True) for each in noted]
     await result_store.set_results(ctx.tx, ctx.plan_manager_id, to_json(written))
-    counts = {
-        name: sum(each.outcome == name for each in results.new) for name in ("paid", "partially_paid", "rejected")
-    }
+    counts = {outcome: sum(each.outcome == outcome for each in results.new) for outcome in CAUSES}
     applied = AppliedResults(**counts, held=len(holds), unmatched=len(results.unmatched))
     await set_batch_state(ctx, batch, state, now, applied)
 
@@ -153,10 +157,10 @@ async def set_batch_state(
     """Store the state of a locked batch, with the event `claim_batch.results_applied`."""
     assert batch.id is not None  # noqa: S101 - only that of a dry run has none
     updated_at = await result_store.set_batch_state(ctx.tx, ctx.plan_manager_id, batch.id, state, now)
-    after: dict[str, Any] = asdict(replace(batch, state=state, updated_at=updated_at))
-    await record_event(
-        ctx, "claim_batch.results_applied", ClaimBatchEvent(**asdict(batch)), ClaimBatchEvent(**after, results=applied)
-    )
+    values: dict[str, Any] = asdict(batch)
+    before = ClaimBatchEvent(**values)
+    after = replace(before, state=state, updated_at=updated_at, results=applied)
+    await record_event(ctx, "claim_batch.results_applied", before, after)
 
 
 async def _hold(

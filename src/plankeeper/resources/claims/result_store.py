@@ -18,7 +18,7 @@ from plankeeper.resources.claims.result_schemas import Receipt, ReceiptListQuery
 CLAIM_STATE: LiteralString = """
     claims.id, batch_id, invoice_id, line_id,
     (select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id) as batch_number,
-    reference, fields ->> 'ndis_number' as ndis_number, amount,
+    reference, fields ->> 'ndis_number' as ndis_number, is_rest, amount,
     (fields ->> 'quantity')::numeric * (fields ->> 'unit_price')::numeric as file_amount, state, paid,
     exists (
         select from adjustments
@@ -54,7 +54,8 @@ async def get_open(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_i
 SET_RESULTS = f"""
     update claims set state = new.state, paid = new.paid,
         agency_number = coalesce(new.agency_number, claims.agency_number),
-        reason = coalesce(new.reason, claims.reason), result_date = new.result_date, result_at = new.result_at, result_by = new.result_by,
+        reason = coalesce(new.reason, claims.reason),
+        result_date = new.result_date, result_at = new.result_at, result_by = new.result_by,
         updated_at = greatest(new.updated_at, claims.updated_at + interval '1 microsecond')
     from {records_of("claims")} new
     where claims.plan_manager_id = $1 and claims.id = new.id

@@ -141,14 +141,14 @@ class NewClaim(Struct, kw_only=True):
 InvoiceIds = Annotated[list[UuidText], Meta(min_length=1, max_length=MAX_LINES)]
 
 
-class ClaimBatchCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+class NewClaimBatch(Struct, forbid_unknown_fields=True, kw_only=True):
     """The invoices whose lines are claimed: those with the ids, or all that can be claimed."""
 
     invoice_ids: Annotated[
         InvoiceIds | UnsetType, Meta(description="The invoices whose lines are claimed. Not allowed with `all`.")
     ] = UNSET
     all: Annotated[
-        Literal[True] | UnsetType, Meta(description="Claims the lines of all invoices, the first received first.")
+        bool | UnsetType, Meta(description="`true`: claims the lines of all invoices, the first received first.")
     ] = UNSET
 
 
@@ -166,7 +166,7 @@ class ClaimBatchCancel(Struct, forbid_unknown_fields=True, kw_only=True):
     """A submitted batch can be cancelled only if its file hasn't been uploaded. A draft needs neither field."""
 
     uploaded: Annotated[
-        Literal[False] | UnsetType, Meta(description="`false`: the file hasn't been uploaded to the agency's portal.")
+        bool | UnsetType, Meta(description="`false`: the file hasn't been uploaded to the agency's portal.")
     ] = UNSET
     reason: Annotated[ReasonText | UnsetType, Meta(description="Why the batch is cancelled.")] = UNSET
 

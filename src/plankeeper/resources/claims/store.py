@@ -123,7 +123,11 @@ SUBMIT = f"""
 CANCEL = f"""
     update claim_batches set state = 'cancelled', cancelled_at = $3, cancelled_by = $4, cancel_reason = $5,
         updated_at = greatest($3, updated_at + interval '1 microsecond')
-    where plan_manager_id = $1 and id = $2 and state = any ($6)
+    where plan_manager_id = $1 and id = $2 and state in ('draft', 'submitted')
+        and not exists (
+            select from claims
+            where plan_manager_id = $1 and batch_id = $2 and state in ('paid', 'partially_paid', 'rejected')
+        )
     returning {WITHOUT_LISTS}
 """
 
@@ -134,16 +138,10 @@ async def submit(tx: Transaction, plan_manager_id: UUID, batch_id: UUID, now: da
 
 
 async def cancel(
-    tx: Transaction,
-    plan_manager_id: UUID,
-    batch_id: UUID,
-    now: datetime,
-    by: str,
-    reason: str | None,
-    states: Sequence[str],
+    tx: Transaction, plan_manager_id: UUID, batch_id: UUID, now: datetime, by: str, reason: str | None
 ) -> ClaimBatch | None:
-    """Cancel a batch in one of these states; None for one in another state."""
-    return await tx.one_or_none(ClaimBatch, CANCEL, plan_manager_id, batch_id, now, by, reason, states)
+    """Cancel a draft, or a submitted batch without a result; None for another one."""
+    return await tx.one_or_none(ClaimBatch, CANCEL, plan_manager_id, batch_id, now, by, reason)
 
 
 # Claims
@@ -207,17 +205,37 @@ class StoredRow(Struct):
     """A row of a file, with the invoice that it is of."""
 
     invoice_id: UUID
-    fields: FileRow | None
+    fields: FileRow
 
 
-LIST_ROWS = """
-    select invoice_id, fields::json as fields from claims where plan_manager_id = $1 and batch_id = $2 order by position
+class StoredFile(Struct):
+    """The file of a batch: the rows in their order."""
+
+    number: str
+    rows: list[StoredRow]
+
+
+GET_FILE = """
+    select number, (
+        select coalesce(json_agg(json_build_object('invoice_id', invoice_id, 'fields', fields) order by position), '[]')
+        from claims
+        where plan_manager_id = $1 and batch_id = claim_batches.id
+    ) as rows
+    from claim_batches
+    where plan_manager_id = $1 and id = $2
 """
 
 
-async def list_rows(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> list[StoredRow]:
-    """The rows of a batch's file, in their order."""
-    return await db.rows(StoredRow, LIST_ROWS, plan_manager_id, batch_id)
+async def get_file(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> StoredFile | None:
+    return await db.one_or_none(StoredFile, GET_FILE, plan_manager_id, batch_id)
+
+
+GET_STATE = "select state from claim_batches where plan_manager_id = $1 and id = $2"
+
+
+async def get_state(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> str | None:
+    """The state of a batch, or None if it doesn't exist."""
+    return await db.one_or_none(str, GET_STATE, plan_manager_id, batch_id)
 
 
 MOVE_CLAIMS = """
@@ -242,13 +260,14 @@ async def move_claims(
 class EarlierClaim(Struct):
     """A claim that a line already has, of a batch."""
 
+    invoice_id: UUID
     line_id: UUID
     reference: str
     is_rest: bool
 
 
 LIST_EARLIER = f"""
-    select line_id, reference, is_rest
+    select invoice_id, line_id, reference, is_rest
     from claims
     where plan_manager_id = $1 and source = 'batch' and {in_array("invoice_id", "$2::uuid[]")}
     order by id
@@ -258,6 +277,30 @@ LIST_EARLIER = f"""
 async def list_earlier(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[EarlierClaim]:
     """All claims in batches of the lines of invoices, the first ones first."""
     return await db.rows(EarlierClaim, LIST_EARLIER, plan_manager_id, invoice_ids)
+
+
+class BatchRef(Struct):
+    """The number of the last batch that a line was claimed with."""
+
+    invoice_id: UUID
+    line_id: UUID
+    number: str
+
+
+LIST_BATCH_REFS = f"""
+    select distinct on (invoice_id, line_id) invoice_id, line_id, (
+        select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id
+    ) as number
+    from claims
+    where plan_manager_id = $1 and source = 'batch' and state <> 'cancelled'
+        and {in_array("invoice_id", "$2::uuid[]")}
+    order by invoice_id, line_id, id desc
+"""
+
+
+async def list_batch_refs(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[BatchRef]:
+    """The last batches, which aren't cancelled, of the lines of invoices."""
+    return await db.rows(BatchRef, LIST_BATCH_REFS, plan_manager_id, invoice_ids)
 
 
 LIST_USED = f"""

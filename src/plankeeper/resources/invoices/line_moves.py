@@ -55,8 +55,8 @@ async def move_lines(
 ) -> list[Invoice]:
     """Move lines of invoices that `lock` has returned, and return the changed invoices in order of id.
 
-    Records an event of the type for each invoice; without a type, the caller records its own. Raises NotFound for an unknown line, and DomainError
-    `invalid_transition` and `invoice_locked`; then the caller's transaction ends without any change.
+    Records an event of the type for each invoice; without a type, the caller records its own. Raises NotFound for an
+    unknown line, and DomainError `invalid_transition` and `invoice_locked`: the caller's transaction changes nothing.
     """
     by_invoice = defaultdict[UUID, list[LineMove]](list)
     for each in moves:

@@ -785,7 +785,11 @@ create table providers (
     updated_at timestamptz not null default clock_timestamp(),
     external_id text,
     remittance_email text,
-    primary key (plan_manager_id, id)
+    -- A supplier that needn't quote an ABN, and the day of the statement that says so.
+    abn_exempt boolean not null default false,
+    abn_statement_date date,
+    primary key (plan_manager_id, id),
+    constraint providers_abn_exempt_check check (not abn_exempt or abn_statement_date is not null)
 );
 create unique index providers_external_id_key on providers (plan_manager_id, external_id)
     where external_id is not null;
