@@ -14,6 +14,7 @@ from plankeeper.resources.claims import (
     receipts,
     result_service,
     result_store,
+    store,
 )
 from plankeeper.resources.claims.adjustment_schemas import (
     Adjustment,
@@ -59,13 +60,10 @@ async def apply_results(
 @router.get("/claim-batches/{claim_batch_id}/receipts", scope=CLAIMS, extension=True)
 async def list_receipts(ctx: ReadContext, claim_batch_id: UUID, query: ReceiptListQuery) -> Page[Receipt]:
     """List the money from the agency that has arrived for a batch."""
-    rows = await result_store.list_receipts_page(ctx.db, ctx.plan_manager_id, claim_batch_id, query)
-    if not rows:
-        or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, claim_batch_id) or None)
-    total = (
-        None if query.uses_cursor else await result_store.count_receipts(ctx.db, ctx.plan_manager_id, claim_batch_id)
-    )
-    return build_page(query, rows, total)
+    or_404(await store.get_state(ctx.db, ctx.plan_manager_id, claim_batch_id))
+    place = ctx.db, ctx.plan_manager_id, claim_batch_id
+    rows = await result_store.list_receipts_page(*place, query)
+    return build_page(query, rows, None if query.uses_cursor else await result_store.count_receipts(*place))
 
 
 @router.post(

@@ -42,7 +42,7 @@ CSV_TYPES = ("", "text/csv", "application/csv")  # of a body without a type, too
 
 async def receive(ctx: ReadContext, claim_batch_id: UUID, upload: Upload, **_: object) -> ResultsFile:
     """Read the file of a request. Raises NotFound for an unknown batch, and DomainError 400, 413 and 415."""
-    or_404(await result_store.batch_exists(ctx.db, ctx.plan_manager_id, claim_batch_id) or None)
+    or_404(await store.get_state(ctx.db, ctx.plan_manager_id, claim_batch_id))
     if upload.media_type not in CSV_TYPES:
         raise DomainError("unsupported_media_type", "The body must be CSV: send it with Content-Type: text/csv.")
     return parse_results(b"".join([each async for each in upload.chunks]))

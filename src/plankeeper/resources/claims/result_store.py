@@ -136,7 +136,6 @@ COUNT_RECEIPTS = "select count(*) from claim_receipts where plan_manager_id = $1
 SUM_RECEIPTS = """
     select coalesce(sum(amount), 0) from claim_receipts where plan_manager_id = $1 and batch_id = $2
 """
-BATCH_EXISTS = "select exists (select from claim_batches where plan_manager_id = $1 and id = $2)"
 
 
 async def list_receipts_page(
@@ -154,7 +153,3 @@ async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) ->
 async def sum_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> Decimal:
     """What has arrived for a batch, in dollars."""
     return await db.one(Decimal, SUM_RECEIPTS, plan_manager_id, batch_id)
-
-
-async def batch_exists(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> bool:
-    return await db.one(bool, BATCH_EXISTS, plan_manager_id, batch_id)
