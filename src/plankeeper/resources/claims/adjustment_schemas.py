@@ -23,7 +23,7 @@ AdjustmentKind = Annotated[
 ]
 
 
-class AdjustmentCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+class NewAdjustment(Struct, forbid_unknown_fields=True, kw_only=True):
     """What has happened to the money of a line after its result."""
 
     line_id: Annotated[UuidText, Meta(description="The line of the invoice.")]

@@ -19,7 +19,7 @@ from plankeeper.resources.claims.adjustment_rules import find_error, reversal_ca
 from plankeeper.resources.claims.adjustment_schemas import (
     AdjustedInvoice,
     Adjustment,
-    AdjustmentCreate,
+    NewAdjustment,
     Recovery,
     RecoveryListQuery,
 )
@@ -30,7 +30,7 @@ from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import next_status
 
 
-def require_scope(ctx: WriteContext, new: AdjustmentCreate) -> None:
+def require_scope(ctx: WriteContext, new: NewAdjustment) -> None:
     """Raise DomainError `insufficient_scope` if the API key can't record adjustments of this kind."""
     needed = "claims" if new.kind == "agency_reversal" else "payments"
     if needed not in ctx.scopes:
@@ -38,7 +38,7 @@ def require_scope(ctx: WriteContext, new: AdjustmentCreate) -> None:
         raise DomainError("insufficient_scope", detail)
 
 
-async def record(ctx: WriteContext, invoice_id: UUID, new: AdjustmentCreate) -> Adjustment:
+async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adjustment:
     """Record an adjustment. A reversal lowers the line's `paid_amount`; the other kinds leave the line as it is.
 
     Raises NotFound, ValidationError, `invoice_locked` for a line in a draft run, and `invalid_transition`.
@@ -67,7 +67,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: AdjustmentCreate) -> 
     return adjustment
 
 
-def _find_line(invoice: Invoice, new: AdjustmentCreate) -> InvoiceLineRow:
+def _find_line(invoice: Invoice, new: NewAdjustment) -> InvoiceLineRow:
     line_id = UUID(new.line_id)
     line = next((each for each in to_line_rows(invoice) if each.id == line_id), None)
     if line is None:
@@ -75,7 +75,7 @@ def _find_line(invoice: Invoice, new: AdjustmentCreate) -> InvoiceLineRow:
     return line
 
 
-def _build(ctx: WriteContext, invoice_id: UUID, line_id: UUID, new: AdjustmentCreate) -> Adjustment:
+def _build(ctx: WriteContext, invoice_id: UUID, line_id: UUID, new: NewAdjustment) -> Adjustment:
     return Adjustment(
         id=uuid7(),
         invoice_id=invoice_id,

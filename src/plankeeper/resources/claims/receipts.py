@@ -15,10 +15,10 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import result_store, store
 from plankeeper.resources.claims.amounts import find_amount_error
-from plankeeper.resources.claims.result_schemas import ClaimBatchEvent, Receipt, ReceiptCreate
+from plankeeper.resources.claims.result_schemas import ClaimBatchEvent, NewReceipt, Receipt
 
 
-async def record(ctx: WriteContext, batch_id: UUID, new: ReceiptCreate) -> Receipt:
+async def record(ctx: WriteContext, batch_id: UUID, new: NewReceipt) -> Receipt:
     """Record a receipt, or a correction with a negative amount.
 
     Raises NotFound, ValidationError, and `invalid_transition` for a batch that hasn't been submitted.

@@ -18,8 +18,8 @@ from plankeeper.resources.claims import (
 )
 from plankeeper.resources.claims.adjustment_schemas import (
     Adjustment,
-    AdjustmentCreate,
     AdjustmentListQuery,
+    NewAdjustment,
     Recovery,
     RecoveryListQuery,
 )
@@ -27,8 +27,8 @@ from plankeeper.resources.claims.result_schemas import (
     ClaimedElsewhere,
     ClaimResults,
     LineClaimResult,
+    NewReceipt,
     Receipt,
-    ReceiptCreate,
     ReceiptListQuery,
     ResultsQuery,
 )
@@ -69,7 +69,7 @@ async def list_receipts(ctx: ReadContext, claim_batch_id: UUID, query: ReceiptLi
 @router.post(
     "/claim-batches/{claim_batch_id}/receipts", scope=CLAIMS, extension=True, status=201, errors=("invalid_transition",)
 )
-async def record_receipt(ctx: WriteContext, claim_batch_id: UUID, new: ReceiptCreate) -> Receipt:
+async def record_receipt(ctx: WriteContext, claim_batch_id: UUID, new: NewReceipt) -> Receipt:
     """Record that money from the agency has arrived for a batch."""
     return await receipts.record(ctx, claim_batch_id, new)
 
@@ -118,7 +118,7 @@ async def list_adjustments(ctx: ReadContext, invoice_id: UUID, query: Adjustment
     status=201,
     errors=_LOCKABLE,
 )
-async def record_adjustment(ctx: WriteContext, invoice_id: UUID, new: AdjustmentCreate) -> Adjustment:
+async def record_adjustment(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adjustment:
     """Record a reversal by the agency, a refund of the payee, or a repayment to the agency."""
     adjustments.require_scope(ctx, new)
     return await adjustments.record(ctx, invoice_id, new)

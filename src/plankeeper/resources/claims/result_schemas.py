@@ -54,7 +54,7 @@ class AppliedResults(Struct, frozen=True):
     unmatched: Annotated[int, Meta(description="The number of rows that changed nothing.")]
 
 
-class ReceiptCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+class NewReceipt(Struct, forbid_unknown_fields=True, kw_only=True):
     """Money from the agency that has arrived."""
 
     date: Annotated[dt.date, Meta(description="The day on which the money arrived.")]
