@@ -69,6 +69,12 @@ WRITES = {
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
     "BankDetails": "the key of the sample data doesn't have the scope `payments`",
+    "Adjustment": "the sample data has no claims",
+    "AdjustmentPage": "the sample data has no claims",
+    "ClaimResults": "the sample data has no claim batches",
+    "Receipt": "the sample data has no claim batches",
+    "ReceiptPage": "the sample data has no claim batches",
+    "RecoveryPage": "the sample data has no claims",
     "ClaimBatch": "the sample data has no claim batches",
     "ClaimBatchPage": "the sample data has no claim batches",
     "ClaimPage": "the sample data has no claim batches",

@@ -88,6 +88,7 @@ class WriteContext:
     notify: bool = True  # whether webhooks send the events of this write
     import_id: UUID | None = None  # the import that this write belongs to
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
+    scopes: frozenset[str] = frozenset()  # of the API key of a request
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
 
 

@@ -35,7 +35,7 @@ VERBS = {
     "account_manager": ("created", "updated"),
     "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
     "bank_details": ("proposed", "approved", "rejected"),
-    "claim_batch": ("created", "submitted", "cancelled"),
+    "claim_batch": ("created", "submitted", "results_applied", "receipt_recorded", "cancelled"),
     "exit_reason": ("created", "updated", "deleted"),
     "export": ("created",),
     "invoice": (
@@ -52,6 +52,8 @@ VERBS = {
         "approved",
         "rejected",
         "line_changed",
+        "claimed_elsewhere",
+        "adjusted",
         "document_added",
         "warning_ignored",
         "warning_restored",

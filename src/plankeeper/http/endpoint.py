@@ -125,7 +125,9 @@ class Endpoint:
         with self._deps.admission:
             if operation.is_for_key:
                 return await self._handle_key_read(operation, state, scope)
-            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scopes)
+            principal, plan_manager_id = await self._deps.admission.admit(
+                state, scope, operation.required_scopes, one_scope=operation.one_scope
+            )
             if operation.method == "GET" and not operation.writes:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
@@ -134,7 +136,8 @@ class Endpoint:
         if operation.receive_file and operation.body_name:
             upload = read_upload(state.headers, receive, operation.max_body_bytes)
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            values[operation.body_name] = await operation.receive_file(ctx, **values, upload=upload)
+            file = await operation.receive_file(ctx, **values, upload=upload)
+            values[operation.body_name], body = file, file.sha256.encode()
         elif operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
@@ -234,6 +237,7 @@ class Endpoint:
 
         async def attempt(tx: Transaction) -> tuple[WriteContext, Response]:
             ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
+            ctx.scopes = principal.scopes
             response = await self._handle_write(write, ctx)
             if self._deps.on_write:
                 await self._deps.on_write(tx, plan_manager_id, request_id)

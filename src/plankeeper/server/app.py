@@ -49,6 +49,7 @@ from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
 from plankeeper.resources.bank_details.routes import router as bank_details
+from plankeeper.resources.claims.result_routes import router as claim_results
 from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
@@ -86,6 +87,7 @@ ROUTERS = (
     invoices,
     claim_batches,
     payment_runs,
+    claim_results,
     invoice_view_sessions,
     bank_details,
     events,
