@@ -36,6 +36,7 @@ CONTRACT = {
     "GET /invoice-view-sessions/{session_id}",
 }  # fmt: skip
 
+BANK_DETAILS = {"bsb": "062-000", "account_number": "12345678", "account_name": "Amber Physio"}
 # A body that each operation takes. One that a new operation lacks fails the sweeps: add it here.
 BODIES: dict[str, dict[str, Any]] = {
     "POST /participants": {"first_name": "Robin", "email": "robin@example.com"},
@@ -65,6 +66,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /providers": {"entity_name": "New provider"},
     "POST /providers/bulk": {"items": [{"entity_name": "New provider"}]},
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},
+    "PUT /providers/{provider_id}/bank-details": BANK_DETAILS,
+    "PUT /participants/{participant_id}/bank-details": BANK_DETAILS,
     "POST /invoices": {"invoice_number": "INV-9", "line_items": [{"description": "New line"}]},
     "POST /invoices/bulk": {"items": [{"invoice_number": "INV-9"}]},
     "PUT /invoices/{invoice_id}": {"due_date": "2026-02-28"},

@@ -19,6 +19,9 @@ SECRET_COLUMNS = {
     "webhook_endpoints.old_secret",
     "single_sign_on_providers.encrypted_client_secret",
     "idempotency_records.body",
+    "bank_details.current_account",
+    "bank_details.proposed_account",
+    "office_settings.bank_account",
 }
 # Other columns whose names sound like a secret.
 NOT_SECRETS = {

@@ -7,6 +7,7 @@ import click
 from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import after_restore, backup, restore
+from plankeeper.cli.bank_details import bank_details
 from plankeeper.cli.citus import distribute
 from plankeeper.cli.doctor import doctor
 from plankeeper.cli.import_export import export_, import_
@@ -41,6 +42,7 @@ for command in (
     doctor,
     plan_managers,
     participants,
+    bank_details,
     keys,
     accounts,
     sso,

@@ -1,7 +1,7 @@
 """`plankeeper import` and `plankeeper export`."""
 
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 import click
+from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.access_log.store import record_export
@@ -30,6 +31,8 @@ from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
 from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
 from plankeeper.resources.documents.storage import StorageError
+from plankeeper.resources.providers.bank_columns import export as export_with_bank_details
+from plankeeper.resources.providers.schemas import ProviderExport
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 
@@ -195,11 +198,17 @@ async def _export_documents(db: Database, settings: Settings, plan_manager_id: U
     type=click.Path(path_type=Path, file_okay=False),
     help="Also write the documents of invoices to this folder, each with the id of its invoice as its name.",
 )
-def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | None) -> None:
+@click.option(
+    "--with-bank-details", is_flag=True, help="Also write the bank accounts of providers, with their numbers."
+)
+def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | None, with_bank_details: bool) -> None:
     """Write all records of a RESOURCE to standard output, in the format that `import` reads."""
     _require_invoices(resource, folder)
-    definition = RESOURCES[resource]
-    writer = CsvWriter(definition.export_schema) if format_ == "csv" else JsonLinesWriter()
+    if with_bank_details and resource != "providers":
+        raise click.BadParameter(f"{resource} have none, only providers have.", param_hint="--with-bank-details")
+    definition, name = RESOURCES[resource], f"{resource}-with-bank-details" if with_bank_details else resource
+    schema = ProviderExport if with_bank_details else definition.export_schema
+    writer = CsvWriter(schema) if format_ == "csv" else JsonLinesWriter()
     out: Any = sys.stdout.buffer
 
     async def work(db: Database, settings: Settings) -> None:
@@ -210,7 +219,12 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
             with _stdout_errors():
                 out.write(writer.header())
             rows = 0
-            async with aclosing(definition.export(tx, plan_manager_id)) as batches:
+            exported: AsyncGenerator[Sequence[Struct]] = (
+                export_with_bank_details(tx, settings, plan_manager_id)
+                if with_bank_details
+                else definition.export(tx, plan_manager_id)
+            )
+            async with aclosing(exported) as batches:
                 async for records in batches:
                     with _stdout_errors():
                         out.write(writer.lines(records))
@@ -220,7 +234,7 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
         if folder:
             await _export_documents(db, settings, plan_manager_id, folder)
         async with db.transaction() as tx:
-            await record_export(await system_context(tx, settings, plan_manager_id, "export"), resource, None, rows)
+            await record_export(await system_context(tx, settings, plan_manager_id, "export"), name, None, rows)
 
     try:
         with_database(work)

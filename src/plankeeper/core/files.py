@@ -24,6 +24,7 @@ class Upload:
 
     file_name: str | None
     chunks: AsyncIterator[bytes]
+    media_type: str = ""  # of the Content-Type header, without parameters; empty without the header
 
 
 @dataclass(slots=True)

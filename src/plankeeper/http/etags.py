@@ -39,9 +39,9 @@ class Preconditions(NamedTuple):
 
 
 class Record(Struct):
-    """The fields of a response that name a record and its version."""
+    """The fields of a response that name a record and its version. A part of a record has neither."""
 
-    id: Any
+    id: Any = None
     updated_at: datetime | None = None
 
 

@@ -71,6 +71,9 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "city": _PERSON["city"],
         "postcode": _PERSON["postcode"],
         "state": _PERSON["state"],
+        "bank_bsb": ("BSB", "BSB number", "Bank BSB"),
+        "bank_account_number": ("Account number", "Bank account", "Account no", "Bank account no"),
+        "bank_account_name": ("Account name", "Name of account", "Account title"),
         "ndis_provider_number": ("NDIS registration number", "Registration number", "NDIS provider no"),
     },
     "team-members": {

@@ -26,6 +26,8 @@ from plankeeper.imports.source_files import SourceFile, SourceRow, read_source
 from plankeeper.resources.note_types import store as note_type_store
 from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.providers import rules as provider_rules
+from plankeeper.resources.providers.bank_columns import has_bank_details
+from plankeeper.resources.providers.schemas import ProviderImport
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.resource import Resource, event_key, record_key
 from plankeeper.resources.upsert import ImportRow
@@ -115,10 +117,13 @@ class RowResult:
         return self.outcome in ("rejected", "unconfirmed")
 
 
-async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOptions) -> AsyncIterator[list[RowResult]]:
+async def import_mapped(
+    ctx: WriteContext, file: SourceFile, options: ImportOptions, *, may_propose: bool = False
+) -> AsyncIterator[list[RowResult]]:
     """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
-    `ctx.import_id` must be set: the results of rows are derived from its events.
+    `ctx.import_id` must be set: the results of rows are derived from its events. `may_propose`: whether rows can have
+    bank details.
     """
     resource, last_event = RESOURCES[options.resource], _NIL
     references = await load_references(ctx.tx, ctx.plan_manager_id)
@@ -128,16 +133,31 @@ async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOpti
     )
     is_first = True
     while batch := await read_batch(source):
+        if not may_propose:
+            batch = [_without_bank_details(each) for each in batch]
         results = await _import_batch(ctx, options.resource, resource, matcher, batch)
         events = await event_store.list_by_import(ctx.tx, ctx.plan_manager_id, _import_id(ctx), last_event)
         last_event = events[-1].id if events else last_event
-        _add_events(results, events)
+        _add_events(results, [each for each in events if each.resource.kind != "bank_details"])
+        _add_proposals(results, [each for each in events if each.resource.kind == "bank_details"])
         readable = {each.line_number: each.readable for each in batch}
         _add_warnings(options.resource, results, readable, datetime.now(ctx.settings.time_zone).date())
         yield results
         if is_first:
             await ctx.tx.analyze(*resource.tables, wait=False)
         is_first = False
+
+
+def _without_bank_details(source: SourceRow) -> SourceRow:
+    """The row, rejected if it has bank details."""
+    if (
+        source.row is None
+        or not isinstance(source.row.values, ProviderImport)
+        or not has_bank_details(source.row.values)
+    ):
+        return source
+    problem = Problem("bank_account_number", "", "can only be imported by people who can make payments")
+    return source._replace(row=None, problems=[*source.problems, problem])
 
 
 def count_outcomes(counts: OutcomeCounts, results: Iterable[RowResult]) -> None:
@@ -254,6 +274,15 @@ def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
         if result.outcome == "unchanged" and (own := events_by_record[result.record_id or ""]):
             result.event = own.pop(0)
             result.outcome = "created" if result.event.previous is None else "changed"
+
+
+def _add_proposals(results: Sequence[RowResult], events: Sequence[Event]) -> None:
+    """Say which rows have proposed bank details. They aren't part of the record, and an undo doesn't change them."""
+    rows = {each.record_id: each for each in results}
+    for event in events:
+        ending = msgspec.json.decode(event.data or b"{}", type=dict[str, Any]).get("proposed_ending")
+        message = f"The bank account ending in {ending} is proposed, and waits for another person’s approval."
+        rows[event.resource.id].problems.append(Problem("", "", message, is_warning=True))
 
 
 def _add_warnings(

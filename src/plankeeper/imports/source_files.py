@@ -1,6 +1,7 @@
 """Reads the files of other programs: each row with its original cells, and the values of the mapped columns."""
 
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -30,12 +31,15 @@ from plankeeper.imports.reader import (
     require_few_columns,
 )
 from plankeeper.imports.schemas import Problem
+from plankeeper.resources.providers.bank_columns import NUMBER_COLUMN
 from plankeeper.resources.upsert import ImportRow, RowError
 
+HIDDEN = "•••"  # stands for an account number, which isn't stored with the results of rows
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_ROWS = 100
 _MAX_SAMPLE = 40  # characters
 _DELIMITERS = (",", ";", "\t")
+_SECRET_IN_JSON = re.compile(rf'("{NUMBER_COLUMN}"\s*:\s*)"[^"]*"')
 MAX_VALUE = 200  # characters of a value in a problem
 
 # The id of a reference, from its name or id; raises CellError.
@@ -140,7 +144,8 @@ def _read_json(file: SourceFile, schema: type[Struct]) -> Iterator[SourceRow]:
 
 
 def _json_text(lines: Sequence[bytes], line_number: int) -> str:
-    return printable(lines[line_number - 1].strip().decode("utf-8", "surrogateescape"))
+    text = printable(lines[line_number - 1].strip().decode("utf-8", "surrogateescape"))
+    return _SECRET_IN_JSON.sub(rf'\1"{HIDDEN}"', text)
 
 
 class _RowParser:
@@ -154,13 +159,17 @@ class _RowParser:
         self._width = len(mapping)
         self._number_position = next((at for at, field in enumerate(mapping) if field in NUMBER_FIELDS), -1)
         self._positions = [(position, field) for position, field in enumerate(mapping) if field != IGNORED]
+        self._secret_positions = {position for position, field in self._positions if field == NUMBER_COLUMN}
         self._columns = [
             Column(name, clears_empty and is_nullable(self._types[name]), cell_parser(self._types[name]))
             for _, name in self._positions
         ]
 
     def parse(self, row: CsvRow) -> SourceRow:
-        original = [printable(each) for each in row.cells[:MAX_COLUMNS]]
+        original = [
+            HIDDEN if position in self._secret_positions and each.strip() else printable(each)
+            for position, each in enumerate(row.cells[:MAX_COLUMNS])
+        ]
         if len(row.cells) != self._width and any(row.cells[self._width :]):
             message = f"has {len(row.cells)} cells, but the header has {self._width}"
             return SourceRow(row.line_number, original, None, [Problem("", "", message)])
@@ -192,14 +201,16 @@ class _RowParser:
             try:
                 normalized.append(self._resolve(field, normalize(field, self._types[field], text)) if text else "")
             except CellError as error:
-                problems.append(Problem(field, printable(text)[:MAX_VALUE], str(error)))
+                shown = HIDDEN if field == NUMBER_COLUMN else printable(text)[:MAX_VALUE]
+                problems.append(Problem(field, shown, str(error)))
                 normalized.append("")
         return normalized, problems
 
     def _problem(self, row: CsvRow, field: str, message: str) -> Problem:
         name = _field_of(field)
         value = next((row.cells[at] for at, each in self._positions if each == name and at < len(row.cells)), "")
-        return Problem(field, printable(value.strip())[:MAX_VALUE], message)
+        shown = HIDDEN if name == NUMBER_COLUMN else printable(value.strip())[:MAX_VALUE]
+        return Problem(field, shown, message)
 
 
 def _field_of(location: str) -> str:

@@ -88,6 +88,7 @@ COUNT_LABELS = {
     "team_members": ("team member deleted", "team members deleted"),
     "plans": ("plan deleted", "plans deleted"),
     "notes": ("note deleted", "notes deleted"),
+    "bank_details": ("bank account deleted", "bank accounts deleted"),
     "trash": ("deletion removed from the trash", "deletions removed from the trash"),
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),

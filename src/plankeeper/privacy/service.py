@@ -22,6 +22,7 @@ from plankeeper.privacy.schemas import (
     ParticipantReference,
     PersonEvent,
 )
+from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
@@ -199,6 +200,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     on_invoices = await note_service.delete_of_invoices_of(ctx, participant_id)
     counts = await _delete_records(ctx, participant_id)
     counts["notes"] += len(on_invoices)
+    counts["bank_details"] += await bank_details.erase(ctx, participant_id)
     in_trash = await _delete_from_trash(ctx, participant_id)
     counts["trash"] = len(in_trash)
     # The deletion has just recorded the last state of each record.
@@ -260,9 +262,10 @@ async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:
     if not await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id):
-        return {"participants": 0, "team_members": 0, "plans": 0, "notes": 0}
+        return {"participants": 0, "team_members": 0, "plans": 0, "notes": 0, "bank_details": 0}
+    erased = await bank_details.erase(ctx, participant_id)
     parts = await participant_service.delete(ctx, participant_id)
-    return {"participants": 1, **parts._asdict()}
+    return {"participants": 1, **parts._asdict(), "bank_details": erased}
 
 
 async def _delete_from_trash(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:

@@ -15,6 +15,7 @@ _OBJECTS = {
     "note": "Note",
     "note_type": "NoteType",
     "participant": "Participant",
+    "payment_run": "PaymentRun",
     "plan": "Plan",
     "provider": "Provider",
     "team_member": "TeamMember",

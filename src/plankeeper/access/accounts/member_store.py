@@ -20,6 +20,7 @@ from plankeeper.access.accounts.schemas import (
     RoleDetails,
     RoleHolder,
 )
+from plankeeper.access.policy import Permission
 from plankeeper.database.client import Executor, Transaction
 
 LIST_MEMBERSHIPS = """
@@ -67,6 +68,17 @@ LIST_MEMBERS = """
 async def list_members(db: Executor, plan_manager_id: UUID) -> list[Member]:
     """The members of a plan manager, ordered by name."""
     return await db.rows(Member, LIST_MEMBERS, plan_manager_id)
+
+
+COUNT_WITH_PERMISSION = """
+    select count(*) from account_roles
+    where plan_manager_id = $1 and (role = 'owner' or role = 'manager' and $2 = any (permissions))
+"""
+
+
+async def count_with_permission(db: Executor, plan_manager_id: UUID, permission: Permission) -> int:
+    """The number of accounts that have a permission: see `policy.has_permission`."""
+    return await db.one(int, COUNT_WITH_PERMISSION, plan_manager_id, permission)
 
 
 SELECT_ROLE_HOLDERS_FOR_UPDATE = """

@@ -22,6 +22,20 @@ async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
     return await db.one_or_none(ApiKey, GET_BY_HASH, key_hash)
 
 
+GET_CREATOR = """
+    select coalesce(api_keys.created_by_account_id, (
+        select original.created_by_account_id from api_keys original where original.id = api_keys.original_id
+    ))
+    from api_keys
+    where id = $1
+"""
+
+
+async def get_creator(db: Executor, key_id: UUID) -> UUID | None:
+    """The account that made a key; null if it was made by command. A rotation by command changes nothing."""
+    return await db.one_or_none(UUID, GET_CREATOR, key_id)
+
+
 GET_VERSION = "select version from grants_version"
 
 

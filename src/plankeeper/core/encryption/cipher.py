@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hashlib
+import hmac
 import logging
 import os
 import re
@@ -24,6 +25,7 @@ log = logging.getLogger("plankeeper")
 
 SETTING = "PLANKEEPER_SECRET_KEY_FILE"
 _NONCE_BYTES = 12
+_FINGERPRINT_PURPOSE = b"plankeeper fingerprints"  # a key of its own for each purpose is derived from a secret key
 _ENCRYPTED = re.compile("v1:([0-9a-f]{8}):(.+)", re.DOTALL)
 
 
@@ -52,6 +54,7 @@ class SecretCipher:
         """Without a file, the cipher has no key."""
         self._path = path
         self._keys: Mapping[str, AESGCM] = {}  # by id, the encrypting key first
+        self._fingerprint_keys: Mapping[str, bytes] = {}
         self._version: tuple[int, ...] | None = None  # of the file that was read last
 
     def encrypt(self, plaintext: str, associated_data: bytes) -> str:
@@ -76,6 +79,14 @@ class SecretCipher:
             return key.decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data).decode()
         except (InvalidTag, ValueError):
             raise SecretDecryptionError("a stored secret was changed, or belongs to another record") from None
+
+    def fingerprints(self, text: str) -> dict[str, bytes]:
+        """The keyed hash of a text under each key, by its id, the encrypting key first.
+
+        Equal texts have equal hashes under a key. Without the key, nobody can find a text by trying texts.
+        """
+        self._reload_if_changed()
+        return {key_id: hmac.digest(key, text.encode(), "sha256") for key_id, key in self._fingerprint_keys.items()}
 
     def require_key(self) -> str:
         """The id of the key that encrypts. Raises SecretKeyMissingError if there is no key."""
@@ -113,11 +124,14 @@ class SecretCipher:
             return
         self._version = version
         try:
-            self._keys = {key.id: AESGCM(key.value) for key in read_keys(self._path)}
+            keys = read_keys(self._path)
         except (KeyFileError, OSError) as error:
             reason = error.reason if isinstance(error, KeyFileError) else error.strerror
             event = "the key file cannot be used; the keys that were read before remain in use"
             log.error(event, extra={"reason": reason})  # noqa: TRY400 - the reason is enough
+            return
+        self._keys = {key.id: AESGCM(key.value) for key in keys}
+        self._fingerprint_keys = {key.id: hmac.digest(key.value, _FINGERPRINT_PURPOSE, "sha256") for key in keys}
 
 
 def encrypting_key_id(stored: str) -> str:

@@ -8,6 +8,7 @@ from typing import LiteralString
 
 from msgspec import Struct
 
+from plankeeper.core.encryption.bank_accounts import encrypt_plaintext
 from plankeeper.core.encryption.cipher import SecretCipher, SecretDecryptionError, encrypting_key_id
 from plankeeper.core.errors import SecretKeyMissingError
 from plankeeper.database.client import Executor
@@ -43,6 +44,18 @@ _SECRETS: LiteralString = """
     select 'single_sign_on_providers.encrypted_client_secret', array[plan_manager_id::text], uuid_send(id),
         encrypted_client_secret
     from single_sign_on_providers
+    union all
+    select 'bank_details.current_account', array[plan_manager_id::text, payee_kind, payee_id::text],
+        convert_to(concat_ws(E'\\n', plan_manager_id, payee_kind, payee_id), 'UTF8'), current_account
+    from bank_details where current_account is not null
+    union all
+    select 'bank_details.proposed_account', array[plan_manager_id::text, payee_kind, payee_id::text],
+        convert_to(concat_ws(E'\\n', plan_manager_id, payee_kind, payee_id), 'UTF8'), proposed_account
+    from bank_details where proposed_account is not null
+    union all
+    select 'office_settings.bank_account', array[plan_manager_id::text],
+        convert_to(concat_ws(E'\\n', plan_manager_id, 'office_settings'), 'UTF8'), bank_account
+    from office_settings where bank_account is not null
     union all
     -- responses with the secret of a webhook endpoint
     select 'idempotency_records.body', array[plan_manager_id::text, original_key_id::text, path, idempotency_key],
@@ -101,9 +114,23 @@ REPLACE_IN_RESPONSE = """
         and body = convert_to($5, 'UTF8')
 """
 
+REPLACE_CURRENT_ACCOUNT = """
+    update bank_details set current_account = $5, current_hash = $6
+    where plan_manager_id = $1::text::uuid and payee_kind = $2 and payee_id = $3::text::uuid and current_account = $4
+"""
 
-async def replace(db: Executor, secret: StoredSecret, stored: str) -> None:
-    """Replace the stored text of a secret, unless the secret has changed since it was read."""
+REPLACE_PROPOSED_ACCOUNT = """
+    update bank_details set proposed_account = $5, proposed_hash = $6
+    where plan_manager_id = $1::text::uuid and payee_kind = $2 and payee_id = $3::text::uuid and proposed_account = $4
+"""
+
+REPLACE_IN_OFFICE_SETTINGS = """
+    update office_settings set bank_account = $3 where plan_manager_id = $1::text::uuid and bank_account = $2
+"""
+
+
+async def replace(db: Executor, secret: StoredSecret, stored: str, hash_: bytes | None = None) -> None:
+    """Replace the stored text of a secret, unless the secret has changed since it was read. Accounts have a hash."""
     match secret.location:
         case "accounts.totp_secret":
             await db.execute(REPLACE_IN_ACCOUNT, *secret.key, secret.stored, stored)
@@ -116,6 +143,13 @@ async def replace(db: Executor, secret: StoredSecret, stored: str) -> None:
         case "single_sign_on_providers.encrypted_client_secret":
             [plan_manager_id] = secret.key
             await db.execute(REPLACE_IN_PROVIDER, plan_manager_id, secret.stored, stored)
+        case "bank_details.current_account":
+            await db.execute(REPLACE_CURRENT_ACCOUNT, *secret.key, secret.stored, stored, hash_)
+        case "bank_details.proposed_account":
+            await db.execute(REPLACE_PROPOSED_ACCOUNT, *secret.key, secret.stored, stored, hash_)
+        case "office_settings.bank_account":
+            [plan_manager_id] = secret.key
+            await db.execute(REPLACE_IN_OFFICE_SETTINGS, plan_manager_id, secret.stored, stored)
         case "idempotency_records.body":
             plan_manager_id, *key = secret.key
             await db.execute(REPLACE_IN_RESPONSE, plan_manager_id, *key, secret.stored, stored)
@@ -135,7 +169,7 @@ async def encrypt_with_first_key(db: Executor, cipher: SecretCipher) -> int:
     key_id, encrypted = cipher.require_key(), 0
     for _ in range(_MAX_PASSES):  # again, because a secret can move from one column to another in the meantime
         secrets = await list_with_other_keys(db, key_id)
-        results = [await _encrypt(db, cipher, secret) for secret in secrets]
+        results = [await encrypt(db, cipher, secret) for secret in secrets]
         encrypted += sum(results)
         if not any(results):
             break
@@ -152,12 +186,16 @@ async def count_undecryptable(db: Executor, cipher: SecretCipher) -> list[KeyUsa
     return [KeyUsage(key_id, number) for key_id, number in counts.items()]
 
 
-async def _encrypt(db: Executor, cipher: SecretCipher, secret: StoredSecret) -> bool:
+async def encrypt(db: Executor, cipher: SecretCipher, secret: StoredSecret) -> bool:
     """Encrypt a secret with the first key; False if it cannot be decrypted."""
     plaintext = _decrypt(cipher, secret)
     if plaintext is None:
         return False
-    await replace(db, secret, cipher.encrypt(plaintext, secret.associated_data))
+    if secret.location.startswith("bank_details."):
+        account = encrypt_plaintext(cipher, secret.key[0], plaintext, secret.associated_data)
+        await replace(db, secret, account.stored, account.hash)
+    else:
+        await replace(db, secret, cipher.encrypt(plaintext, secret.associated_data))
     return True
 
 

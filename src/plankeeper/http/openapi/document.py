@@ -129,7 +129,7 @@ def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
         yield "precondition_failed"
     if operation.method == "POST" and operation.writes:
         yield "idempotency_in_progress"
-    if operation.method == "POST" and operation.writes and operation.body:
+    if operation.method == "POST" and operation.writes and (operation.body or operation.receive_file):
         yield "idempotency_key_reused"
     if operation.has_secret:
         yield "secret_key_missing"
@@ -217,7 +217,9 @@ TAGS = {
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
+    "payment_runs": "Payments to providers and participants with one file for the bank.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
+    "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",
     "webhook_endpoints": "URLs that receive signed events.",
     "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",
@@ -303,7 +305,7 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
             },
         }
     if operation.receive_file:
-        entry["requestBody"] = {"required": True, "content": _SENT_FILE}
+        entry["requestBody"] = {"required": True, "content": {operation.file_type: _FILE}}
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
@@ -321,6 +323,8 @@ def _received_file(operation: Operation) -> Mapping[str, Any]:
 
 def _describe_scopes(operation: Operation) -> str:
     names = " and ".join(f"`{each}`" for each in operation.required_scopes)
+    if operation.one_scope:
+        return f"Requires one of the scopes {names}."
     return f"Requires the scope{'s' if ' and ' in names else ''} {names}." if names else "Any key can send it."
 
 

@@ -3,6 +3,7 @@
 from typing import Any, LiteralString
 from uuid import UUID
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from plankeeper.core.json import to_json
@@ -54,3 +55,18 @@ UPSERT = f"""
 async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSettings) -> None:
     levels = [CodeLevel(*each) for each in settings.warning_levels.items()]
     await tx.execute(UPSERT, plan_manager_id, to_json(asdict(settings) | {"warning_levels": levels}))
+
+
+class OwnAccount(Struct):
+    """The number of the office's account, encrypted; null if it isn't set."""
+
+    bank_account: str | None
+
+
+GET_ACCOUNT = "select bank_account from office_settings where plan_manager_id = $1"
+
+
+async def get_account(db: Executor, plan_manager_id: UUID) -> str | None:
+    """The number of the office's account, encrypted: see `own_account`."""
+    row = await db.one_or_none(OwnAccount, GET_ACCOUNT, plan_manager_id)
+    return row.bank_account if row else None

@@ -18,6 +18,7 @@ from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.account_managers.store import get_visible
+from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import Parent
 from plankeeper.resources.participants import plans, store
@@ -109,7 +110,14 @@ class DeletedParts(NamedTuple):
 
 
 async def delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
-    """Delete a participant with its team, plans and notes; raises NotFound. Its invoices are kept."""
+    """Delete a participant with its team, plans, notes and bank details; raises NotFound. Its invoices are kept."""
+    parts = await _delete(ctx, participant_id)
+    await bank_details.delete_of(ctx, "participant", [participant_id])
+    return parts
+
+
+async def _delete(ctx: WriteContext, participant_id: UUID) -> DeletedParts:
+    """Delete a participant with its team, plans and notes. Its bank details are kept, for the trash."""
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id))
     [before] = await with_reference_names(ctx, old)
@@ -135,10 +143,14 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
     await recheck_queue.enqueue(ctx, "participant", participant_ids)
     events = [*(("plan.deleted", each, None) for each in deleted), *notes]
     await record_events(ctx, [*events, *(("participant.deleted", each, None) for each in before)])
+    await bank_details.delete_of(ctx, "participant", [each.id for each in before])
 
 
 async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, Snapshot]:
-    """Delete a participant with its team; raises NotFound. Returns its name and its content, for `restore`."""
+    """Delete a participant with its team; raises NotFound. Returns its name and its content, for `restore`.
+
+    Its bank details are kept until the entry of the trash is deleted.
+    """
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     row = or_404(await select_for_update(ctx, participant_id))
     ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
@@ -147,7 +159,7 @@ async def remove(ctx: WriteContext, participant_id: UUID) -> tuple[str | None, S
     names = await store.reference_names(ctx.tx, ctx.plan_manager_id, references) if references else {}
     own_plans = await plan_store.list_of_participants(ctx.tx, ctx.plan_manager_id, [participant_id])
     notes = await note_service.list_of(ctx, "participant", participant_id)
-    await delete(ctx, participant_id)
+    await _delete(ctx, participant_id)
     name = " ".join(filter(None, (row.first_name, row.last_name))) or None
     records = [[stored_fields(each) for each in parts] for parts in (team, own_plans, notes)]
     return name, Snapshot(stored_fields(row), records[0], names, *records[1:])

@@ -1,1 +1,1 @@
-"""Payments: runs, bank files, remittance advices."""
+"""Payment runs: what payees get of the agency's money, as a file for the bank, and the money that the office holds."""

@@ -8,10 +8,19 @@ from stdnum.au import abn
 from plankeeper.core.context import WriteContext
 from plankeeper.events.recorder import Change
 from plankeeper.resources import recheck_queue
+from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.providers import service, store
+from plankeeper.resources.providers.bank_columns import parse_import
 from plankeeper.resources.providers.schemas import ProviderImport, ProviderRecord, ProviderUpdate
 from plankeeper.resources.resource import Resource, by_uuid, uuids
-from plankeeper.resources.upsert import RecordUpserter, created_or_updated, default_created_at
+from plankeeper.resources.upsert import (
+    ImportCounts,
+    ImportRow,
+    RecordUpserter,
+    created_or_updated,
+    default_created_at,
+    map_collecting_errors,
+)
 
 _Pair = tuple[ProviderRecord | None, ProviderRecord]
 
@@ -37,17 +46,29 @@ def _check(values: ProviderImport) -> str | None:
     return f"abn {values.abn!r} is not 11 digits with a valid check digit"
 
 
+_UPSERT = RecordUpserter(
+    record_type=ProviderRecord,
+    select_for_update=store.select_for_update,
+    save=store.upsert,
+    event_type=created_or_updated("provider"),
+    defaults=default_created_at,
+    part=_Rechecks(),
+)
+
+
+async def _upsert(ctx: WriteContext, rows: Sequence[ImportRow[ProviderImport]]) -> ImportCounts:
+    """Upsert providers, and then their bank details."""
+    accounts = map_collecting_errors(lambda row, _: parse_import(row), rows, rows)
+    counts = await _UPSERT(ctx, rows)
+    found = {UUID(str(row.values.id)): account for row, account in zip(rows, accounts, strict=True) if account}
+    await bank_details.import_accounts(ctx, "provider", found)
+    return counts
+
+
 RESOURCE = Resource(
     kind="provider",
     import_schema=ProviderImport,
-    upsert=RecordUpserter(
-        record_type=ProviderRecord,
-        select_for_update=store.select_for_update,
-        save=store.upsert,
-        event_type=created_or_updated("provider"),
-        defaults=default_created_at,
-        part=_Rechecks(),
-    ),
+    upsert=_upsert,
     export_schema=ProviderRecord,
     export=store.export,
     tables=("providers",),

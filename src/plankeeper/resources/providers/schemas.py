@@ -127,10 +127,21 @@ class ProviderBulkQuery(Query, frozen=True):
 
 
 class ProviderImport(ProviderUpdate):
-    """A record of an import."""
+    """A record of an import. Without bank details, those of the provider stay."""
 
     id: NewId | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
+    bank_bsb: Text50 | None | UnsetType = UNSET
+    bank_account_number: Text50 | None | UnsetType = UNSET
+    bank_account_name: Text255 | None | UnsetType = UNSET
+
+
+class ProviderExport(ProviderRecord, kw_only=True):
+    """A provider with its current bank details."""
+
+    bank_bsb: str | None = None
+    bank_account_number: str | None = None
+    bank_account_name: str | None = None
 
 
 class ProviderListQuery(ResourceListQuery, frozen=True):

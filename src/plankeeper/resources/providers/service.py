@@ -23,6 +23,7 @@ from plankeeper.core.record_matches import MatchField, external_id_error
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.resources import recheck_queue
+from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.providers import store
 from plankeeper.resources.providers.schemas import (
@@ -107,7 +108,13 @@ async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> P
 
 
 async def delete(ctx: WriteContext, provider_id: UUID) -> None:
-    """Delete a provider with its notes; raises NotFound. Its invoices are kept."""
+    """Delete a provider with its notes and bank details; raises NotFound. Its invoices are kept."""
+    await _delete(ctx, provider_id)
+    await bank_details.delete_of(ctx, "provider", [provider_id])
+
+
+async def _delete(ctx: WriteContext, provider_id: UUID) -> None:
+    """Delete a provider with its notes. Its bank details are kept, for the trash."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
     notes = await note_service.delete_of(ctx, "provider", [provider_id])
     await recheck_queue.enqueue(ctx, "provider", [provider_id])
@@ -120,13 +127,17 @@ async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
     notes = await note_service.delete_of(ctx, "provider", [each.id for each in before])
     await recheck_queue.enqueue(ctx, "provider", [each.id for each in before])
     await record_events(ctx, [*notes, *(("provider.deleted", each, None) for each in before)])
+    await bank_details.delete_of(ctx, "provider", [each.id for each in before])
 
 
 async def remove(ctx: WriteContext, provider_id: UUID) -> tuple[str | None, Snapshot]:
-    """Delete a provider; raises NotFound. Returns its name and its content, from which it can be restored."""
+    """Delete a provider; raises NotFound. Returns its name and its content, from which it can be restored.
+
+    Its bank details are kept until the entry of the trash is deleted.
+    """
     provider = or_404(await select_for_update(ctx, provider_id))
     notes = await note_service.list_of(ctx, "provider", provider_id)
-    await delete(ctx, provider_id)
+    await _delete(ctx, provider_id)
     return provider.entity_name, Snapshot(stored_fields(provider), notes=[stored_fields(each) for each in notes])
 
 

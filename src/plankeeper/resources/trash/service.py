@@ -10,6 +10,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
+from plankeeper.resources.bank_details import store as bank_details
+from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.participants.store import lock_person
 from plankeeper.resources.registry import BY_KIND
 from plankeeper.resources.resource import Snapshot
@@ -60,5 +62,6 @@ async def restore(ctx: WriteContext, entry_id: UUID) -> RestoredEntry:
 async def delete_permanently(ctx: WriteContext, entry_id: UUID) -> TrashEntry:
     """Delete an entry before it expires; raises NotFound."""
     entry = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, entry_id))
+    await bank_details.delete_of_missing(ctx.tx, ctx.plan_manager_id, [Payee(entry.kind, entry.resource_id)])
     await record_event(ctx, _PURGED[entry.kind], None, RecordReference(entry.resource_id))
     return entry

@@ -9,6 +9,8 @@ from msgspec import Raw, Struct
 from plankeeper.core.fields import AwareDatetime
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
+from plankeeper.resources.bank_details import store as bank_details
+from plankeeper.resources.bank_details.accounts import Payee
 
 TrashKind = Literal["participant", "provider"]
 
@@ -116,13 +118,23 @@ async def delete_many(tx: Transaction, plan_manager_id: UUID, entry_ids: Sequenc
     await tx.execute(DELETE_MANY, plan_manager_id, entry_ids)
 
 
+class PurgedEntry(Struct):
+    """The record of an entry that was deleted."""
+
+    kind: TrashKind
+    resource_id: UUID
+
+
 PURGE = """
     delete from trash where plan_manager_id = $1 and id in (
         select id from trash where plan_manager_id = $1 and id < $2 order by id limit $3
     )
+    returning kind, resource_id
 """
 
 
 async def purge(db: Executor, plan_manager_id: UUID, before_id: UUID, limit: int) -> None:
-    """Delete the oldest entries with ids lower than `before_id`, up to a limit."""
-    await db.execute(PURGE, plan_manager_id, before_id, limit)
+    """Delete the oldest entries with ids lower than `before_id`, up to a limit, and the bank details of the records."""
+    purged = await db.rows(PurgedEntry, PURGE, plan_manager_id, before_id, limit)
+    payees = [Payee(each.kind, each.resource_id) for each in purged]
+    await bank_details.delete_of_missing(db, plan_manager_id, payees)

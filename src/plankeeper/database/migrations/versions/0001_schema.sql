@@ -1265,12 +1265,15 @@ create table bank_details (
     proposed_by text,
     proposed_by_account uuid, -- null: the operator
     proposed_at timestamptz,
+    proposed_phone text, -- the payee's phone number on record at that time, for the call-back
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, payee_kind, payee_id)
 );
 create unique index bank_details_proposal_id_key on bank_details (plan_manager_id, proposal_id)
     where proposal_id is not null;
 create index bank_details_by_hash on bank_details (plan_manager_id, current_hash) where current_hash is not null;
+create index bank_details_by_proposed_hash on bank_details (plan_manager_id, proposed_hash)
+    where proposed_hash is not null;
 
 -- Who proposed, approved and rejected which details, and how the payee was called back.
 create table bank_detail_changes (
@@ -1293,7 +1296,8 @@ create index bank_detail_changes_by_payee on bank_detail_changes (plan_manager_i
 
 -- Payments
 
--- `header` is the office's account and its data for direct entry when the run was made.
+-- `header` is the office's data for direct entry when the run was made, and `account` its account.
+-- `warnings` and `left_out` are what the person who made the run was told.
 create table payment_runs (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1302,9 +1306,13 @@ create table payment_runs (
     process_date date not null,
     group_by text not null check (group_by in ('payee', 'invoice')),
     header jsonb not null,
+    account text not null, -- encrypted
     total numeric not null,
     payments int not null,
+    warnings jsonb not null default '[]',
     left_out jsonb not null default '[]',
+    left_out_count int not null default 0,
+    returned int not null default 0, -- payments that the bank sent back
     created_at timestamptz not null,
     created_by text,
     created_by_account uuid,
@@ -1336,6 +1344,7 @@ create table payments (
     payee_name text not null,
     account text not null, -- encrypted
     account_ending text not null,
+    account_title text not null, -- in the file
     reference text not null, -- the lodgement reference
     amount numeric not null check (amount > 0),
     state text not null check (state in ('draft', 'paid', 'returned', 'cancelled')),

@@ -1,0 +1,1 @@
+"""The bank accounts of payees, and changes of them that a second person approves."""

@@ -1,0 +1,327 @@
+"""Changes of bank details. One person proposes them, and another one approves them, after a call to the payee.
+
+The API, the console and the commands share these operations. The operator, who holds the database, can set details
+directly.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from msgspec.structs import replace
+from uuid_utils.compat import uuid7
+
+from plankeeper.access.accounts.member_store import count_with_permission
+from plankeeper.access.api_keys.store import get_creator
+from plankeeper.core.context import Disclosure, WriteContext, or_404
+from plankeeper.core.encryption.bank_accounts import BankAccount
+from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Executor
+from plankeeper.database.versions import next_updated_at
+from plankeeper.events.recorder import record_event
+from plankeeper.resources.bank_details import store
+from plankeeper.resources.bank_details.accounts import (
+    Payee,
+    PayeeKind,
+    account_hashes,
+    decrypt_account,
+    encrypt_account,
+)
+from plankeeper.resources.bank_details.bank_text import account_ending
+from plankeeper.resources.bank_details.schemas import (
+    AccountSummary,
+    Action,
+    BankDetailChange,
+    BankDetails,
+    BankDetailsRow,
+    BankDetailsState,
+    PayeeRef,
+)
+
+OWN_PROPOSAL = "Another person must approve these bank details: you have proposed them, or your API key has."
+OPERATOR_PROPOSAL = (
+    "A key that was made by command has proposed these bank details. Accounts of the plan manager can approve them in"
+    " the console."
+)
+NOT_WAITING = "This proposal of bank details isn't waiting: it was approved, rejected, or replaced by another one."
+
+
+async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Payee) -> BankDetails:
+    """The bank details of a payee; raises NotFound."""
+    if not await store.payee_exists(db, plan_manager_id, payee):
+        raise NotFound
+    return summarize(settings, plan_manager_id, await store.get(db, plan_manager_id, payee))
+
+
+def summarize(settings: Settings, plan_manager_id: UUID, row: BankDetailsRow | None) -> BankDetails:
+    """The details without account numbers. Raises SecretKeyMissingError."""
+    current, proposed = _decrypt(settings, plan_manager_id, row)
+    return BankDetails(current=_summary(current), proposed=_summary(proposed))
+
+
+def _summary(account: BankAccount | None) -> AccountSummary | None:
+    if account is None:
+        return None
+    return AccountSummary(bsb=account.bsb, account_ending=account_ending(account.number), account_name=account.name)
+
+
+def _decrypt(
+    settings: Settings, plan_manager_id: UUID, row: BankDetailsRow | None
+) -> tuple[BankAccount | None, BankAccount | None]:
+    """The current and the proposed account."""
+    if row is None:
+        return None, None
+    current, proposed = (
+        decrypt_account(settings, plan_manager_id, row.payee, each) if each else None
+        for each in (row.current_account, row.proposed_account)
+    )
+    return current, proposed
+
+
+def same_account_hashes(settings: Settings, plan_manager_id: UUID, row: BankDetailsRow) -> list[bytes]:
+    """The hashes of the proposed account, by which payees with the same account are found."""
+    _, proposed = _decrypt(settings, plan_manager_id, row)
+    return account_hashes(settings, plan_manager_id, proposed) if proposed else []
+
+
+async def lock(ctx: WriteContext, payee: Payee) -> None:
+    """Lock the details of a payee until the transaction ends. Without any, nothing is locked."""
+    await store.select_for_update(ctx.tx, ctx.plan_manager_id, payee)
+
+
+# One person
+
+
+async def propose(ctx: WriteContext, payee: Payee, account: BankAccount) -> BankDetails:
+    """Propose an account for a payee. It replaces a proposal that waits; raises NotFound.
+
+    Nothing changes if the account waits already, or if it is the current one and needs no approval.
+    """
+    contact = or_404(await store.lock_payee(ctx.tx, ctx.plan_manager_id, payee))
+    now = datetime.now(UTC)
+    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, now)
+    current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, row)
+    is_current = account == current and row.proposal_id is None and not row.needs_approval
+    if account == proposed or is_current:
+        if payee.kind == "participant":
+            ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
+        return BankDetails(current=_summary(current), proposed=_summary(proposed))
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
+    after = replace(
+        row,
+        proposed_account=encrypted.stored,
+        proposed_ending=account_ending(account.number),
+        proposed_hash=encrypted.hash,
+        proposed_phone=contact.phone,
+    )
+    await _write_proposal(ctx, row, after, now)
+    return BankDetails(current=_summary(current), proposed=_summary(account))
+
+
+async def _write_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, now: datetime) -> None:
+    """Write a proposal with a new id, so that nobody can approve it in the place of an earlier one."""
+    after.proposal_id = uuid7()
+    after.proposed_by = ctx.actor.name or ctx.actor.kind
+    after.proposed_by_account = await _responsible_account(ctx)
+    after.proposed_at = now
+    after.updated_at = next_updated_at(before.updated_at)
+    await store.propose(ctx.tx, ctx.plan_manager_id, after)
+    entries = [_entry(ctx, before, "closed", "Replaced by another proposal")] if before.proposal_id else []
+    await _record(ctx, [*entries, _entry(ctx, after, "proposed")], before, after)
+
+
+async def _responsible_account(ctx: WriteContext) -> UUID | None:
+    """The account of the person, or of the person who made the API key; null for the operator."""
+    if ctx.actor.kind == "api_key" and ctx.actor.id:
+        return await get_creator(ctx.tx, UUID(ctx.actor.id))
+    return ctx.actor.account_id
+
+
+async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
+    """The bank has returned a payment: the payee is left out of runs until a second person approves its details.
+
+    The current details are proposed as they are, unless another proposal waits. Lock bank details before invoices.
+    """
+    row = await store.select_for_update(ctx.tx, ctx.plan_manager_id, payee)
+    if row is None or row.current_account is None or row.needs_approval:
+        return
+    now = datetime.now(UTC)
+    if row.proposal_id:
+        after = replace(row, needs_approval=True, updated_at=next_updated_at(row.updated_at))
+        await store.propose(ctx.tx, ctx.plan_manager_id, after)
+        return
+    contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [payee])
+    after = replace(
+        row,
+        needs_approval=True,
+        proposed_account=row.current_account,
+        proposed_ending=row.current_ending,
+        proposed_hash=row.current_hash,
+        proposed_phone=contacts[payee].phone if payee in contacts else None,
+    )
+    await _write_proposal(ctx, row, after, now)
+
+
+# Another person
+
+
+async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> BankDetailsRow:
+    """Make the proposal the current details. `called_back` says how the payee has confirmed it.
+
+    Raises NotFound, and DomainError if the proposal isn't waiting, or if the approver has proposed it.
+    """
+    if ctx.actor.kind == "api_key":
+        raise DomainError("insufficient_scope", "Only people can approve bank details, in the console or by command.")
+    before = await _select_waiting(ctx, proposal_id)
+    is_operator = ctx.actor.account_id is None
+    if before.proposed_by_account == ctx.actor.account_id and not is_operator:
+        raise DomainError("invalid_transition", OWN_PROPOSAL)
+    approvers = await count_with_permission(ctx.tx, ctx.plan_manager_id, "approve_bank_details") if is_operator else 0
+    current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, before)
+    now, approves_own = next_updated_at(before.updated_at), is_operator and approvers <= 1
+    place = (ctx.tx, ctx.plan_manager_id, proposal_id, ctx.actor.account_id)
+    after = await store.approve(*place, now, approves_own=approves_own)
+    if after is None:
+        raise DomainError("invalid_transition", OPERATOR_PROPOSAL if is_operator else OWN_PROPOSAL)
+    action: Action = "confirmed" if current == proposed else "approved"
+    await _record(ctx, [_entry(ctx, before, action, called_back)], before, after)
+    return after
+
+
+async def reject(ctx: WriteContext, proposal_id: UUID, reason: str) -> BankDetailsRow:
+    """Remove a proposal. The current details stay; after a returned payment, they still need approval.
+
+    Raises NotFound, and DomainError if the proposal isn't waiting.
+    """
+    if ctx.actor.kind == "api_key":
+        raise DomainError("insufficient_scope", "Only people can reject bank details, in the console or by command.")
+    before = await _select_waiting(ctx, proposal_id)
+    now = next_updated_at(before.updated_at)
+    after = or_404(await store.reject(ctx.tx, ctx.plan_manager_id, proposal_id, now))
+    await _record(ctx, [_entry(ctx, before, "rejected", reason)], before, after)
+    return after
+
+
+async def _select_waiting(ctx: WriteContext, proposal_id: UUID) -> BankDetailsRow:
+    row = await store.select_proposal_for_update(ctx.tx, ctx.plan_manager_id, proposal_id)
+    if row is None:
+        if await store.was_proposed(ctx.tx, ctx.plan_manager_id, proposal_id):
+            raise DomainError("invalid_transition", NOT_WAITING)
+        raise NotFound
+    return row
+
+
+# The operator
+
+
+async def set_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
+    """Set the details of payees at once, for the operator, who holds the database. The payees exist, and are locked.
+
+    A proposal that waits is closed, unless the account is the current one.
+    """
+    for payee in sorted(Payee(kind, each) for each in accounts):
+        await _set_account(ctx, payee, accounts[payee.id])
+
+
+async def import_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
+    """Set the details in an import by command. In an import by a person, they are proposed."""
+    if ctx.actor.kind == "system":
+        await set_accounts(ctx, kind, accounts)
+    else:
+        for payee in sorted(Payee(kind, each) for each in accounts):
+            await propose(ctx, payee, accounts[payee.id])
+
+
+async def _set_account(ctx: WriteContext, payee: Payee, account: BankAccount) -> None:
+    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, datetime.now(UTC))
+    current, _ = _decrypt(ctx.settings, ctx.plan_manager_id, row)
+    if account == current:
+        return
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
+    after = replace(
+        _without_proposal(row),
+        current_account=encrypted.stored,
+        current_ending=account_ending(account.number),
+        current_hash=encrypted.hash,
+        needs_approval=False,
+        updated_at=next_updated_at(row.updated_at),
+    )
+    await store.set_current(ctx.tx, ctx.plan_manager_id, after)
+    closed = [_entry(ctx, row, "closed", "Replaced by an import")] if row.proposal_id else []
+    entry = replace(_entry(ctx, row, "set"), proposal_id=None, new_ending=after.current_ending)
+    await _record(ctx, [*closed, entry], row, after)
+
+
+def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
+    return replace(
+        row,
+        proposal_id=None,
+        proposed_account=None,
+        proposed_ending=None,
+        proposed_hash=None,
+        proposed_by=None,
+        proposed_by_account=None,
+        proposed_at=None,
+        proposed_phone=None,
+    )
+
+
+# Deleted payees
+
+
+async def delete_of(ctx: WriteContext, kind: PayeeKind, payee_ids: Sequence[UUID]) -> None:
+    """Delete the details of payees that are deleted for good, unless a payment was made to them."""
+    if payee_ids:
+        await store.delete_unpaid(ctx.tx, ctx.plan_manager_id, kind, payee_ids)
+
+
+async def erase(ctx: WriteContext, participant_id: UUID) -> int:
+    """Erase the details of a participant, and the texts of their history. Returns the number of erased details."""
+    payee = Payee("participant", participant_id)
+    await store.erase_notes(ctx.tx, ctx.plan_manager_id, payee)
+    return await store.delete(ctx.tx, ctx.plan_manager_id, "participant", [participant_id])
+
+
+# History and events
+
+
+def _entry(ctx: WriteContext, row: BankDetailsRow, action: Action, note: str | None = None) -> BankDetailChange:
+    """An entry about the proposal of a row. An approval is about the row before it."""
+    return BankDetailChange(
+        id=uuid7(),
+        payee_kind=row.payee_kind,
+        payee_id=row.payee_id,
+        proposal_id=row.proposal_id,
+        action=action,
+        old_ending=row.current_ending,
+        new_ending=row.proposed_ending,
+        note=note,
+        actor_kind=ctx.actor.kind,
+        actor_id=ctx.actor.id,
+        actor_name=ctx.actor.name,
+        created_at=datetime.now(UTC),
+    )
+
+
+async def _record(
+    ctx: WriteContext, entries: Iterable[BankDetailChange], before: BankDetailsRow, after: BankDetailsRow
+) -> None:
+    """Record the history and the event of a change: the last entry has the event's verb."""
+    listed = list(entries)
+    await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(listed))
+    verb = {"proposed": "proposed", "rejected": "rejected"}.get(listed[-1].action, "approved")
+    await record_event(ctx, f"bank_details.{verb}", _state(before), _state(after))
+
+
+def _state(row: BankDetailsRow) -> BankDetailsState:
+    return BankDetailsState(
+        id=row.payee_id,
+        payee=PayeeRef(row.payee_kind, row.payee_id),
+        current_ending=row.current_ending,
+        needs_approval=row.needs_approval,
+        proposal_id=row.proposal_id,
+        proposed_ending=row.proposed_ending,
+        proposed_by=row.proposed_by,
+    )
