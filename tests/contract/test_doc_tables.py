@@ -173,11 +173,7 @@ def test_every_event_type_is_listed() -> None:
     recorded |= {f"{kind}.{what}" for kind in kinds for what in ("created", "updated")}
     recorded |= set(re.findall(r'"(webhook_(?:endpoint|delivery)\.\w+)"', source))
     recorded |= set(re.findall(r'"(account\.(?!html")\w+)"', source))
-    recorded |= set(
-        re.findall(
-            r'"((?:participant|provider)\.(?:restored|purged|erased|hold_\w+))"', source
-        )
-    )
+    recorded |= set(re.findall(r'"((?:participant|provider)\.(?:restored|purged|erased|hold_\w+))"', source))
     recorded |= set(re.findall(r'"(plan_manager\.\w+)"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}

@@ -340,7 +340,7 @@ async def _write_resolved(ctx: WriteContext, invoices: Sequence[Invoice]) -> Non
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(rows))
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for _, lines in after for line in lines])
     await store.write_counts(ctx.tx, ctx.plan_manager_id, before, rows)
-    await store.touch(ctx.tx, ctx.plan_manager_id, invoices)
+    await store.touch(ctx.tx, ctx.plan_manager_id, [each.id for each in invoices])
 
 
 async def check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, keeps_version: bool = False) -> list[UUID]:
