@@ -4,6 +4,13 @@ from plankeeper.access.accounts import mails as account_mails
 from plankeeper.access.api_keys import mails as key_mails
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import approval_mails
+from plankeeper.resources.payments import remittance_mails
 from plankeeper.webhooks import mails as webhook_mails
 
-WRITERS: MailWriters = {**account_mails.WRITERS, **key_mails.WRITERS, **webhook_mails.WRITERS, **approval_mails.WRITERS}
+WRITERS: MailWriters = {
+    **account_mails.WRITERS,
+    **key_mails.WRITERS,
+    **webhook_mails.WRITERS,
+    **approval_mails.WRITERS,
+    **remittance_mails.WRITERS,
+}

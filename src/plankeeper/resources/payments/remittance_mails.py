@@ -1,0 +1,124 @@
+"""Sends a remittance advice to each payee with an email, once its run is marked as paid."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.core.context import WriteContext
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import format_abn, format_date, single_line
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Executor
+from plankeeper.mail import store as mail_store
+from plankeeper.mail.messages import AddressedText
+from plankeeper.mail.store import MailWriters
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.approval_mails import describe_days, format_money
+from plankeeper.resources.invoices.changes import to_amounts, to_line_rows, to_row
+from plankeeper.resources.invoices.schemas import Invoice, LineItem
+from plankeeper.resources.invoices.states import line_amounts
+from plankeeper.resources.payments import remittance_store
+from plankeeper.resources.payments.remittance import (
+    RemittanceAdvice,
+    RemittanceInvoice,
+    RemittanceLine,
+    remittance_pdf,
+    remittance_text,
+)
+
+NOTHING = Decimal(0)
+
+
+class RemittanceMail(Struct, tag_field="kind", tag="remittance"):
+    """The mail about a payment."""
+
+    plan_manager_id: UUID
+    payment_id: UUID
+
+
+async def queue_mails(ctx: WriteContext, run_id: UUID, at: datetime) -> None:
+    """Queue a mail for each payment of a run whose payee has an email, with the transaction that marks it as paid."""
+    for each in await remittance_store.list_with_email(ctx.tx, ctx.plan_manager_id, run_id):
+        await mail_store.insert(ctx.tx, RemittanceMail(ctx.plan_manager_id, each), at)
+
+
+async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> RemittanceAdvice | None:
+    """What the payee of a payment was paid for, or None for an unknown payment."""
+    payment = await remittance_store.get_payment(db, plan_manager_id, payment_id)
+    if payment is None:
+        return None
+    lines = await remittance_store.list_lines(db, plan_manager_id, payment_id)
+    amounts: dict[UUID, Decimal] = {}
+    for each in lines:
+        amounts[each.line_id] = amounts.get(each.line_id, NOTHING) + each.amount
+    ids = sorted({each.invoice_id for each in lines})
+    people = {each.invoice_id: each.name for each in await remittance_store.list_people(db, plan_manager_id, ids)}
+    invoices = await invoice_store.get_many(db, plan_manager_id, ids)
+    return RemittanceAdvice(
+        office=payment.office,
+        office_abn=format_abn(payment.office_abn) if payment.office_abn else None,
+        payee=payment.payee_name,
+        reference=payment.reference,
+        paid_on=format_date(payment.paid_on) if payment.paid_on else "",
+        total=format_money(payment.amount),
+        account_ending=payment.account_ending,
+        invoices=[_describe(each, people.get(each.id) or "A participant", amounts) for each in invoices],
+    )
+
+
+def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) -> RemittanceInvoice:
+    claimed = line_amounts(to_amounts(to_row(invoice), to_line_rows(invoice)))
+    lines = [
+        each
+        for each in unset_to_none(invoice.line_items) or []
+        if not each.is_deleted and each.claim_status != "cancelled"
+    ]
+    total = sum((paid.get(each.id, NOTHING) for each in lines), NOTHING)
+    number = single_line(invoice.invoice_number or "without a number", 50)
+    described = [_describe_line(each, claimed[each.id], paid.get(each.id)) for each in lines]
+    return RemittanceInvoice(number, participant, format_money(total), described)
+
+
+def _describe_line(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> RemittanceLine:
+    service = single_line(line.description or line.service_item_number or "A service", 100)
+    dates = describe_days(line.service_date_from, line.service_date_to)
+    remark = describe_state(line, claimed, paid)
+    return RemittanceLine(service, dates, format_money(claimed), format_money(paid or NOTHING), remark)
+
+
+def describe_state(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> str | None:
+    """What is waiting, short or rejected, as a sentence; None if the line is paid in full by this payment."""
+    short = (claimed or NOTHING) - (line.paid_amount or NOTHING)
+    match line.claim_status:
+        case "rejected":
+            reason = single_line(line.rejection_reason or "no reason was given", 200)
+            return f"Rejected by the agency: {reason.rstrip('.')}."
+        case "pending":
+            return "The rest waits for the agency." if line.paid_amount else "Waits for the agency."
+        case "new" | "flagged" | "on_hold":
+            return "Not claimed yet."
+        case "partially_paid" | "partially_ready" if short > 0:
+            follows = " The rest is claimed again." if line.is_rest_waiting else ""
+            return f"The agency paid {format_money(short)} less.{follows}"
+        case "payment_ready" | "partially_ready":
+            return None if paid else "Is paid with another payment."
+        case "paid" | "partially_paid" if paid is None:
+            return f"Was paid with the reference {line.payment_ref}." if line.payment_ref else "Was paid before."
+        case _:
+            return None
+
+
+async def _write(db: Executor, settings: Settings, content: RemittanceMail, at: datetime) -> AddressedText | None:
+    payment = await remittance_store.get_payment(db, content.plan_manager_id, content.payment_id)
+    advice = await get_advice(db, content.plan_manager_id, content.payment_id)
+    if payment is None or advice is None or payment.email is None:
+        return None
+    pdf = await asyncio.to_thread(remittance_pdf, advice, at, settings.fonts_folder)
+    return AddressedText(payment.email, remittance_text(advice, pdf))
+
+
+WRITERS: MailWriters = {RemittanceMail: _write}

@@ -1,0 +1,99 @@
+"""What a payment has paid for, and who is told, in SQL."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.client import Executor
+
+
+class PaidPayment(Struct):
+    """A payment with the names around it. `email` is null if nobody is told."""
+
+    payee_name: str
+    account_ending: str
+    reference: str
+    amount: Decimal
+    paid_on: date | None
+    office: str
+    office_abn: str | None
+    email: str | None
+
+
+class PaidLine(Struct):
+    """What a payment has paid for a line, in dollars."""
+
+    invoice_id: UUID
+    line_id: UUID
+    amount: Decimal
+
+
+class InvoicedPerson(Struct):
+    """The participant of an invoice."""
+
+    invoice_id: UUID
+    name: str
+
+
+GET_PAYMENT = """
+    select payment.payee_name, payment.account_ending, payment.reference, payment.amount, run.paid_on,
+        plan_manager.name as office, settings.abn as office_abn, (
+            select provider.remittance_email from providers provider
+            where provider.plan_manager_id = $1 and provider.id = payment.payee_id
+                and payment.payee_kind = 'provider'
+        ) as email
+    from payments payment
+    join payment_runs run on run.plan_manager_id = $1 and run.id = payment.run_id
+    join plan_managers plan_manager on plan_manager.id = $1
+    left join office_settings settings on settings.plan_manager_id = $1
+    where payment.plan_manager_id = $1 and payment.id = $2
+"""
+
+
+async def get_payment(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> PaidPayment | None:
+    return await db.one_or_none(PaidPayment, GET_PAYMENT, plan_manager_id, payment_id)
+
+
+LIST_LINES = """
+    select invoice_id, line_id, amount
+    from payment_lines
+    where plan_manager_id = $1 and payment_id = $2
+    order by invoice_id, line_id, claim_id
+"""
+
+
+async def list_lines(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> list[PaidLine]:
+    """What a payment has paid for, in order of invoice and line."""
+    return await db.rows(PaidLine, LIST_LINES, plan_manager_id, payment_id)
+
+
+LIST_PEOPLE = """
+    select invoice.id as invoice_id, concat_ws(' ', person.first_name, person.last_name) as name
+    from invoices invoice
+    join participants person on person.plan_manager_id = $1 and person.id = invoice.participant_id
+    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+    order by invoice.id
+"""
+
+
+async def list_people(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoicedPerson]:
+    """The participants of invoices, without those that were deleted."""
+    return await db.rows(InvoicedPerson, LIST_PEOPLE, plan_manager_id, invoice_ids)
+
+
+LIST_WITH_EMAIL = """
+    select payment.id
+    from payments payment
+    join providers provider on provider.plan_manager_id = $1 and provider.id = payment.payee_id
+    where payment.plan_manager_id = $1 and payment.run_id = $2 and payment.payee_kind = 'provider'
+        and provider.remittance_email is not null
+    order by payment.id
+"""
+
+
+async def list_with_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[UUID]:
+    """The payments of a run whose payees get a remittance advice by mail."""
+    return await db.rows(UUID, LIST_WITH_EMAIL, plan_manager_id, run_id)
