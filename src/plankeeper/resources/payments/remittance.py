@@ -48,26 +48,27 @@ class RemittanceAdvice(Struct, frozen=True, kw_only=True):
     invoices: Sequence[RemittanceInvoice]
 
 
-def remittance_text(advice: RemittanceAdvice, pdf: bytes) -> Text:
-    """The mail with the PDF."""
+def remittance_text(advice: RemittanceAdvice, pdf: bytes | None) -> Text:
+    """The mail, with the PDF if there is one."""
     shown = advice.invoices[:MAX_INVOICES]
     more = len(advice.invoices) - len(shown)
     parts = [_invoice_text(each) for each in shown]
+    attached = "The attached document says the same. " if pdf else ""
     if more:
-        parts.append(f"and {more} more invoices, which the attached document lists")
+        parts.append(f"and {more} more invoices{', which the attached document lists' if pdf else ''}")
     body = f"""\
 {advice.office} has paid {advice.total} to {advice.payee} on {advice.paid_on}, to the account that ends in
 {advice.account_ending}. The reference on your bank statement is {advice.reference}.
 
 {chr(10).join(parts)}
 
-The attached document says the same. If you have a question, ask {advice.office}, and name the reference.
+{attached}If you have a question, ask {advice.office}, and name the reference.
 
 {advice.office}
 """
     name = f"remittance-advice-{advice.reference}.pdf"
     subject = f"Remittance advice {advice.reference}: {advice.total} from {advice.office}"
-    return Text(subject, body, attachments=(Attachment(name, "application/pdf", pdf),))
+    return Text(subject, body, attachments=[Attachment(name, "application/pdf", pdf)] if pdf else ())
 
 
 def _invoice_text(invoice: RemittanceInvoice) -> str:

@@ -1,6 +1,7 @@
 """Sends a remittance advice to each payee with an email, once its run is marked as paid."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -9,15 +10,15 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_abn, format_date, single_line
+from plankeeper.core.pdf.documents import UnprintableTextError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.approval_mails import describe_days, format_money
+from plankeeper.resources.invoices.approval_mails import describe_days, format_money, visible_lines
 from plankeeper.resources.invoices.changes import to_amounts, to_line_rows, to_row
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import line_amounts
@@ -30,7 +31,10 @@ from plankeeper.resources.payments.remittance import (
     remittance_text,
 )
 
+log = logging.getLogger("plankeeper")
+
 NOTHING = Decimal(0)
+PAID_STATES = ("payment_ready", "partially_ready", "partially_paid", "paid")
 
 
 class RemittanceMail(Struct, tag_field="kind", tag="remittance"):
@@ -72,11 +76,7 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
 
 def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) -> RemittanceInvoice:
     claimed = line_amounts(to_amounts(to_row(invoice), to_line_rows(invoice)))
-    lines = [
-        each
-        for each in unset_to_none(invoice.line_items) or []
-        if not each.is_deleted and each.claim_status != "cancelled"
-    ]
+    lines = visible_lines(invoice)
     total = sum((paid.get(each.id, NOTHING) for each in lines), NOTHING)
     number = single_line(invoice.invoice_number or "without a number", 50)
     described = [_describe_line(each, claimed[each.id], paid.get(each.id)) for each in lines]
@@ -93,23 +93,21 @@ def _describe_line(line: LineItem, claimed: Decimal | None, paid: Decimal | None
 def describe_state(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> str | None:
     """What is waiting, short or rejected, as a sentence; None if the line is paid in full by this payment."""
     short = (claimed or NOTHING) - (line.paid_amount or NOTHING)
-    match line.claim_status:
-        case "rejected":
-            reason = single_line(line.rejection_reason or "no reason was given", 200)
-            return f"Rejected by the agency: {reason.rstrip('.')}."
-        case "pending":
-            return "The rest waits for the agency." if line.paid_amount else "Waits for the agency."
-        case "new" | "flagged" | "on_hold":
-            return "Not claimed yet."
-        case "partially_paid" | "partially_ready" if short > 0:
-            follows = " The rest is claimed again." if line.is_rest_waiting else ""
-            return f"The agency paid {format_money(short)} less.{follows}"
-        case "payment_ready" | "partially_ready":
-            return None if paid else "Is paid with another payment."
-        case "paid" | "partially_paid" if paid is None:
-            return f"Was paid with the reference {line.payment_ref}." if line.payment_ref else "Was paid before."
-        case _:
-            return None
+    is_part_paid = line.claim_status in ("partially_paid", "partially_ready") and short > 0
+    if line.claim_status == "rejected":
+        reason = single_line(line.rejection_reason or "no reason was given", 200)
+        remark = f"Rejected by the agency: {reason.rstrip('.')}."
+    elif line.claim_status == "pending":
+        remark = "The rest waits for the agency." if line.paid_amount else "Waits for the agency."
+    elif line.claim_status not in PAID_STATES:
+        remark = "Not claimed yet."
+    elif is_part_paid:
+        remark = f"The agency paid {format_money(short)} less.{' The rest is claimed again.' * line.is_rest_waiting}"
+    elif paid is None:
+        remark = f"Was paid with the reference {line.payment_ref}." if line.payment_ref else "Is paid separately."
+    else:
+        remark = None
+    return remark
 
 
 async def _write(db: Executor, settings: Settings, content: RemittanceMail, at: datetime) -> AddressedText | None:
@@ -117,7 +115,11 @@ async def _write(db: Executor, settings: Settings, content: RemittanceMail, at: 
     advice = await get_advice(db, content.plan_manager_id, content.payment_id)
     if payment is None or advice is None or payment.email is None:
         return None
-    pdf = await asyncio.to_thread(remittance_pdf, advice, at, settings.fonts_folder)
+    try:
+        pdf = await asyncio.to_thread(remittance_pdf, advice, at, settings.fonts_folder)
+    except UnprintableTextError as error:  # the text of the mail says the same
+        log.warning("a remittance advice is sent without its PDF: %s", error)
+        pdf = None
     return AddressedText(payment.email, remittance_text(advice, pdf))
 
 
