@@ -147,7 +147,9 @@ REPLACE_IN_PAYMENT = """
 """
 
 
-async def replace(db: Executor, secret: StoredSecret, stored: str, hash_: bytes | None = None) -> None:
+async def replace(  # noqa: C901 - a table of statements
+    db: Executor, secret: StoredSecret, stored: str, hash_: bytes | None = None
+) -> None:
     """Replace the stored text of a secret, unless the secret has changed since it was read. Accounts have a hash."""
     match secret.location:
         case "accounts.totp_secret":
