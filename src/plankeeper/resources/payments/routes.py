@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download
 from plankeeper.core.lists import Page, build_page
-from plankeeper.database.client import Executor
-from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.payments import files, queries, service, store
 from plankeeper.resources.payments.schemas import (
@@ -24,12 +21,7 @@ from plankeeper.resources.payments.schemas import (
     PaymentRunListQuery,
 )
 
-
-async def _is_paid_elsewhere(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> DomainError:
-    return ValidationError(FieldError("invoice_ids", "has a line that is in another payment run by now"))
-
-
-router = Router("payment_runs", {"payment_lines_open_key": _is_paid_elsewhere})
+router = Router("payment_runs")
 
 _RUN = "/payment-runs/{payment_run_id}"
 
