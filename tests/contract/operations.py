@@ -82,7 +82,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /invoices/{invoice_id}/lines/{line_id}/cancel": {"reason": "Wrong day"},
     "POST /invoices/{invoice_id}/lines/{line_id}/split": {"date": "2026-01-15", "quantities": [1, 2]},
     "POST /claim-batches": {"invoice_ids": [CLAIMED_INVOICE_ID]},
-    "POST /claim-batches/{claim_batch_id}/cancel": {},
+    "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 

@@ -233,7 +233,9 @@ def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]
     office = Office(server, client)
     office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
     names = ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id")
-    return {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+    ids = {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+    [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
+    return ids | {"claim_id": claim["id"]}
 
 
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
