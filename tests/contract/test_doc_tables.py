@@ -17,8 +17,8 @@ from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.settings import Settings
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.http.routing import PREFIX
-from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.claims.eligibility import REASONS
+from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.invoices.import_schemas import InvoiceLineImport
 from plankeeper.resources.invoices.schemas import ClaimStatus
 from plankeeper.resources.invoices.states import (
