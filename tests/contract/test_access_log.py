@@ -45,7 +45,7 @@ WITHOUT_PERSONAL_DATA = {
     "GET /providers/{provider_id}", "GET /invoice-view-sessions", "GET /invoice-view-sessions/{session_id}",
     "GET /webhook-endpoints", "GET /webhook-endpoints/{webhook_endpoint_id}",
     "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /webhook-deliveries/{webhook_delivery_id}",
-    "GET /support-items", "GET /error-catalogue",
+    "GET /support-items", "GET /error-catalogue", "GET /claim-batches", "GET /claim-batches/{claim_batch_id}",
 }  # fmt: skip
 # Pages that show a name and are no reads of records.
 NAMES_ONLY = {

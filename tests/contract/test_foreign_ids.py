@@ -50,6 +50,8 @@ LIST_IDS = {
     "GET /notes": "note_id",
     "GET /providers": "provider_id",
     "GET /invoices": "invoice_id",
+    "GET /claim-batches": "claim_batch_id",
+    "GET /claim-batches/{claim_batch_id}/lines": "claim_id",
     "GET /invoice-view-sessions": "session_id",
     "GET /webhook-endpoints": "webhook_endpoint_id",
 }
@@ -69,6 +71,7 @@ NO_IDS = {
         ),
         "tests/api/resources/notes tries others'",
     ),
+    ("POST /claim-batches", "invoice_ids"): "tests/api/resources/claims/test_batches.py tries others'",
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
     **dict.fromkeys(

@@ -73,6 +73,11 @@ class Office:
     def invoice(self, number: str, *lines: dict[str, Any], **values: Any) -> dict[str, Any]:
         return self.client.create("/invoices", self.values(number, *lines, **values))
 
+    def import_invoice(self, id_: str, number: str) -> dict[str, Any]:
+        """An invoice with an id."""
+        self._import("invoices", **self.values(number, id=id_))
+        return {"id": id_}
+
     def claim(self, *invoices: dict[str, Any], **more: Any) -> Any:
         """The response to a request for a batch of these invoices, or of all."""
         body = {"invoice_ids": [each["id"] for each in invoices]} if invoices else {"all": True}

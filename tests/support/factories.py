@@ -29,6 +29,7 @@ from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
 from plankeeper.resources.trash import service as trash_service
+from support.claims import Office
 from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
@@ -67,6 +68,7 @@ FORMS = [each for each in page_routes() if each.method == "POST"]
 _note_type_ids = count(1_000_001)  # beyond those that the database gives
 # The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
+CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -187,6 +189,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     }  # fmt: skip
     upload_document(client, ids["invoice_id"])
     ids |= _import_action_invoices(server, plan_manager_id)
+    ids |= _make_claim_batches(server, client)
     return Tenant(server, client, ids)
 
 
@@ -223,6 +226,16 @@ def _import_action_invoices(server: RunningServer, plan_manager_id: UUID) -> dic
     report = server.run(import_records(server, plan_manager_id, "invoices", rows))
     assert not report.errors, report.errors
     return ids
+
+
+def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]:
+    """The ids of drafts: one that is read, and one for each action."""
+    office = Office(server, client)
+    office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
+    names = ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id")
+    ids = {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+    [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
+    return ids | {"claim_id": claim["id"]}
 
 
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
