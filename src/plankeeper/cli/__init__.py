@@ -10,6 +10,7 @@ from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.citus import distribute
 from plankeeper.cli.doctor import doctor
 from plankeeper.cli.import_export import export_, import_
+from plankeeper.cli.invoices import invoices
 from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import migrate, openapi, recheck
@@ -41,6 +42,7 @@ for command in (
     doctor,
     plan_managers,
     participants,
+    invoices,
     keys,
     accounts,
     sso,

@@ -170,7 +170,7 @@ def test_a_reversal_lowers_what_the_agency_has_paid(batch: SubmittedBatch) -> No
     assert line["rejection_reason"] == "The agency has reversed its payment."
     data = batch.client.get(f"/invoices/{batch.claims[0]['invoice_id']}/adjustments").json()["data"]
     assert (data[0], len(data)) == (part, 2)
-    adjusted = [each for each in wait_for_events(batch.client, "invoice.*", 8) if each["type"] == "invoice.adjusted"]
+    adjusted = [each for each in wait_for_events(batch.client, "invoice.*", 6) if each["type"] == "invoice.adjusted"]
     assert adjusted[0]["data"]["adjustment"] == part
     assert batch.client.get("/recoveries").json()["data"] == []
 
