@@ -87,6 +87,9 @@ SUBMENU = {
             "viewer",
             is_limited=True,
         ),
+        "bank_details": SettingsPage(
+            "/console/bank-details", "Bank details", "Accounts of payees that wait for approval", "manager"
+        ),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
@@ -134,6 +137,7 @@ HELP_ANCHORS = {
     "members": "people-and-roles",
     "account_managers": "account-managers-and-note-types",
     "note_types": "account-managers-and-note-types",
+    "bank_details": "bank-details",
     "service_standard": "service-standard",
     "import": "import",
     "trash": "undo",
