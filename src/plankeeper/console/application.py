@@ -28,7 +28,7 @@ from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, checks, service_standard, trash
+from plankeeper.console.settings import access_log, checks, claims_and_payments, service_standard, trash
 from plankeeper.console.settings import approval as approval_settings
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
@@ -91,6 +91,7 @@ PAGE_MODULES = (
     checks.pages,
     approval_settings.pages,
     service_standard.pages,
+    claims_and_payments.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

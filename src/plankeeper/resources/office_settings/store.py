@@ -54,3 +54,19 @@ UPSERT = f"""
 async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSettings) -> None:
     levels = [CodeLevel(*each) for each in settings.warning_levels.items()]
     await tx.execute(UPSERT, plan_manager_id, to_json(asdict(settings) | {"warning_levels": levels}))
+
+
+GET_BANK_ACCOUNT = "select bank_account from office_settings where plan_manager_id = $1"
+
+
+async def get_bank_account(db: Executor, plan_manager_id: UUID) -> str | None:
+    """The number of the office's account, encrypted."""
+    return await db.one_or_none(str, GET_BANK_ACCOUNT, plan_manager_id)
+
+
+SET_BANK_ACCOUNT = "update office_settings set bank_account = $2 where plan_manager_id = $1"
+
+
+async def set_bank_account(tx: Transaction, plan_manager_id: UUID, stored: str | None) -> None:
+    """Write the encrypted number of the office's account. Its ending is written with the settings."""
+    await tx.execute(SET_BANK_ACCOUNT, plan_manager_id, stored)
