@@ -23,7 +23,7 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
-from support.client import Client
+from support.client import ALL_SCOPES, Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
 from support.console import Account, create_account
 from support.receiver import Receiver
@@ -135,7 +135,7 @@ def new_account(server: RunningServer, plan_manager_id: UUID) -> Callable[..., A
 def new_key(server: RunningServer) -> Callable[..., str]:
     """Makes a key: `new_key(plan_manager_id, ..., scopes=("read",), lasts=timedelta(...))`."""
 
-    def make(*ids: UUID, scopes: tuple[str, ...] = ("read", "write"), lasts: timedelta | None = None) -> str:
+    def make(*ids: UUID, scopes: tuple[str, ...] = ALL_SCOPES, lasts: timedelta | None = None) -> str:
         async def work() -> str:
             async with server.db.transaction() as tx:
                 ctx = WriteContext(tx, ids[0], server.settings, SYSTEM)

@@ -16,7 +16,7 @@ from plankeeper.core.fields import FieldErrorCode, custom_schema
 from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.settings import Settings
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.http.routing import PREFIX
+from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.invoices.import_schemas import InvoiceLineImport
 from plankeeper.resources.invoices.schemas import ClaimStatus
@@ -95,13 +95,22 @@ def _without_links(text: str) -> str:
     return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
 
 
+def scopes_of(operation: Operation) -> str:
+    return (" or " if operation.one_scope else ", ").join(operation.required_scopes)
+
+
 def test_the_api_index_has_every_operation() -> None:
     listed = [
         (method, path.strip("`"), scope, ours == "extension")
         for method, path, _, scope, ours in table_rows(section("docs/api/README.md", "Endpoints"))
     ]
     known = [
-        (each.method, each.path.removeprefix(PREFIX), ", ".join(each.required_scopes) or "any", each.extension)
+        (
+            each.method,
+            each.path.removeprefix(PREFIX),
+            (" or " if each.one_scope else ", ").join(each.required_scopes) or "any",
+            each.extension,
+        )
         for each in operations()
     ]
     require_rows("docs/api/README.md", listed, known)
@@ -166,6 +175,7 @@ def test_every_event_type_is_listed() -> None:
     recorded |= set(re.findall(r'"(account\.(?!html")\w+)"', source))
     recorded |= set(re.findall(r'"((?:participant|provider)\.(?:restored|purged|erased|hold_\w+))"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)
+    recorded |= set(re.findall(r'"(payment_run\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = table_rows(section("docs/api/events.md", "Types"))
     documented = {f"{kind.strip('`')}.{each}" for kind, what, _ in listed for each in re.findall(r"`(\w+)`", what)}

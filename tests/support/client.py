@@ -14,6 +14,7 @@ from email_validator import EmailNotValidError, validate_email
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 PREFIX = "/api/public/v1"
+ALL_SCOPES = ("read", "write", "claims", "payments")
 # The tests speak plain HTTP. Without this every client would read the system's certificates, for 30 ms each.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # With fewer idle connections than connections, the pool of httpcore closes one that another thread is about to use.

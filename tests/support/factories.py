@@ -29,10 +29,12 @@ from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
 from plankeeper.resources.trash import service as trash_service
-from support.client import PREFIX, Client
+from support.claims import Office
+from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
+from support.payments import PayingOffice
 from support.server import RunningServer, wait_until
 
 PROVIDER_EMAIL = "billing@example.com"
@@ -67,6 +69,8 @@ FORMS = [each for each in page_routes() if each.method == "POST"]
 _note_type_ids = count(1_000_001)  # beyond those that the database gives
 # The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
+CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
+PAID_INVOICE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that can be paid, of each plan manager
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -97,7 +101,7 @@ async def create_client(server: RunningServer) -> Client:
     # Citus checks references as the owner, and lets only one role see what a transaction changed on every node.
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
+        key = await service.create(ctx, "test", [plan_manager.id], ALL_SCOPES, None)
     return Client(server.url, key, plan_manager.id)
 
 
@@ -187,6 +191,8 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     }  # fmt: skip
     upload_document(client, ids["invoice_id"])
     ids |= _import_action_invoices(server, plan_manager_id)
+    ids |= _make_claim_batches(server, client)
+    ids |= _make_payment_runs(server, client)
     return Tenant(server, client, ids)
 
 
@@ -222,6 +228,28 @@ def _import_action_invoices(server: RunningServer, plan_manager_id: UUID) -> dic
         rows.append({"id": ids[f"{action}_invoice_id"], "line_items": [line]} | values)
     report = server.run(import_records(server, plan_manager_id, "invoices", rows))
     assert not report.errors, report.errors
+    return ids
+
+
+def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]:
+    """The ids of drafts: one that is read, and one for each action."""
+    office = Office(server, client)
+    office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
+    names = ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id")
+    return {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+
+
+def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:
+    """The ids of drafts: one that is read, and one for each action; and those of a paid run with its payment."""
+    office = PayingOffice(server, client)
+    office.invoice("30.00", id=PAID_INVOICE_ID)
+    names = ("payment_run_id", "file_payment_run_id", "mark_paid_payment_run_id", "cancel_payment_run_id")
+    runs = {name: office.run(office.invoice("10.00", number=name)) for name in (*names, "returned_payment_run_id")}
+    office.act(runs["returned_payment_run_id"], "mark-paid").raise_for_status()
+    ids = {name: run["id"] for name, run in runs.items()}
+    for prefix in ("", "returned_"):
+        [payment] = office.payments(runs[f"{prefix}payment_run_id"])
+        ids[f"{prefix}payment_id"] = payment["id"]
     return ids
 
 

@@ -69,8 +69,21 @@ WRITES = {
 # Examples that no request returns, with the reason.
 WRITTEN_BY_HAND = {
     "BankDetails": "the key of the sample data doesn't have the scope `payments`",
+    "Adjustment": "the sample data has no claims",
+    "AdjustmentPage": "the sample data has no claims",
+    "ClaimResults": "the sample data has no claim batches",
+    "Receipt": "the sample data has no claim batches",
+    "ReceiptPage": "the sample data has no claim batches",
+    "RecoveryPage": "the sample data has no claims",
+    "ClaimBatch": "the sample data has no claim batches",
+    "ClaimBatchPage": "the sample data has no claim batches",
+    "ClaimPage": "the sample data has no claim batches",
     "Document": "the sample data has no documents",
     "EmptyResponse": "it is always the same",
+    "Payment": "the sample data has no payment runs",
+    "PaymentPage": "the sample data has no payment runs",
+    "PaymentRun": "the sample data has no payment runs",
+    "PaymentRunPage": "the sample data has no payment runs",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",
 }
 # What differs from one load of the sample data to the next.

@@ -49,12 +49,13 @@ AccessAction = Literal["viewed", "listed", "exported"]
 
 
 class Disclosure(NamedTuple):
-    """A record that a write shows or sends elsewhere without recording an event about it."""
+    """A record, or several, that a write shows or sends elsewhere without recording an event about them."""
 
     action: AccessAction
     kind: AccessedKind
-    resource_id: UUID
+    resource_id: UUID | None
     query: str | None = None
+    resource_ids: Sequence[UUID] | None = None
 
 
 @dataclass(slots=True)
@@ -87,6 +88,7 @@ class WriteContext:
     notify: bool = True  # whether webhooks send the events of this write
     import_id: UUID | None = None  # the import that this write belongs to
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
+    scopes: frozenset[str] = frozenset()  # of the API key of a request
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
 
 
@@ -204,4 +206,5 @@ def report_disclosed(on_access: OnAccess, ctx: WriteContext) -> None:
     """Report what a write has disclosed. Call it after the commit."""
     for each in ctx.disclosed:
         by = (ctx.plan_manager_id, ctx.actor)
-        on_access(Access(*by, each.action, each.kind, ctx.request_id, each.resource_id, each.query))
+        shown = (each.resource_id, each.query, each.resource_ids)
+        on_access(Access(*by, each.action, each.kind, ctx.request_id, *shown))

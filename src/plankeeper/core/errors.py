@@ -29,6 +29,7 @@ ErrorCode = Literal[
     "expired_api_key",
     "plan_manager_not_allowed",
     "insufficient_scope",
+    "second_person_required",
     "not_found",
     "path_not_found",
     "method_not_allowed",
@@ -42,6 +43,7 @@ ErrorCode = Literal[
     "plan_in_use",
     "invalid_transition",
     "invoice_locked",
+    "run_outdated",
     "precondition_failed",
     "body_too_large",
     "unsupported_media_type",
@@ -112,6 +114,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Insufficient scope",
         "The API key does not have the scope that the request requires.",
     ),
+    "second_person_required": ErrorDefinition(
+        403,
+        "Second person required",
+        "In this office, whoever has made a payment run or downloaded its file can't mark it as paid, or cancel it"
+        " after the download. A key counts as the account that made it.",
+    ),
     "not_found": ErrorDefinition(
         404,
         "Not found",
@@ -176,6 +184,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Invoice locked",
         "A line of the invoice is claimed or paid. `detail` names the claim batch, the payment run or the state.",
+    ),
+    "run_outdated": ErrorDefinition(
+        409,
+        "Run outdated",
+        "Since the payment run was made, an invoice was put on hold, money was reversed, or bank details have changed."
+        " `detail` names the invoices and the payees. Cancel the run, and make another one.",
     ),
     "precondition_failed": ErrorDefinition(
         412,

@@ -1,8 +1,9 @@
 """Files that a request sends or that a response contains, as streams."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from uuid import UUID
 
 from plankeeper.core.fields import component
 
@@ -23,13 +24,15 @@ class Upload:
 
     file_name: str | None
     chunks: AsyncIterator[bytes]
+    media_type: str = ""  # of the Content-Type header, without parameters; empty without the header
 
 
 @dataclass(slots=True)
 class Download:
-    """A file that a client receives; `size` is in bytes."""
+    """A file that a client receives; `size` is in bytes. `invoice_ids` are those of which it has data."""
 
     file_name: str
     media_type: str
     size: int
     chunks: AsyncIterator[bytes]
+    invoice_ids: Sequence[UUID] = ()

@@ -78,8 +78,10 @@ def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
     return allowed
 
 
-def require_scopes(principal: Principal, required: Sequence[Scope]) -> None:
-    """Raises DomainError, which names the scopes that the key lacks."""
+def require_scopes(principal: Principal, required: Sequence[Scope], *, one: bool = False) -> None:
+    """Raises DomainError, which names the scopes that the key lacks. `one`: one of them is enough."""
+    if one:
+        required = () if principal.scopes.intersection(required) else required[:1]
     for each in required:
         if each not in principal.scopes:
             missing = " and ".join(f"`{scope}`" for scope in required if scope not in principal.scopes)
@@ -113,7 +115,7 @@ class Admission:
         self.in_flight -= 1
 
     async def admit(
-        self, state: RequestState, scope: ASGIScope, required_scopes: Sequence[Scope]
+        self, state: RequestState, scope: ASGIScope, required_scopes: Sequence[Scope], *, one_scope: bool = False
     ) -> tuple[Principal, UUID]:
         """The principal and the plan manager; raises DomainError. Each request with a valid key counts."""
         principal, status = await self._authenticate_and_count(state, scope)
@@ -123,7 +125,7 @@ class Admission:
             state.rejected_key = UUID(principal.actor.id), error.code
             raise
         state.plan_manager_id = plan_manager_id
-        require_scopes(principal, required_scopes)
+        require_scopes(principal, required_scopes, one=one_scope)
         if status and status.exceeded:
             raise _rate_limit_error(status)
         return principal, plan_manager_id

@@ -32,7 +32,7 @@ from plankeeper.core.errors import (
 )
 from plankeeper.core.files import Download
 from plankeeper.core.json import InvalidItemsError, encode
-from plankeeper.core.lists import ListQuery
+from plankeeper.core.lists import ListQuery, Page
 from plankeeper.core.settings import Settings
 from plankeeper.core.validation import summarize
 from plankeeper.database.client import Database, Transaction
@@ -87,7 +87,7 @@ class Endpoint:
         self._deps = deps
         self._path = path
         self._operations = dict(operations)
-        if "GET" in operations:
+        if "GET" in operations and not operations["GET"].writes:  # one that records a download, for example
             self._operations["HEAD"] = operations["GET"]
         # The compressed length of a body that repeats a client's text would reveal something about a secret in it.
         self._has_secret = any(each.has_secret for each in operations.values())
@@ -125,8 +125,10 @@ class Endpoint:
         with self._deps.admission:
             if operation.is_for_key:
                 return await self._handle_key_read(operation, state, scope)
-            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scopes)
-            if operation.method == "GET":
+            principal, plan_manager_id = await self._deps.admission.admit(
+                state, scope, operation.required_scopes, one_scope=operation.one_scope
+            )
+            if operation.method == "GET" and not operation.writes:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
@@ -134,7 +136,8 @@ class Endpoint:
         if operation.receive_file and operation.body_name:
             upload = read_upload(state.headers, receive, operation.max_body_bytes)
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            values[operation.body_name] = await operation.receive_file(ctx, **values, upload=upload)
+            file = await operation.receive_file(ctx, **values, upload=upload)
+            values[operation.body_name], body = file, file.sha256.encode()
         elif operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
@@ -155,7 +158,7 @@ class Endpoint:
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, preconditions, idempotency_key)
             response = await self._write(write, state, principal, plan_manager_id)
-        return _with_location(response, operation, scope["path"])
+        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
 
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
@@ -214,9 +217,10 @@ class Endpoint:
         by, request_id = (state.plan_manager_id, state.principal.actor), state.request_id.decode()
         kind, query = operation.access_log, scope["query_string"].decode("latin-1") or None
         if callable(kind):
-            action: AccessAction = "viewed" if operation.path_ids else "listed"
+            is_page = isinstance(result, Page)
+            action: AccessAction = "viewed" if operation.path_ids and not is_page else "listed"
             for each, ids in kind(result).items():
-                one, several = (ids[0], None) if operation.path_ids else (None, ids)
+                one, several = (ids[0], None) if action == "viewed" and len(ids) == 1 else (None, ids)
                 self._deps.on_access(Access(*by, action, each, request_id, one, query, several))
         elif operation.path_ids:
             self._deps.on_access(Access(*by, "viewed", kind, request_id, values[next(iter(operation.path_ids))]))
@@ -233,6 +237,7 @@ class Endpoint:
 
         async def attempt(tx: Transaction) -> tuple[WriteContext, Response]:
             ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
+            ctx.scopes = principal.scopes
             response = await self._handle_write(write, ctx)
             if self._deps.on_write:
                 await self._deps.on_write(tx, plan_manager_id, request_id)
@@ -255,7 +260,11 @@ class Endpoint:
         if operation.lock and write.preconditions:
             current = await self._lock_and_read(operation.lock, ctx, write.values)
             require_preconditions(write.preconditions, etag(encode(current), getattr(current, "updated_at", None)))
-        response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
+        result = await operation.handler(ctx, **write.values)
+        if isinstance(result, Download):
+            return await FileResponse.open(result, is_head=False)
+        status = 200 if _is_dry_run(operation, write.values) else operation.status
+        response = Response.from_object(status, result)
         if idempotency_key:
             await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)
         return response
@@ -287,6 +296,10 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
+    return operation.has_dry_run and values[operation.query_name or ""].dry_run is True
 
 
 def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:

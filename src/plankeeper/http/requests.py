@@ -150,7 +150,9 @@ def read_upload(headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int
     """The file in the body of a request; raises DomainError 413 if its Content-Length is too large."""
     if int(headers.get(b"content-length", b"0")) > max_bytes:
         raise _too_large(max_bytes)
-    return Upload(_parse_file_name(headers.get(b"content-disposition", b"")), _read_chunks(receive, max_bytes))
+    name = _parse_file_name(headers.get(b"content-disposition", b""))
+    media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+    return Upload(name, _read_chunks(receive, max_bytes), media_type)
 
 
 def _parse_file_name(content_disposition: bytes) -> str | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, get_origin, get_type_hints
+from typing import Any, Protocol, TypedDict, Unpack, get_origin, get_type_hints
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Send
@@ -43,15 +43,25 @@ WRITE: Scopes = ("write",)
 READ_AND_WRITE: Scopes = ("read", "write")
 CLAIMS: Scopes = ("claims",)
 PAYMENTS: Scopes = ("payments",)
+CLAIMS_OR_PAYMENTS: Scopes = ("claims", "payments")  # with `one_scope`
 
 Handler = Callable[..., Awaitable[Any]]
 # The resources that the application opens before its first request and closes after its last.
 Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 # Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
-# Stores the file in the body of a request before the transaction begins. Takes the path's ids and the upload. The
-# handler gets the result as its body.
-ReceiveFile = Callable[..., Awaitable[Struct]]
+
+
+class ReceivedFile(Protocol):
+    """What the handler gets as its body for a file. The hash recognises a request that is sent again."""
+
+    @property
+    def sha256(self) -> str: ...
+
+
+# Stores or reads the file in the body of a request before the transaction begins. Takes the path's ids, the query and
+# the upload.
+ReceiveFile = Callable[..., Awaitable[ReceivedFile]]
 # Returns the errors of a bulk body's items, each with the fields that are valid by themselves. Takes the query, too.
 FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldError]]]
 
@@ -64,15 +74,18 @@ class Options(TypedDict, total=False):
     """
 
     status: int
+    one_scope: bool  # whether one of the scopes is enough; what else the key can do depends on the body
     extension: bool  # whether it is an extension of Plankeeper, and not part of the public contract
     errors: tuple[ErrorCode, ...]  # the codes that don't follow from its other parts
     creates: bool  # whether it creates a resource under its path and returns it
     find_errors: FindErrors  # finds the errors of a bulk body's items that require the database
     max_body_bytes: int
     receive_file: ReceiveFile  # for a body that is a file
+    file_type: str  # the media type of that file in the OpenAPI document
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
+    media_types: tuple[str, ...]  # of a file in the response, other than a document
     access_log: AccessedKind | ListDisclosed
 
 
@@ -85,6 +98,7 @@ class Operation:
     handler: Handler
     tag: str
     required_scopes: Scopes  # empty: any key may send it
+    one_scope: bool = False
     status: int = 200
     extension: bool = False
     errors: tuple[ErrorCode, ...] = ()
@@ -92,9 +106,11 @@ class Operation:
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     receive_file: ReceiveFile | None = None
+    file_type: str = "application/octet-stream"
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
+    media_types: tuple[str, ...] = ()
     access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
@@ -111,6 +127,7 @@ class Operation:
     response_type: Any
     is_bulk: bool  # whether its body has items to create and to update
     has_updated_since: bool  # whether it is a list with the filter `updated_since`
+    has_dry_run: bool  # whether a request with `dry_run=true` stores nothing, and has the status 200
 
 
 class Router:
@@ -188,6 +205,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         "response_type": hints["return"],
         "is_bulk": get_origin(hints["return"]) is BulkResult,
         "has_updated_since": False,
+        "has_dry_run": False,
     }
     if hints["ctx"] not in (ReadContext, WriteContext, KeyContext):
         raise TypeError(f"{handler}: `ctx` must be a ReadContext, a WriteContext or a KeyContext")
@@ -198,6 +216,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         elif issubclass(kind, Query):
             has_updated_since = "updated_since" in kind.__struct_fields__
             parts |= {"query_name": name, "query": kind, "has_updated_since": has_updated_since}
+            parts["has_dry_run"] = "dry_run" in kind.__struct_fields__
         elif name != "ctx":
             parts |= {"body_name": name, "body": kind}
     if path_names != set(parts["path_ids"]):

@@ -49,6 +49,8 @@ from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
 from plankeeper.resources.bank_details.routes import router as bank_details
+from plankeeper.resources.claims.result_routes import router as claim_results
+from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
@@ -57,6 +59,7 @@ from plankeeper.resources.note_types.routes import router as note_types
 from plankeeper.resources.notes.routes import router as notes
 from plankeeper.resources.participants.plan_routes import router as plans
 from plankeeper.resources.participants.routes import router as participants
+from plankeeper.resources.payments.routes import router as payment_runs
 from plankeeper.resources.providers.routes import router as providers
 from plankeeper.resources.support_items.routes import router as support_items
 from plankeeper.resources.team_members.routes import router as team_members
@@ -82,6 +85,9 @@ ROUTERS = (
     notes,
     providers,
     invoices,
+    claim_batches,
+    payment_runs,
+    claim_results,
     invoice_view_sessions,
     bank_details,
     events,

@@ -8,12 +8,14 @@ from plankeeper.webhooks.examples import PLAN_MANAGER_ID, example_object, exampl
 
 # The schemas of the resources in full messages. Other messages contain an object without a schema.
 _OBJECTS = {
+    "claim_batch": "ClaimBatch",
     "exit_reason": "ExitReason",
     "invoice": "Invoice",
     "invoice_view_session": "InvoiceViewSession",
     "note": "Note",
     "note_type": "NoteType",
     "participant": "Participant",
+    "payment_run": "PaymentRun",
     "plan": "Plan",
     "provider": "Provider",
     "team_member": "TeamMember",

@@ -7,6 +7,7 @@ from plankeeper.core.examples import EXAMPLES
 _RESPONSES = EXAMPLES["responses"]
 # Objects of other kinds have only an id.
 _OBJECTS: dict[str, dict[str, Any]] = {
+    "claim_batch": _RESPONSES["ClaimBatchPage"]["data"][0],
     "exit_reason": _RESPONSES["ExitReason"],
     "invoice": _RESPONSES["Invoice"],
     "invoice_view_session": _RESPONSES["InvoiceViewSessionPage"]["data"][0],

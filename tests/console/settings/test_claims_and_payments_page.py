@@ -51,7 +51,7 @@ def test_the_settings_are_saved_with_the_account_encrypted(
     names = set(FORM) - {"bank_account_number"}
     assert {name: getattr(saved, name) for name in names} == {name: (FORM | stored)[name] for name in names}
     assert (saved.bank_account_ending, saved.needs_receipts) == ("321", False)
-    assert "87654321" not in (server.run(store.get_bank_account(server.db, plan_manager_id)) or "")
+    assert "87654321" not in (server.run(store.get_account(server.db, plan_manager_id)) or "")
     number = server.run(service.get_account_number(server.db, server.settings, plan_manager_id))
     assert number == "87654321"
     text = main_text(owner.get(PAGE).text)
@@ -72,7 +72,7 @@ def test_an_empty_number_keeps_the_account_and_an_empty_bsb_removes_it(
     number = service.get_account_number(server.db, server.settings, plan_manager_id)
     assert server.run(number) == "12344321"
     owner.submit(PAGE, FORM | {"bank_bsb": "", "bank_account_number": ""})
-    assert server.run(store.get_bank_account(server.db, plan_manager_id)) is None
+    assert server.run(store.get_account(server.db, plan_manager_id)) is None
 
 
 def test_wrong_values_are_named(owner: Browser) -> None:

@@ -129,7 +129,7 @@ def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
         yield "precondition_failed"
     if operation.method == "POST" and operation.writes:
         yield "idempotency_in_progress"
-    if operation.method == "POST" and operation.writes and operation.body:
+    if operation.method == "POST" and operation.writes and (operation.body or operation.receive_file):
         yield "idempotency_key_reused"
     if operation.has_secret:
         yield "secret_key_missing"
@@ -216,6 +216,8 @@ TAGS = {
     "notes": "Notes on participants, providers and invoices.",
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
+    "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
+    "payment_runs": "Payments to providers and participants with one file for the bank.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",
@@ -303,7 +305,7 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
             },
         }
     if operation.receive_file:
-        entry["requestBody"] = {"required": True, "content": _SENT_FILE}
+        entry["requestBody"] = {"required": True, "content": {operation.file_type: _FILE}}
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
@@ -312,11 +314,17 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
 # Generators of clients know this type. The server recognises the content, whatever the request says.
 _FILE: Mapping[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _SENT_FILE: Mapping[str, Any] = {"application/octet-stream": _FILE}
-_RECEIVED_FILE: Mapping[str, Any] = dict.fromkeys(allowed_values(MediaType), _FILE) | _SENT_FILE
+_DOCUMENT: Mapping[str, Any] = dict.fromkeys(allowed_values(MediaType), _FILE) | _SENT_FILE
+
+
+def _received_file(operation: Operation) -> Mapping[str, Any]:
+    return dict.fromkeys(operation.media_types, _FILE) or _DOCUMENT
 
 
 def _describe_scopes(operation: Operation) -> str:
     names = " and ".join(f"`{each}`" for each in operation.required_scopes)
+    if operation.one_scope:
+        return f"Requires one of the scopes {names}."
     return f"Requires the scope{'s' if ' and ' in names else ''} {names}." if names else "Any key can send it."
 
 
@@ -337,11 +345,13 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": _RECEIVED_FILE if operation.response_type is Download else json_content,
+        "content": _received_file(operation) if operation.response_type is Download else json_content,
     }
     if links := build_links(operation, operations):
         success["links"] = links
     responses: dict[str, Any] = {str(operation.status): success}
+    if operation.has_dry_run and operation.status != 200:
+        responses["200"] = {"description": "A dry run: nothing has been stored.", "content": json_content}
     if operation.has_etag:
         responses["304"] = {
             "description": "The resource matches If-None-Match.",

@@ -51,12 +51,12 @@ async def lock(ctx: WriteContext, invoice_ids: Collection[UUID]) -> dict[UUID, I
 
 
 async def move_lines(
-    ctx: WriteContext, locked: Mapping[UUID, Invoice], moves: Sequence[LineMove], event_type: str
+    ctx: WriteContext, locked: Mapping[UUID, Invoice], moves: Sequence[LineMove], event_type: str | None
 ) -> list[Invoice]:
     """Move lines of invoices that `lock` has returned, and return the changed invoices in order of id.
 
-    Records an event of the type for each invoice. Raises NotFound for an unknown line, and DomainError
-    `invalid_transition` and `invoice_locked`; then the caller's transaction ends without any change.
+    Records an event of the type for each invoice; without a type, the caller records its own. Raises NotFound for an
+    unknown line, and DomainError `invalid_transition` and `invoice_locked`: the caller's transaction changes nothing.
     """
     by_invoice = defaultdict[UUID, list[LineMove]](list)
     for each in moves:
@@ -65,8 +65,8 @@ async def move_lines(
     return await save_moves(ctx, moved, event_type)
 
 
-async def save_moves(ctx: WriteContext, moved: Sequence[InvoiceMove], event_type: str) -> list[Invoice]:
-    """Write invoices and their changed lines, with an event for each."""
+async def save_moves(ctx: WriteContext, moved: Sequence[InvoiceMove], event_type: str | None) -> list[Invoice]:
+    """Write invoices and their changed lines, with an event for each if there is a type."""
     if not moved:
         return []
     rows = [each.row for each in moved]
@@ -76,7 +76,8 @@ async def save_moves(ctx: WriteContext, moved: Sequence[InvoiceMove], event_type
     await store.touch(ctx.tx, ctx.plan_manager_id, [each.row.id for each in moved])
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, [each.row.id for each in moved])
     before = {each.before.id: each.before for each in moved}
-    await record_events(ctx, [(event_type, before[each.id], each) for each in after])
+    if event_type:
+        await record_events(ctx, [(event_type, before[each.id], each) for each in after])
     spenders = sorted({each.participant_id for each in rows if each.participant_id})
     found = await list_participants_with_budgets(ctx.tx, ctx.plan_manager_id, spenders)
     await recheck_queue.enqueue(ctx, "participant", [UUID(each) for each in found])

@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
+from msgspec import Struct
+
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRecord, InvoiceRow
@@ -327,3 +329,26 @@ async def write_counts(
     ]
     if rows:
         await tx.queue_write(ADD_COUNTS, plan_manager_id, to_json(rows))
+
+
+class ClaimedLine(Struct, frozen=True):
+    """A line that has a claim, in any state, with the number of its last batch."""
+
+    invoice_id: UUID
+    line_id: UUID
+    batch_number: str | None
+
+
+LIST_CLAIMED_LINES = f"""
+    select invoice_id, line_id, max((
+        select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id
+    )) as batch_number
+    from claims
+    where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")}
+    group by invoice_id, line_id
+"""
+
+
+async def list_claimed_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[ClaimedLine]:
+    """The lines of invoices that have been claimed here: only actions on claims and payments change them."""
+    return await db.rows(ClaimedLine, LIST_CLAIMED_LINES, plan_manager_id, invoice_ids)

@@ -7,7 +7,6 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.encryption.cipher import secret_cipher
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
@@ -17,6 +16,7 @@ from plankeeper.resources.bank_details.bank_text import account_ending
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
 from plankeeper.resources.office_settings.claims_and_payments import ParsedSettings
+from plankeeper.resources.office_settings.own_account import decrypt_number, encrypt_number
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
@@ -59,24 +59,15 @@ async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> 
         values["bank_account_ending"] = account_ending(number)
     is_different = await _set(ctx, **values)
     if is_other or (before.bank_account_ending and values["bank_bsb"] is None):
-        stored = _encrypt(ctx, number) if number else None
-        await store.set_bank_account(ctx.tx, ctx.plan_manager_id, stored)
+        stored = encrypt_number(ctx.settings, ctx.plan_manager_id, number) if number else None
+        await store.set_account(ctx.tx, ctx.plan_manager_id, stored)
     return is_different or is_other
-
-
-def _encrypt(ctx: WriteContext, number: str) -> str:
-    return secret_cipher(ctx.settings).encrypt(number, _associated_data(ctx.plan_manager_id))
 
 
 async def get_account_number(db: Executor, settings: Settings, plan_manager_id: UUID) -> str | None:
     """The number of the office's account, decrypted. Raises SecretKeyMissingError."""
-    stored = await store.get_bank_account(db, plan_manager_id)
-    return secret_cipher(settings).decrypt(stored, _associated_data(plan_manager_id)) if stored else None
-
-
-def _associated_data(plan_manager_id: UUID) -> bytes:
-    """As the SQL of the rotation of keys has it."""
-    return f"{plan_manager_id}\noffice_settings".encode()
+    stored = await store.get_account(db, plan_manager_id)
+    return decrypt_number(settings, plan_manager_id, stored) if stored else None
 
 
 async def _set(ctx: WriteContext, **values: Any) -> bool:

@@ -3,6 +3,7 @@
 from typing import Any, LiteralString
 from uuid import UUID
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from plankeeper.core.json import to_json
@@ -56,17 +57,24 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, settings: OfficeSetting
     await tx.execute(UPSERT, plan_manager_id, to_json(asdict(settings) | {"warning_levels": levels}))
 
 
-GET_BANK_ACCOUNT = "select bank_account from office_settings where plan_manager_id = $1"
+class OwnAccount(Struct):
+    """The number of the office's account, encrypted; null if it isn't set."""
+
+    bank_account: str | None
 
 
-async def get_bank_account(db: Executor, plan_manager_id: UUID) -> str | None:
-    """The number of the office's account, encrypted."""
-    return await db.one_or_none(str, GET_BANK_ACCOUNT, plan_manager_id)
+GET_ACCOUNT = "select bank_account from office_settings where plan_manager_id = $1"
 
 
-SET_BANK_ACCOUNT = "update office_settings set bank_account = $2 where plan_manager_id = $1"
+async def get_account(db: Executor, plan_manager_id: UUID) -> str | None:
+    """The number of the office's account, encrypted: see `own_account`."""
+    row = await db.one_or_none(OwnAccount, GET_ACCOUNT, plan_manager_id)
+    return row.bank_account if row else None
 
 
-async def set_bank_account(tx: Transaction, plan_manager_id: UUID, stored: str | None) -> None:
+SET_ACCOUNT = "update office_settings set bank_account = $2 where plan_manager_id = $1"
+
+
+async def set_account(tx: Transaction, plan_manager_id: UUID, stored: str | None) -> None:
     """Write the encrypted number of the office's account. Its ending is written with the settings."""
-    await tx.execute(SET_BANK_ACCOUNT, plan_manager_id, stored)
+    await tx.execute(SET_ACCOUNT, plan_manager_id, stored)

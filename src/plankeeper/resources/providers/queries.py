@@ -7,7 +7,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
-from plankeeper.resources.providers.store import COLUMNS, get_many
+from plankeeper.resources.providers.store import READ_COLUMNS, get_many
 from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches, search_values
 
 LIST = FilteredList(
@@ -22,7 +22,7 @@ LIST = FilteredList(
     },
 )
 PLAIN_PAGE = f"""
-    select id, {COLUMNS}, updated_at
+    select {READ_COLUMNS}
     from providers
     where plan_manager_id = $1 and id > $2
     order by id

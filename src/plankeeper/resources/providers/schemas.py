@@ -1,5 +1,6 @@
 """Schemas of providers: responses, request bodies, queries and stored rows."""
 
+from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -75,6 +76,14 @@ class ProviderRecord(Struct, kw_only=True):
 class Provider(ProviderRecord, kw_only=True):
     """A business or person that provides services to participants and sends invoices."""
 
+    abn_exempt: Annotated[
+        bool, EXTENSION, Meta(description="Whether the provider needn't quote an ABN. Ignored in requests.")
+    ] = False
+    abn_statement_date: Annotated[
+        date | None,
+        EXTENSION,
+        Meta(description="The day of the supplier's statement that says so, or null. Ignored in requests."),
+    ] = None
     updated_at: UpdatedAt
 
 

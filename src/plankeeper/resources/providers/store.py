@@ -15,9 +15,10 @@ COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
     external_id, created_at
 """
+READ_COLUMNS: LiteralString = f"id, {COLUMNS}, abn_exempt, abn_statement_date, updated_at"
 
 
-GET = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and id = $2"
+GET = f"select {READ_COLUMNS} from providers where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
@@ -33,7 +34,7 @@ async def get_for_update(tx: Transaction, plan_manager_id: UUID, provider_id: UU
     return await get(tx.reader, plan_manager_id, provider_id)
 
 
-GET_MANY = f"select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {HAS_ID} order by id"
+GET_MANY = f"select {READ_COLUMNS} from providers where plan_manager_id = $1 and {HAS_ID} order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
@@ -43,7 +44,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[U
 
 IS_SAME_ABN: LiteralString = "replace(abn, ' ', '') = replace($2, ' ', '')"
 SAME_ABN = f"""
-    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4
+    select {READ_COLUMNS} from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4
 """
 
 
@@ -126,7 +127,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.rows(UUID, INSERT, plan_manager_id, records)
 
 
-DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}, updated_at"
+DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning {READ_COLUMNS}"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
@@ -134,7 +135,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> P
     return await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
 
 
-DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning id, {COLUMNS}, updated_at"
+DELETE_MANY = f"delete from providers where plan_manager_id = $1 and {HAS_ID} returning {READ_COLUMNS}"
 
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:

@@ -785,7 +785,11 @@ create table providers (
     updated_at timestamptz not null default clock_timestamp(),
     external_id text,
     remittance_email text,
-    primary key (plan_manager_id, id)
+    -- A supplier that needn't quote an ABN, and the day of the statement that says so.
+    abn_exempt boolean not null default false,
+    abn_statement_date date,
+    primary key (plan_manager_id, id),
+    constraint providers_abn_exempt_check check (not abn_exempt or abn_statement_date is not null)
 );
 create unique index providers_external_id_key on providers (plan_manager_id, external_id)
     where external_id is not null;
@@ -1132,7 +1136,7 @@ create unique index approval_links_token_hash_key on approval_links (plan_manage
 
 -- Claims
 
--- `warned` and `left_out` are what the person who made the batch was told.
+-- `warned` and `left_out` are what the response to the request that made the batch had.
 create table claim_batches (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1141,7 +1145,8 @@ create table claim_batches (
     total numeric not null,
     lines int not null,
     warned jsonb not null default '[]',
-    left_out jsonb not null default '[]',
+    left_out jsonb not null default '[]', -- the first ones
+    left_out_count int not null default 0,
     created_at timestamptz not null,
     created_by text,
     submitted_at timestamptz,
@@ -1190,6 +1195,7 @@ create unique index claims_open_key on claims (plan_manager_id, invoice_id, line
     where state in ('draft', 'submitted');
 create unique index claims_reference_key on claims (plan_manager_id, reference) where source = 'batch';
 create unique index claims_position_key on claims (plan_manager_id, batch_id, position) where batch_id is not null;
+create index claims_by_batch on claims (plan_manager_id, batch_id, id) where batch_id is not null;
 create index claims_by_line on claims (plan_manager_id, invoice_id, line_id);
 create index claims_by_reference on claims (plan_manager_id, reference);
 create index claims_by_result on claims (plan_manager_id, result_date, id) where result_date is not null;
@@ -1281,7 +1287,8 @@ create index bank_detail_changes_by_payee on bank_detail_changes (plan_manager_i
 
 -- Payments
 
--- `header` is the office's account and its data for direct entry when the run was made.
+-- `header` is the office's data for direct entry when the run was made, and `account` its account.
+-- `warnings` and `left_out` are what the person who made the run was told.
 create table payment_runs (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1290,9 +1297,13 @@ create table payment_runs (
     process_date date not null,
     group_by text not null check (group_by in ('payee', 'invoice')),
     header jsonb not null,
+    account text not null, -- encrypted
     total numeric not null,
-    payments int not null,
+    payment_count int not null,
+    warnings jsonb not null default '[]',
     left_out jsonb not null default '[]',
+    left_out_count int not null default 0,
+    returned int not null default 0, -- payments that the bank sent back
     created_at timestamptz not null,
     created_by text,
     created_by_account uuid,
@@ -1324,6 +1335,7 @@ create table payments (
     payee_name text not null,
     account text not null, -- encrypted
     account_ending text not null,
+    account_title text not null, -- in the file
     reference text not null, -- the lodgement reference
     amount numeric not null check (amount > 0),
     state text not null check (state in ('draft', 'paid', 'returned', 'cancelled')),

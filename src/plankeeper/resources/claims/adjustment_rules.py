@@ -1,0 +1,57 @@
+"""What is to be recovered after reversals, without input or output. Amounts are in dollars."""
+
+from decimal import Decimal
+
+from msgspec import Struct
+
+from plankeeper.core.errors import FieldError
+from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind
+from plankeeper.resources.claims.amounts import find_amount_error
+from plankeeper.resources.invoices.states import Cause
+
+ZERO = Decimal(0)
+
+
+class LineMoney(Struct, frozen=True):
+    """The money of a line: what the agency has paid less reversals, what the payee has got, and the adjustments."""
+
+    paid: Decimal = ZERO
+    paid_out: Decimal = ZERO
+    reversed: Decimal = ZERO
+    refunded: Decimal = ZERO
+    repaid: Decimal = ZERO
+
+    @property
+    def to_recover(self) -> Decimal:
+        """What the payee has got and not returned, beyond what the agency still pays for."""
+        return max(ZERO, self.paid_out - self.refunded - self.paid) if self.reversed else ZERO
+
+    @property
+    def to_repay(self) -> Decimal:
+        """What the agency has taken back and not got, of a line that was paid out."""
+        return max(ZERO, self.reversed - self.repaid) if self.paid_out else ZERO
+
+    @property
+    def is_settled(self) -> bool:
+        return not (self.to_recover or self.to_repay)
+
+
+def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> FieldError | None:
+    """The error of the amount of an adjustment: never more than there is."""
+    if error := find_amount_error(amount):
+        return error
+    limit, what = {
+        "agency_reversal": (money.paid, "the agency has paid for the line"),
+        "provider_refund": (money.paid_out - money.refunded, "the payee has been paid for the line"),
+        "repaid_to_agency": (
+            money.paid + money.reversed - money.repaid,
+            "the agency has paid for the line and not been repaid",
+        ),
+    }[kind]
+    if amount <= limit:
+        return None
+    return FieldError("amount", f"must be at most what {what}: {max(ZERO, limit):.2f}", "too_large")
+
+
+def reversal_cause(paid: Decimal, amount: Decimal) -> Cause:
+    return "reverse_all" if amount == paid else "reverse_part"

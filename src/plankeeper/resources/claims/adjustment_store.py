@@ -1,0 +1,155 @@
+"""Adjustments, and what is to be recovered, in SQL."""
+
+from datetime import date
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.resources.claims.adjustment_rules import LineMoney
+from plankeeper.resources.claims.adjustment_schemas import Adjustment, AdjustmentListQuery, RecoveryListQuery
+from plankeeper.resources.invoices.schemas import Payee
+
+COLUMNS: LiteralString = "id, invoice_id, line_id, kind, amount, date, reference, reason, created_at, created_by"
+INSERT = f"""
+    insert into adjustments (plan_manager_id, {COLUMNS})
+    select $1, {COLUMNS} from json_populate_record(null::adjustments, $2)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
+    """Insert an adjustment. `record` is the JSON of an Adjustment."""
+    await tx.execute(INSERT, plan_manager_id, record)
+
+
+PAGE = f"""
+    select {COLUMNS}
+    from adjustments
+    where plan_manager_id = $1 and invoice_id = $2 and id > $3
+    order by id
+    limit $4 offset $5
+"""
+COUNT = "select count(*) from adjustments where plan_manager_id = $1 and invoice_id = $2"
+
+
+async def list_page(
+    db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: AdjustmentListQuery
+) -> PageRows[Adjustment]:
+    position = (query.start, query.limit + 1, query.offset)
+    rows = await db.rows(Adjustment, PAGE, plan_manager_id, invoice_id, *position)
+    return cut_page(rows, query.limit)
+
+
+async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> int:
+    return await db.one(int, COUNT, plan_manager_id, invoice_id)
+
+
+# The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned. A line
+# that was imported as paid has no payment here.
+MONEY: LiteralString = """
+    cross join lateral (
+        select
+            coalesce(sum(amount) filter (where kind = 'agency_reversal'), 0) as reversed,
+            coalesce(sum(amount) filter (where kind = 'provider_refund'), 0) as refunded,
+            coalesce(sum(amount) filter (where kind = 'repaid_to_agency'), 0) as repaid,
+            min(date) filter (where kind = 'agency_reversal') as since
+        from adjustments
+        where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        offset 0
+    ) adjusted
+    cross join lateral (
+        select coalesce(line.paid_amount, 0) as paid,
+            case
+                when count(*) > 0 then coalesce(sum(part.amount) filter (where part.is_open and (
+                    select state from payments where plan_manager_id = $1 and id = part.payment_id
+                ) = 'paid'), 0)
+                when line.claim_status in ('paid', 'partially_paid')
+                    then coalesce(line.paid_amount, 0) + adjusted.reversed
+                else 0
+            end as paid_out
+        from payment_lines part
+        where part.plan_manager_id = $1 and part.invoice_id = line.invoice_id and part.line_id = line.id
+        offset 0
+    ) payments
+"""
+MONEY_COLUMNS: LiteralString = "paid, paid_out, reversed, refunded, repaid"
+GET_MONEY = f"""
+    select {MONEY_COLUMNS}
+    from invoice_lines line {MONEY}
+    where line.plan_manager_id = $1 and line.invoice_id = $2 and line.id = $3
+"""
+
+
+async def get_money(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_id: UUID) -> LineMoney:
+    """The money of a line that exists."""
+    return await db.one(LineMoney, GET_MONEY, plan_manager_id, invoice_id, line_id)
+
+
+class ReversedLine(Struct):
+    """A line with a reversal that isn't settled, with its payee. `id` is that of its first reversal."""
+
+    id: UUID
+    line_id: UUID
+    invoice_id: UUID
+    invoice_number: str | None
+    payee: Payee
+    payee_id: UUID | None
+    payee_name: str | None
+    since: date
+    money: LineMoney
+
+
+# The first reversals of lines that were paid out, unless refunds and repayments have settled them: see LineMoney.
+UNSETTLED: LiteralString = f"""
+    from adjustments first
+    cross join lateral (
+        select * from invoice_lines
+        where plan_manager_id = $1 and invoice_id = first.invoice_id and id = first.line_id
+        offset 0
+    ) line
+    {MONEY}
+    where first.plan_manager_id = $1 and first.kind = 'agency_reversal' and paid_out > 0
+        and (paid_out - refunded > paid or reversed > repaid)
+        and not exists (
+            select from adjustments
+            where plan_manager_id = $1 and invoice_id = first.invoice_id and line_id = first.line_id
+                and kind = 'agency_reversal' and id < first.id
+        )
+"""
+LIST_UNSETTLED = f"""
+    select page.id, page.line_id, page.invoice_id, invoice.invoice_number,
+        case when is_reimbursement then 'participant' else 'provider' end as payee,
+        case when is_reimbursement then participant_id else pm_provider_id end as payee_id,
+        case when is_reimbursement then (
+            select nullif(concat_ws(' ', first_name, last_name), '') from participants
+            where plan_manager_id = $1 and id = invoice.participant_id
+        ) else (
+            select entity_name from providers where plan_manager_id = $1 and id = invoice.pm_provider_id
+        ) end as payee_name,
+        page.since, page.paid as money_paid, page.paid_out as money_paid_out, page.reversed as money_reversed,
+        page.refunded as money_refunded, page.repaid as money_repaid
+    from (
+        select first.id, line.id as line_id, line.invoice_id, since, {MONEY_COLUMNS}
+        {UNSETTLED} and first.id > $2
+        order by first.id
+        limit $3 offset $4
+    ) page
+    cross join lateral (
+        select * from invoices where plan_manager_id = $1 and id = page.invoice_id offset 0
+    ) invoice
+    order by page.id
+"""
+COUNT_UNSETTLED = f"select count(*) {UNSETTLED}"
+
+
+async def list_unsettled(db: Executor, plan_manager_id: UUID, query: RecoveryListQuery) -> PageRows[ReversedLine]:
+    """A page of the lines whose money is to be recovered, in the order of their first reversals."""
+    position = (query.start, query.limit + 1, query.offset)
+    rows = await db.rows(ReversedLine, LIST_UNSETTLED, plan_manager_id, *position)
+    return cut_page(rows, query.limit)
+
+
+async def count_unsettled(db: Executor, plan_manager_id: UUID) -> int:
+    return await db.one(int, COUNT_UNSETTLED, plan_manager_id)

@@ -1,0 +1,161 @@
+"""The lines that a request wants to claim, with all that decides whether they can be claimed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from plankeeper.core.fields import unset_to_none
+from plankeeper.database.client import Executor
+from plankeeper.resources.claims import candidate_store
+from plankeeper.resources.claims.candidate_store import Party
+from plankeeper.resources.claims.eligibility import (
+    UNFLAGGED_REASONS,
+    WARNED_CODES,
+    Candidate,
+    CandidateState,
+    LeftOut,
+    LineKey,
+    Office,
+    WarnedCode,
+    find_state_reason,
+)
+from plankeeper.resources.invoices import check_store
+from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
+from plankeeper.resources.invoices.check_store import InvoiceToCheck
+from plankeeper.resources.invoices.checks import Facts
+from plankeeper.resources.invoices.facts import SplitService
+from plankeeper.resources.invoices.schemas import Invoice, LineItem
+from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts
+from plankeeper.resources.invoices.warnings import level_of
+
+CHECKED_AT_ONCE = 500  # invoices
+
+
+class Choice(NamedTuple):
+    """The lines to look at closely, and those that are left out at once, in the order of the candidates."""
+
+    examined: Sequence[CandidateState]
+    left_out: Mapping[LineKey, LeftOut]
+
+
+def choose(lines: Sequence[CandidateState], limit: int, batch_full: LeftOut) -> Choice:
+    """The first lines that a batch of `limit` lines can contain, and the new ones among the others, to be flagged.
+
+    At most `limit` lines are flagged with one batch.
+    """
+    claimable, flagged, left_out = list[CandidateState](), list[CandidateState](), dict[LineKey, LeftOut]()
+    for line in lines:
+        reason = find_state_reason(line)
+        if reason is None and len(claimable) < limit:
+            claimable.append(line)
+        elif reason and is_to_flag(line, reason) and len(flagged) < limit:
+            flagged.append(line)
+        else:
+            left_out[line.key] = reason or batch_full
+    return Choice([*claimable, *flagged], left_out)
+
+
+def is_to_flag(line: CandidateState, reason: LeftOut) -> bool:
+    """Whether a line that is left out is flagged."""
+    return line.claim_status == "new" and reason.reason not in UNFLAGGED_REASONS
+
+
+async def examine(
+    db: Executor, plan_manager_id: UUID, invoices: Mapping[UUID, Invoice], office: Office
+) -> dict[LineKey, Candidate]:
+    """The lines of invoices that aren't deleted, by their keys, with the warnings that the checks find now."""
+    found = dict[LineKey, Candidate]()
+    # Those of a participant together, whose budget is computed from all of its lines.
+    in_order = sorted(invoices.values(), key=lambda each: (str(each.participant_id), each.id))
+    for start in range(0, len(in_order), CHECKED_AT_ONCE):
+        some = in_order[start : start + CHECKED_AT_ONCE]
+        participants = await candidate_store.list_participants(db, plan_manager_id, _ids(some, "participant_id"))
+        providers = await candidate_store.list_providers(db, plan_manager_id, _ids(some, "pm_provider_id"))
+        parties = {each.id: each for each in (*participants, *providers)}
+        checked = await check_store.get_many(db, plan_manager_id, [each.id for each in some])
+        facts = await find_facts_of(db, plan_manager_id, checked, office.today)
+        for each in checked:
+            lines = _build_candidates(invoices[each.id], each, facts[each.id], parties)
+            found |= {line.key: line for line in lines}
+    return found
+
+
+def _ids(invoices: Sequence[Invoice], name: str) -> list[UUID]:
+    return sorted({id_ for each in invoices if (id_ := getattr(each, name))})
+
+
+def _build_candidates(
+    invoice: Invoice, checked: InvoiceToCheck, facts: Facts, parties: Mapping[UUID, Party]
+) -> Iterator[Candidate]:
+    result, levels = to_result(checked, facts), levels_of(checked)
+    open_codes = [code for code in result.error_codes if code not in result.ignored_error_codes]
+    blocking = [code for code in open_codes if level_of(code, levels) == "block"]
+    warned: dict[WarnedCode, set[int | None]] = {
+        code: {fact.line for fact in facts[code]} for code in WARNED_CODES if code in result.warning_codes
+    }
+    split: dict[int | None, Literal["plan", "funding period"]] = {
+        each.line: each.unit for each in facts.get("check_funding_period", ()) if isinstance(each, SplitService)
+    }
+    lines = unset_to_none(invoice.line_items) or []
+    amounts = _amounts(invoice, lines, has_wrong_total="check_total" in facts)
+    participant = parties.get(invoice.participant_id) if invoice.participant_id else None
+    provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
+    active = sum(not each.is_deleted for each in lines)
+    for number, line in enumerate(lines, start=1):
+        if not line.is_deleted:
+            yield Candidate(
+                invoice_id=invoice.id,
+                line_id=line.id,
+                number=number,
+                claim_status=line.claim_status,
+                is_rest_waiting=line.is_rest_waiting,
+                open_batch=line.open_claim_batch,
+                is_invoice_deleted=invoice.is_deleted,
+                wont_claim=invoice.wont_claim,
+                is_held=invoice.held_at is not None,
+                approval_status=invoice.approval_status,
+                blocking_codes=blocking,
+                invoice_number=invoice.invoice_number,
+                has_siblings=active > 1,
+                warned_codes=[code for code in warned if number in warned[code]],
+                ndis_number=participant.number if participant else None,
+                item=line.service_item_number,
+                first_day=line.service_date_from or line.service_date_to,
+                last_day=line.service_date_to or line.service_date_from,
+                crosses=split.get(number),
+                quantity=line.quantity,
+                unit_price=line.unit_price,
+                net=_net(line),
+                amount=amounts.get(line.id),
+                paid=line.paid_amount,
+                gst_code=line.gst_code,
+                claim_type=line.claim_type,
+                cancellation_reason=line.cancellation_reason,
+                is_reimbursement=invoice.is_reimbursement,
+                provider_abn=provider.number if provider else None,
+                is_abn_exempt=provider.is_exempt if provider else False,
+            )
+
+
+def _amounts(invoice: Invoice, lines: Sequence[LineItem], *, has_wrong_total: bool) -> dict[UUID, Decimal | None]:
+    prices = tuple(
+        LineAmount(id=each.id, total_price=_net(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
+        for each in lines
+    )
+    return line_amounts(
+        InvoiceAmounts(
+            total=invoice.total,
+            tax=invoice.tax,
+            subtotal=invoice.subtotal,
+            lines=prices,
+            has_wrong_total=has_wrong_total,
+        )
+    )
+
+
+def _net(line: LineItem) -> Decimal | None:
+    """The price of a line without tax."""
+    if line.total_price is None and line.quantity is not None and line.unit_price is not None:
+        return line.quantity * line.unit_price
+    return line.total_price

@@ -1,0 +1,310 @@
+"""Claims of single lines: results by hand, claims that were made elsewhere, rests, and confirmed imported results.
+
+Raises NotFound for an unknown invoice or line, and DomainError `invalid_transition` and `invoice_locked`.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError, ErrorResource, FieldError, NotFound, ValidationError
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.json import to_json
+from plankeeper.events.recorder import record_event
+from plankeeper.resources.claims import result_store, store
+from plankeeper.resources.claims.result_rules import (
+    CAUSES,
+    ClaimState,
+    Outcome,
+    Result,
+    payment_outcome,
+    require_result_amount,
+    state_after,
+)
+from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedElsewhere, LineClaimResult
+from plankeeper.resources.claims.result_service import line_values, set_batch_state
+from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.changes import to_line_rows, to_line_state, to_row
+from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
+from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts, next_status
+from plankeeper.resources.office_settings import store as settings_store
+
+_CLAIMABLE = ("new", "flagged")
+_CONFIRMABLE = ("payment_ready", "partially_ready")
+
+
+async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answer: LineClaimResult) -> Invoice:
+    """Record the agency's answer to the open claim of a pending line, or that the claim was cancelled in its portal.
+
+    A line that was imported as pending gets a claim with the answer. Raises ValidationError for an amount that doesn't
+    fit, and for a day in the future.
+    """
+    now, day = datetime.now(UTC), _result_day(ctx, answer)
+    claim = await result_store.get_open(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
+    batch = await _lock_batch(ctx, claim)
+    invoice, line = await _lock_line(ctx, invoice_id, line_id)
+    next_status(to_line_state(line), "cancel_claim")  # only for pending lines
+    claim = await result_store.get_open(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
+    if (claim.batch_id if claim else None) != (batch.id if batch else None):
+        raise _invalid(invoice_id, f"The claim of line {line.position + 1} has just changed. Look at it again.")
+    claim = claim or await _insert_imported(ctx, invoice, line, now)
+    result = await _to_result(ctx, claim, answer)
+    values = _answer_values(ctx, claim, answer, result, day, now)
+    await result_store.set_results(ctx.tx, ctx.plan_manager_id, to_json([values]))
+    if result:
+        move = LineMove(invoice_id, line_id, result.cause, line_values(line, result))
+    else:
+        move = await _cancel_move(ctx, claim, line)
+    [after] = await move_lines(ctx, {invoice_id: invoice}, [move], "invoice.line_changed")
+    if batch:
+        await _update_batch(ctx, batch, result, now)
+    return after
+
+
+def _result_day(ctx: WriteContext, answer: LineClaimResult) -> date:
+    today = datetime.now(ctx.settings.time_zone).date()
+    day = unset_to_none(answer.date) or today
+    if day > today:
+        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
+    return day
+
+
+async def _lock_batch(ctx: WriteContext, claim: ClaimState | None) -> ClaimBatch | None:
+    if claim is None or claim.batch_id is None:
+        return None
+    return await store.select_for_update(ctx.tx, ctx.plan_manager_id, claim.batch_id)
+
+
+async def _lock_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> tuple[Invoice, InvoiceLineRow]:
+    invoice = or_404((await lock(ctx, [invoice_id])).get(invoice_id))
+    line = next((each for each in to_line_rows(invoice) if each.id == line_id), None)
+    if line is None:
+        raise NotFound(ErrorResource("line_item", str(line_id)))
+    return invoice, line
+
+
+async def _to_result(ctx: WriteContext, claim: ClaimState, answer: LineClaimResult) -> Result | None:
+    """The result that an answer is, or None for a cancelled claim."""
+    amount = unset_to_none(answer.amount)
+    require_result_amount(answer.outcome, amount, claim.amount)
+    if answer.outcome == "cancelled":
+        return None
+    outcome: Outcome = "rejected"
+    if answer.outcome == "paid" and amount is not None:
+        tolerance = (await settings_store.get(ctx.tx, ctx.plan_manager_id)).result_tolerance
+        outcome = payment_outcome(claim.amount, amount, tolerance)
+    number, reason = unset_to_none(answer.reference), unset_to_none(answer.reason)
+    return Result(0, claim, outcome, amount or Decimal(0), number, reason)
+
+
+async def _cancel_move(ctx: WriteContext, claim: ClaimState, line: InvoiceLineRow) -> LineMove:
+    """The move of a line whose claim was cancelled, as of a cancelled batch: a rest waits for the next batch again."""
+    found = await store.list_batch_refs(ctx.tx, ctx.plan_manager_id, [claim.invoice_id])
+    refs = {(each.invoice_id, each.line_id): each.number for each in found}
+    values: dict[str, Any] = {"open_claim_batch": None}
+    values["claim_batch_ref"] = refs.get((claim.invoice_id, claim.line_id))
+    if claim.is_rest and line.has_payment:
+        values["is_rest_waiting"] = True
+    return LineMove(claim.invoice_id, claim.line_id, "cancel_claim", values)
+
+
+def _answer_values(
+    ctx: WriteContext, claim: ClaimState, answer: LineClaimResult, result: Result | None, day: date, now: datetime
+) -> dict[str, Any]:
+    """The fields of the claim. One that was cancelled has no result, so that a later one is noticed."""
+    return {
+        "id": claim.id,
+        "state": result.outcome if result else "cancelled",
+        "paid": result.paid if result else None,
+        "agency_number": unset_to_none(answer.reference),
+        "reason": unset_to_none(answer.reason),
+        "result_date": day if result else None,
+        "result_at": now if result else None,
+        "result_by": ctx.actor.name or ctx.actor.kind if result else None,
+        "updated_at": now,
+    }
+
+
+async def _update_batch(ctx: WriteContext, batch: ClaimBatch, result: Result | None, now: datetime) -> None:
+    """The state of a batch after one of its claims has ended, with an event if it is another one."""
+    assert batch.id is not None  # noqa: S101 - only that of a dry run has none
+    counts = await result_store.count_states(ctx.tx, ctx.plan_manager_id, batch.id)
+    state = state_after(batch.state, [each.state for each in counts])
+    if state != batch.state:
+        outcomes = {name: int(result is not None and result.outcome == name) for name in CAUSES}
+        applied = AppliedResults(**outcomes, held=0, unmatched=0)
+        await set_batch_state(ctx, batch, state, now, applied)
+
+
+async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, claimed: ClaimedElsewhere) -> Invoice:
+    """Record that lines were claimed outside of Plankeeper: they are pending until their results are recorded.
+
+    Raises ValidationError for an unknown line, and for one without an amount above zero.
+    """
+    now = datetime.now(UTC)
+    invoice = or_404((await lock(ctx, [invoice_id])).get(invoice_id))
+    if invoice.is_deleted:
+        raise _invalid(invoice_id, "The invoice is deleted, so it can't be marked as claimed elsewhere.")
+    lines = _lines_to_claim(invoice, claimed)
+    values = {"claim_batch_ref": claimed.reference}
+    moves = [LineMove(invoice_id, each.id, "claim_elsewhere", values) for each in lines]
+    for each in lines:
+        next_status(to_line_state(each), "claim_elsewhere")
+    claims = _new_claims(ctx, invoice, lines, "elsewhere", claimed.reference, now)
+    [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.claimed_elsewhere")
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json(claims))
+    return after
+
+
+def _lines_to_claim(invoice: Invoice, claimed: ClaimedElsewhere) -> list[InvoiceLineRow]:
+    lines = {each.id: each for each in to_line_rows(invoice)}
+    if claimed.line_ids is UNSET:
+        found = [each for each in lines.values() if each.claim_status in _CLAIMABLE and not each.is_deleted]
+        if not found:
+            raise _invalid(invoice.id, f"The invoice is {_words(invoice.claim_status)}: no line is new or flagged.")
+        return found
+    ids = [UUID(each) for each in claimed.line_ids]
+    message = "must be the id of a line of this invoice"
+    errors = [
+        FieldError(f"line_ids[{index}]", message, "not_found") for index, each in enumerate(ids) if each not in lines
+    ]
+    if errors:
+        raise ValidationError(*errors)
+    return [lines[each] for each in dict.fromkeys(ids)]
+
+
+def _new_claims(
+    ctx: WriteContext,
+    invoice: Invoice,
+    lines: Iterable[InvoiceLineRow],
+    source: ClaimSource,
+    reference: str,
+    now: datetime,
+) -> list[NewClaim]:
+    """Claims without a file. Raises ValidationError for a line without an amount above zero."""
+    amounts = claim_amounts(invoice)
+    claims = list[NewClaim]()
+    for each in lines:
+        amount = (amounts.get(each.id) or Decimal(0)) - (each.paid_amount or Decimal(0))
+        if amount <= 0:
+            raise ValidationError(line_ids=f"line {each.position + 1} has no amount above zero to claim")
+        claims.append(
+            NewClaim(
+                id=uuid7(),
+                invoice_id=invoice.id,
+                line_id=each.id,
+                source=source,
+                reference=reference,
+                amount=amount,
+                state="submitted",
+                created_at=now,
+                created_by=ctx.actor.name or ctx.actor.kind,
+            )
+        )
+    return claims
+
+
+def claim_amounts(invoice: Invoice) -> Mapping[UUID, Decimal | None]:
+    """The amounts of the lines of an invoice that aren't deleted, in dollars with tax; null without a price."""
+    row, lines = to_row(invoice), to_line_rows(invoice)
+    amounts = tuple(
+        LineAmount(id=each.id, total_price=_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
+        for each in lines
+    )
+    has_wrong_total = "check_total" in invoice.state_management.errors
+    return line_amounts(
+        InvoiceAmounts(
+            total=row.total, tax=row.tax, subtotal=row.subtotal, lines=amounts, has_wrong_total=has_wrong_total
+        )
+    )
+
+
+def _price(line: InvoiceLineRow) -> Decimal | None:
+    if line.total_price is not None or line.quantity is None or line.unit_price is None:
+        return line.total_price
+    return line.quantity * line.unit_price
+
+
+async def _insert_imported(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, now: datetime) -> ClaimState:
+    """The claim of a line that was imported as pending."""
+    [claim] = _new_claims(ctx, invoice, [line], "imported", _imported_reference(invoice, line), now)
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([claim]))
+    return or_404(await result_store.get_open(ctx.tx, ctx.plan_manager_id, invoice.id, line.id))
+
+
+def _imported_reference(invoice: Invoice, line: InvoiceLineRow) -> str:
+    return line.claim_number or line.claim_batch_ref or invoice.invoice_number or str(line.id)
+
+
+async def claim_rest(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
+    """Put the unpaid rest of a partially paid line up for the next claim batch. The line stays as it is until then."""
+    invoice, line = await _lock_line(ctx, invoice_id, line_id)
+    next_status(to_line_state(line), "claim_rest")
+    amount = claim_amounts(invoice).get(line.id)
+    if amount is None or amount <= (line.paid_amount or 0):
+        raise _invalid(invoice_id, f"Line {line.position + 1} has no unpaid rest, so it can't be claimed.")
+    moves = [LineMove(invoice_id, line_id, "claim_rest")]
+    [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
+    return after
+
+
+async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
+    """Confirm the amount of a line that was imported as ready for payment: only then can it be paid.
+
+    The caller has made sure that the confirming person has `make_payments`. Raises DomainError `invalid_transition`
+    also if that person has imported the invoice: a second one must confirm it.
+    """
+    now = datetime.now(UTC)
+    invoice, line = await _lock_line(ctx, invoice_id, line_id)
+    name = f"Line {line.position + 1}"
+    if line.claim_status not in _CONFIRMABLE or line.is_deleted or not line.paid_amount:
+        detail = f"{name} is {_words(line.claim_status)}: only a line that is ready for payment can be confirmed."
+        raise _invalid(invoice_id, detail)
+    claimed = await invoice_store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, [invoice_id])
+    if line_id in {each.line_id for each in claimed}:
+        raise _invalid(invoice_id, f"{name} has a claim, so its result is known.")
+    account = ctx.actor.account_id
+    importers = await result_store.list_importers(ctx.tx, ctx.plan_manager_id, str(invoice_id))
+    if account is not None and str(account) in importers:
+        raise _invalid(invoice_id, f"{name} was imported by you, so another person must confirm its amount.")
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([_confirmed_claim(ctx, invoice, line, now)]))
+    after = (await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line_id, None)], None))[0]
+    await record_event(ctx, "invoice.line_changed", None, after)
+    return after
+
+
+def _confirmed_claim(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, now: datetime) -> NewClaim:
+    paid, by = line.paid_amount or Decimal(0), ctx.actor.name or ctx.actor.kind
+    amount = max(claim_amounts(invoice).get(line.id) or Decimal(0), paid)
+    return NewClaim(
+        id=uuid7(),
+        invoice_id=invoice.id,
+        line_id=line.id,
+        source="imported",
+        reference=_imported_reference(invoice, line),
+        amount=amount,
+        state="paid" if line.claim_status == "payment_ready" else "partially_paid",
+        paid=paid,
+        agency_number=line.claim_number,
+        result_date=datetime.now(ctx.settings.time_zone).date(),
+        result_at=now,
+        result_by=by,
+        created_at=now,
+        created_by=by,
+    )
+
+
+def _words(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _invalid(invoice_id: UUID, detail: str) -> DomainError:
+    return DomainError("invalid_transition", detail, resource=ErrorResource("invoice", str(invoice_id)))

@@ -1,0 +1,155 @@
+"""Results of claims and receipts in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import in_array, records_of
+from plankeeper.resources.claims.result_rules import ClaimState
+from plankeeper.resources.claims.result_schemas import Receipt, ReceiptListQuery
+
+# A claim as a result sees it: with the numbers of its file, and whether an earlier payment of its line was reversed.
+CLAIM_STATE: LiteralString = """
+    claims.id, batch_id, invoice_id, line_id,
+    (select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id) as batch_number,
+    reference, fields ->> 'ndis_number' as ndis_number, is_rest, amount,
+    (fields ->> 'quantity')::numeric * (fields ->> 'unit_price')::numeric as file_amount, state, paid,
+    exists (
+        select from adjustments
+        where plan_manager_id = $1 and invoice_id = claims.invoice_id and line_id = claims.line_id
+            and kind = 'agency_reversal' and created_at > claims.created_at
+    ) as is_reversed,
+    state = 'cancelled' and result_at is not null as has_late_result
+"""
+LIST_BY_REFERENCES = f"""
+    select {CLAIM_STATE}
+    from claims
+    where plan_manager_id = $1 and source = 'batch' and {in_array("reference", "$2::text[]")}
+"""
+
+
+async def list_by_references(db: Executor, plan_manager_id: UUID, references: Sequence[str]) -> list[ClaimState]:
+    """The claims of all batches with these references."""
+    return await db.rows(ClaimState, LIST_BY_REFERENCES, plan_manager_id, references)
+
+
+GET_OPEN = f"""
+    select {CLAIM_STATE}
+    from claims
+    where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 and state in ('draft', 'submitted')
+"""
+
+
+async def get_open(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_id: UUID) -> ClaimState | None:
+    """The claim of a line without a result."""
+    return await db.one_or_none(ClaimState, GET_OPEN, plan_manager_id, invoice_id, line_id)
+
+
+SET_RESULTS = f"""
+    update claims set state = new.state, paid = new.paid,
+        agency_number = coalesce(new.agency_number, claims.agency_number),
+        reason = coalesce(new.reason, claims.reason),
+        result_date = new.result_date, result_at = new.result_at, result_by = new.result_by,
+        updated_at = greatest(new.updated_at, claims.updated_at + interval '1 microsecond')
+    from {records_of("claims")} new
+    where claims.plan_manager_id = $1 and claims.id = new.id
+"""
+
+
+async def set_results(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Store the results of claims. `records` is a JSON list with the fields of a claim that a result has."""
+    await tx.execute(SET_RESULTS, plan_manager_id, records)
+
+
+class StateCount(Struct):
+    """The number of claims of a batch in a state."""
+
+    state: str
+    count: int
+
+
+COUNT_STATES = """
+    select state, count(*) as count from claims where plan_manager_id = $1 and batch_id = $2 group by state
+"""
+
+
+async def count_states(tx: Transaction, plan_manager_id: UUID, batch_id: UUID) -> list[StateCount]:
+    """The states that claims of a batch have."""
+    return await tx.rows(StateCount, COUNT_STATES, plan_manager_id, batch_id)
+
+
+SET_BATCH_STATE = """
+    update claim_batches set state = $3, updated_at = greatest($4, updated_at + interval '1 microsecond')
+    where plan_manager_id = $1 and id = $2
+    returning updated_at
+"""
+
+
+async def set_batch_state(
+    tx: Transaction, plan_manager_id: UUID, batch_id: UUID, state: str, now: datetime
+) -> datetime:
+    """Store the state of a batch that the caller has locked, and return its `updated_at`."""
+    return await tx.one(datetime, SET_BATCH_STATE, plan_manager_id, batch_id, state, now)
+
+
+LIST_IMPORTERS = """
+    select distinct actor_id
+    from events
+    where plan_manager_id = $1 and resource_id = $2 and resource_kind = 'invoice' and import_id is not null
+        and actor_id is not null
+"""
+
+
+async def list_importers(db: Executor, plan_manager_id: UUID, invoice_id: str) -> list[str]:
+    """The accounts that have imported an invoice, also if they have only changed it."""
+    return await db.rows(str, LIST_IMPORTERS, plan_manager_id, invoice_id)
+
+
+# Receipts
+
+RECEIPT_COLUMNS: LiteralString = "id, batch_id, date, amount, reference, created_at, created_by"
+INSERT_RECEIPT = f"""
+    insert into claim_receipts (plan_manager_id, {RECEIPT_COLUMNS})
+    select $1, {RECEIPT_COLUMNS} from json_populate_record(null::claim_receipts, $2)
+"""
+
+
+async def insert_receipt(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
+    """Insert a receipt. `record` is the JSON of a Receipt."""
+    await tx.execute(INSERT_RECEIPT, plan_manager_id, record)
+
+
+RECEIPTS_PAGE = f"""
+    select {RECEIPT_COLUMNS}
+    from claim_receipts
+    where plan_manager_id = $1 and batch_id = $2 and id > $3
+    order by id
+    limit $4 offset $5
+"""
+COUNT_RECEIPTS = "select count(*) from claim_receipts where plan_manager_id = $1 and batch_id = $2"
+SUM_RECEIPTS = """
+    select coalesce(sum(amount), 0) from claim_receipts where plan_manager_id = $1 and batch_id = $2
+"""
+
+
+async def list_receipts_page(
+    db: Executor, plan_manager_id: UUID, batch_id: UUID, query: ReceiptListQuery
+) -> PageRows[Receipt]:
+    position = (query.start, query.limit + 1, query.offset)
+    rows = await db.rows(Receipt, RECEIPTS_PAGE, plan_manager_id, batch_id, *position)
+    return cut_page(rows, query.limit)
+
+
+async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> int:
+    return await db.one(int, COUNT_RECEIPTS, plan_manager_id, batch_id)
+
+
+async def sum_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> Decimal:
+    """What has arrived for a batch, in dollars."""
+    return await db.one(Decimal, SUM_RECEIPTS, plan_manager_id, batch_id)

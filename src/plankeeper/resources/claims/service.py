@@ -1,0 +1,344 @@
+"""Claim batches: make, submit, cancel, and the file. The API and the console share these operations.
+
+A batch locks in this order: the batch, its invoices in order of id, and the counter of the office's numbers.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from msgspec import UNSET
+from msgspec.structs import replace
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.json import to_json
+from plankeeper.events.recorder import record_event
+from plankeeper.resources.claims import candidate_store, candidates, store
+from plankeeper.resources.claims.batch_file import claim_suffix, references
+from plankeeper.resources.claims.eligibility import (
+    REASONS,
+    Candidate,
+    CandidateState,
+    LeftOut,
+    LineKey,
+    Office,
+    find_reason,
+    to_file_row,
+)
+from plankeeper.resources.claims.schemas import (
+    MAX_LINES,
+    Claim,
+    ClaimBatch,
+    ClaimBatchCancel,
+    LeftOutLine,
+    NewClaim,
+    NewClaimBatch,
+    WarnedLine,
+)
+from plankeeper.resources.claims.store import EarlierClaim
+from plankeeper.resources.invoices import line_moves
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.line_moves import LineMove
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.warnings import WARNINGS, level_of
+from plankeeper.resources.office_settings import store as settings_store
+
+MAX_CANDIDATES = 50_000  # lines that one request looks at
+MAX_LISTED = 5000  # lines of `left_out` in a response
+MOVED_AT_ONCE = 500  # invoices whose events are in memory at the same time
+_BATCH_FULL = LeftOut("batch_full", REASONS["batch_full"])
+
+
+class _Selection(NamedTuple):
+    """The lines of a new batch in the order of its file, the others, and the invoices that are locked."""
+
+    claimed: Sequence[Candidate]
+    left_out: Sequence[tuple[CandidateState, LeftOut]]
+    flagged: Sequence[CandidateState]
+    invoices: Mapping[UUID, Invoice]
+
+
+async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = False) -> ClaimBatch:
+    """Make a draft of the lines that can be claimed, and flag the others. A dry run only says what it would contain.
+
+    Raises ValidationError for unknown invoices, and if no line can be claimed.
+    """
+    if not is_dry_run:
+        await store.lock_create(ctx.tx, ctx.plan_manager_id)
+    office, blocking = await _read_office(ctx)
+    lines = await _list_candidates(ctx, new, blocking)
+    selection = await _select(ctx, lines, office, is_dry_run=is_dry_run)
+    batch = _build_batch(ctx, selection)
+    if is_dry_run:
+        return batch
+    if not selection.claimed:
+        raise ValidationError(_nothing_to_claim(new, selection))
+    rows = await _choose_references(ctx, selection.claimed)
+    number = await store.next_number(ctx.tx, ctx.plan_manager_id)
+    batch = replace(batch, id=uuid7(), number=f"B{number:06}")
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json(batch))
+    await _insert_claims(ctx, batch, selection.claimed, rows, office)
+    await _move(ctx, selection.invoices, _draft_moves(batch, selection))
+    await record_event(ctx, "claim_batch.created", None, _without_lists(batch))
+    return batch
+
+
+async def _read_office(ctx: WriteContext) -> tuple[Office, Sequence[str]]:
+    """The settings that a batch uses, and the codes of the warnings that block claims."""
+    settings = await settings_store.get(ctx.tx, ctx.plan_manager_id)
+    today = datetime.now(ctx.settings.time_zone).date()
+    blocking = [code for code in WARNINGS if level_of(code, settings.warning_levels) == "block"]
+    return Office(settings.registration_number, settings.prices_include_gst, today), blocking
+
+
+async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequence[str]) -> Sequence[CandidateState]:
+    """The lines that a request asks for. Raises ValidationError."""
+    if isinstance(new.invoice_ids, list):
+        if new.all is not UNSET:
+            raise ValidationError(FieldError("all", "can't be sent together with invoice_ids"))
+        ids = [UUID(each) for each in new.invoice_ids]
+        known = {*await candidate_store.list_existing(ctx.tx, ctx.plan_manager_id, ids)}
+        message = "must be the id of an invoice of this plan manager"
+        if errors := [
+            FieldError(f"invoice_ids[{index}]", message, "not_found")
+            for index, id_ in enumerate(ids)
+            if id_ not in known
+        ]:
+            raise ValidationError(*errors)
+        return await candidate_store.list_of_invoices(
+            ctx.tx, ctx.plan_manager_id, blocking, MAX_CANDIDATES, sorted(known)
+        )
+    if new.all is not True:
+        message = "must be true, or invoice_ids must be sent"
+        raise ValidationError(FieldError("all", message, "required" if new.all is UNSET else "not_allowed"))
+    return await candidate_store.list_open(ctx.tx, ctx.plan_manager_id, blocking, MAX_CANDIDATES)
+
+
+async def _select(
+    ctx: WriteContext, lines: Sequence[CandidateState], office: Office, *, is_dry_run: bool
+) -> _Selection:
+    """Lock the invoices of the lines that can probably be claimed, and decide with what is stored then."""
+    choice = candidates.choose(lines, MAX_LINES, _BATCH_FULL)
+    ids = sorted({each.invoice_id for each in choice.examined})
+    if is_dry_run:
+        invoices = {each.id: each for each in await invoice_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
+    else:
+        invoices = await line_moves.lock(ctx, ids)
+    examined = await candidates.examine(ctx.tx, ctx.plan_manager_id, invoices, office)
+    claimed, flagged = list[Candidate](), list[CandidateState]()
+    left_out = dict(choice.left_out)
+    for line in (examined.get(each.key) for each in choice.examined):
+        if line is None:  # deleted since
+            continue
+        reason = find_reason(line, office) or (None if len(claimed) < MAX_LINES else _BATCH_FULL)
+        if reason is None:
+            claimed.append(line)
+            continue
+        left_out[line.key] = reason
+        if candidates.is_to_flag(line, reason):
+            flagged.append(line)
+    outside = [(each, left_out[each.key]) for each in lines if each.key in left_out]
+    return _Selection(claimed, outside, flagged, invoices)
+
+
+def _build_batch(ctx: WriteContext, selection: _Selection) -> ClaimBatch:
+    now = datetime.now(UTC)
+    in_order = sorted(selection.left_out, key=lambda each: each[1].reason == "batch_full")
+    return ClaimBatch(
+        id=None,
+        number=None,
+        state="draft",
+        total=sum((each.claimed_amount for each in selection.claimed), Decimal(0)),
+        lines=len(selection.claimed),
+        warned=[
+            WarnedLine(invoice_id=each.invoice_id, line_id=each.line_id, codes=[*each.warned_codes])
+            for each in selection.claimed
+            if each.warned_codes
+        ],
+        left_out=[
+            LeftOutLine(invoice_id=line.invoice_id, line_id=line.line_id, reason=why.reason, message=why.message)
+            for line, why in in_order[:MAX_LISTED]
+        ],
+        left_out_count=len(selection.left_out),
+        created_at=now,
+        created_by=_name(ctx),
+        submitted_at=None,
+        submitted_by=None,
+        cancelled_at=None,
+        cancelled_by=None,
+        cancel_reason=None,
+        updated_at=now,
+    )
+
+
+def _nothing_to_claim(new: NewClaimBatch, selection: _Selection) -> FieldError:
+    counts = dict[str, int]()
+    for _, why in selection.left_out:
+        counts[why.reason] = counts.get(why.reason, 0) + 1
+    reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(counts.items()))
+    message = "must have a line that can be claimed" + (f" (left out: {reasons})" if reasons else "")
+    return FieldError("all" if new.invoice_ids is UNSET else "invoice_ids", message, "inconsistent")
+
+
+# References
+
+
+async def _choose_references(ctx: WriteContext, claimed: Sequence[Candidate]) -> list[str]:
+    """A reference for each line that no other claim has ever had."""
+    ids = sorted({each.invoice_id for each in claimed})
+    earlier = dict[LineKey, list[EarlierClaim]]()
+    for each in await store.list_earlier(ctx.tx, ctx.plan_manager_id, ids):
+        earlier.setdefault((each.invoice_id, each.line_id), []).append(each)
+    chosen, taken, size = dict[int, str](), set[str](), 1
+    waiting = {index: _possible_references(each, earlier.get(each.key, [])) for index, each in enumerate(claimed)}
+    while waiting:
+        possible = {index: [*islice(each, size)] for index, each in waiting.items()}
+        wanted = sorted({each for some in possible.values() for each in some})
+        taken |= {*await store.list_used(ctx.tx, ctx.plan_manager_id, wanted)}
+        for index, some in possible.items():
+            free = next((each for each in some if each not in taken), None)
+            if free is not None:
+                chosen[index] = free
+                taken.add(free)
+                del waiting[index]
+        size = min(10 * size, 1000)  # few invoices of an office have the same number
+    return [chosen[index] for index in range(len(claimed))]
+
+
+def _possible_references(line: Candidate, earlier: Sequence[EarlierClaim]) -> "islice[str]":
+    """The references of a line, the best one first. A further claim has that of the first one, with another end."""
+    number = line.number if line.has_siblings else None
+    suffix = claim_suffix(sum(each.is_rest == line.is_rest for each in earlier), is_rest=line.is_rest)
+    firsts = islice(references(line.invoice_number, number), 1000) if earlier else ()
+    skipped = next((index for index, each in enumerate(firsts) if each == earlier[0].reference), 0)
+    return islice(references(line.invoice_number, number, suffix), skipped, None)
+
+
+# Claims and lines
+
+
+async def _insert_claims(
+    ctx: WriteContext, batch: ClaimBatch, claimed: Sequence[Candidate], names: Sequence[str], office: Office
+) -> None:
+    claims = [
+        NewClaim(
+            id=uuid7(),
+            invoice_id=line.invoice_id,
+            line_id=line.line_id,
+            source="batch",
+            batch_id=batch.id,
+            position=position,
+            reference=reference,
+            is_rest=line.is_rest,
+            amount=line.claimed_amount,
+            fields=to_file_row(line, office, reference),
+            state="draft",
+            created_at=batch.created_at,
+            created_by=batch.created_by,
+        )
+        for position, (line, reference) in enumerate(zip(claimed, names, strict=True), start=1)
+    ]
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json(claims))
+
+
+def _draft_moves(batch: ClaimBatch, selection: _Selection) -> list[LineMove]:
+    values = {"open_claim_batch": batch.number}
+    return [
+        *(LineMove(each.invoice_id, each.line_id, None, values) for each in selection.claimed),
+        *(LineMove(each.invoice_id, each.line_id, "leave_out") for each in selection.flagged),
+    ]
+
+
+async def _move(ctx: WriteContext, invoices: Mapping[UUID, Invoice], moves: Sequence[LineMove]) -> None:
+    """Move lines of locked invoices, some of them at a time."""
+    by_invoice = dict[UUID, list[LineMove]]()
+    for each in moves:
+        by_invoice.setdefault(each.invoice_id, []).append(each)
+    ids = sorted(by_invoice)
+    for start in range(0, len(ids), MOVED_AT_ONCE):
+        some = [move for id_ in ids[start : start + MOVED_AT_ONCE] for move in by_invoice[id_]]
+        await line_moves.move_lines(ctx, invoices, some, "invoice.line_changed")
+
+
+# Submit and cancel
+
+
+async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
+    """Submit a draft: its lines are pending. Raises NotFound, and DomainError `invalid_transition`."""
+    before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
+    now = datetime.now(UTC)
+    after = await store.submit(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx))
+    if after is None:
+        raise _invalid(before, "submitted")
+    claims = await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id)
+    await store.move_claims(ctx.tx, ctx.plan_manager_id, batch_id, ("draft", "submitted"), None, now)
+    invoices = await line_moves.lock(ctx, {each.invoice_id for each in claims})
+    values = {"claim_batch_ref": before.number}
+    await _move(ctx, invoices, [LineMove(each.invoice_id, each.line_id, "submit_batch", values) for each in claims])
+    await record_event(ctx, "claim_batch.submitted", before, after)
+    return await _get(ctx, batch_id)
+
+
+async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> ClaimBatch:
+    """Cancel a draft, or a submitted batch without a result whose file hasn't been uploaded.
+
+    Raises NotFound, ValidationError, and DomainError `invalid_transition`.
+    """
+    before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
+    if body.uploaded is True:
+        message = "must be false: if the file was uploaded, cancel its claims in the agency's portal"
+        raise ValidationError(FieldError("uploaded", message, "not_allowed"))
+    if before.state == "submitted" and (body.uploaded is UNSET or body.reason is UNSET):
+        missing = [name for name in ("uploaded", "reason") if getattr(body, name) is UNSET]
+        raise ValidationError(*(FieldError(each, "is required for a submitted batch", "required") for each in missing))
+    now, reason = datetime.now(UTC), unset_to_none(body.reason)
+    after = await store.cancel(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx), reason)
+    if after is None:
+        raise _invalid(before, "cancelled")
+    state = "draft" if before.state == "draft" else "submitted"
+    claims = [each for each in await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id) if each.state == state]
+    await store.move_claims(ctx.tx, ctx.plan_manager_id, batch_id, (state, "cancelled"), reason, now)
+    invoices = await line_moves.lock(ctx, {each.invoice_id for each in claims})
+    found = await store.list_batch_refs(ctx.tx, ctx.plan_manager_id, [*invoices])
+    refs = {(each.invoice_id, each.line_id): each.number for each in found}
+    is_submitted = state == "submitted"
+    moves = [_cancel_move(each, invoices[each.invoice_id], refs, is_submitted=is_submitted) for each in claims]
+    await _move(ctx, invoices, moves)
+    await record_event(ctx, "claim_batch.cancelled", before, after)
+    return await _get(ctx, batch_id)
+
+
+def _cancel_move(claim: Claim, invoice: Invoice, refs: Mapping[LineKey, str], *, is_submitted: bool) -> LineMove:
+    """The move of a line out of a cancelled batch. A rest that goes back waits for the next batch again."""
+    values: dict[str, object] = {"open_claim_batch": None}
+    if not is_submitted:
+        return LineMove(claim.invoice_id, claim.line_id, None, values)
+    values["claim_batch_ref"] = refs.get((claim.invoice_id, claim.line_id))
+    line = next(each for each in unset_to_none(invoice.line_items) or [] if each.id == claim.line_id)
+    if claim.is_rest and line.has_payment:
+        values["is_rest_waiting"] = True
+    return LineMove(claim.invoice_id, claim.line_id, "cancel_batch", values)
+
+
+async def _get(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, batch_id))
+
+
+def _without_lists(batch: ClaimBatch) -> ClaimBatch:
+    """The batch as its events have it."""
+    return replace(batch, warned=UNSET, left_out=UNSET)
+
+
+def _name(ctx: WriteContext) -> str:
+    return ctx.actor.name or ctx.actor.kind
+
+
+def _invalid(batch: ClaimBatch, verb: str) -> DomainError:
+    detail = f"The claim batch is {batch.state.replace('_', ' ')}, so it can't be {verb}."
+    return DomainError("invalid_transition", detail, resource=ErrorResource("claim_batch", str(batch.id)))

@@ -1,0 +1,205 @@
+"""The file of a payment run: what is frozen for it, its check before the first download, and its bytes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from plankeeper.core.context import Disclosure, WriteContext, or_404
+from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
+from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.settings import Settings
+from plankeeper.events.recorder import record_event
+from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
+from plankeeper.resources.bank_details.bank_text import (
+    MAX_ACCOUNT_NAME,
+    MAX_DESCRIPTION,
+    MAX_REMITTER,
+    MAX_USER_NAME,
+    to_bank_text,
+)
+from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
+from plankeeper.resources.invoices.line_moves import lock
+from plankeeper.resources.office_settings.own_account import decrypt_number
+from plankeeper.resources.office_settings.schemas import OfficeSettings
+from plankeeper.resources.office_settings.store import get_account
+from plankeeper.resources.payments import store
+from plankeeper.resources.payments.aba_file import NO_USER_ID, AbaCredit, AbaHeader, build_aba_file
+from plankeeper.resources.payments.people import responsible_account
+from plankeeper.resources.payments.rules import SENTENCES, is_covered
+from plankeeper.resources.payments.schemas import FileHeader, RunWarning, StoredRun
+from plankeeper.resources.payments.store import FilePayment
+
+MEDIA_TYPE = "text/plain; charset=us-ascii"
+MAX_NAMED = 20  # invoices and payees in an error
+SETTINGS_PAGE = "/console/settings/payments"
+_MISSING = f"isn't set: an owner can set it in Settings, Payments ({SETTINGS_PAGE})"
+
+
+class Office(NamedTuple):
+    """The office's data as a file has it, its account number, which is encrypted, and what differs in the file."""
+
+    header: FileHeader
+    account: str
+    warnings: Sequence[RunWarning]
+
+
+async def get_office(ctx: WriteContext, settings: OfficeSettings) -> Office:
+    """Raises ValidationError that names the settings that a file needs, and that are missing."""
+    account = await get_account(ctx.tx, ctx.plan_manager_id)
+    needed = {
+        "bank_letters": settings.bank_letters,
+        "bank_bsb": settings.bank_bsb,
+        "bank_account": account,
+        "bank_account_name": settings.bank_account_name,
+        "direct_entry_user_name": settings.direct_entry_user_name,
+        "direct_entry_description": settings.direct_entry_description,
+        "remitter": settings.remitter,
+    }
+    missing = [FieldError(name, _MISSING, "required") for name, value in needed.items() if not value]
+    if missing:
+        raise ValidationError(*missing)
+    texts = {name: value or "" for name, value in needed.items()}
+    lengths = {
+        "bank_account_name": MAX_ACCOUNT_NAME,
+        "direct_entry_user_name": MAX_USER_NAME,
+        "direct_entry_description": MAX_DESCRIPTION,
+        "remitter": MAX_REMITTER,
+    }
+    changed = {name: to_bank_text(texts[name], length).text for name, length in lengths.items()}
+    header = FileHeader(
+        bank_letters=texts["bank_letters"],
+        bsb=texts["bank_bsb"],
+        account_name=changed["bank_account_name"],
+        user_id=settings.direct_entry_user_id or NO_USER_ID,
+        user_name=changed["direct_entry_user_name"],
+        description=changed["direct_entry_description"],
+        remitter=changed["remitter"],
+        has_balancing_record=settings.has_balancing_record,
+    )
+    warnings = [text_changed(texts[name], text) for name, text in changed.items() if text != texts[name]]
+    return Office(header, texts["bank_account"], warnings)
+
+
+def text_changed(text: str, shown: str) -> RunWarning:
+    return RunWarning(code="text_changed", message=f"“{text}” is “{shown}” in the file.")
+
+
+async def download(ctx: WriteContext, run_id: UUID) -> Download:
+    """The file of a run. The first download is checked and recorded.
+
+    Raises NotFound, and DomainError `run_outdated`, and `invalid_transition` for a cancelled run.
+    """
+    run = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id))
+    if run.state == "cancelled":
+        detail = "The payment run is cancelled, so its file can't be downloaded."
+        raise DomainError("invalid_transition", detail, resource=ErrorResource("payment_run", str(run_id)))
+    payments = await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id)
+    if run.downloaded_at is None:
+        if run.state == "draft":
+            await require_current(ctx, run, payments)
+        await _record_download(ctx, run)
+    await _disclose(ctx, run_id, payments)
+    content = _build(ctx.settings, ctx.plan_manager_id, run, payments)
+    return Download(f"{run.number}.aba", MEDIA_TYPE, len(content), single_chunk(content))
+
+
+def _build(settings: Settings, plan_manager_id: UUID, run: StoredRun, payments: Sequence[FilePayment]) -> bytes:
+    header = run.header
+    number = decrypt_number(settings, plan_manager_id, run.account)
+    own = AbaHeader(
+        header.bank_letters,
+        header.bsb,
+        number,
+        header.account_name,
+        header.user_id,
+        header.user_name,
+        header.description,
+        header.remitter,
+        header.has_balancing_record,
+    )
+    credits_ = list[AbaCredit]()
+    for each in payments:
+        account = decrypt_account(settings, plan_manager_id, Payee(each.payee_kind, each.payee_id), each.account)
+        target = (account.bsb, account.number, each.account_title)
+        credits_.append(AbaCredit(*target, each.reference, each.amount))
+    return build_aba_file(own, run.process_date, credits_)
+
+
+async def _record_download(ctx: WriteContext, run: StoredRun) -> None:
+    run_id, now, by = or_404(run.id), datetime.now(UTC), ctx.actor.name or ctx.actor.kind
+    account_id = await responsible_account(ctx)
+    before = or_404(await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id))
+    await store.set_downloaded(ctx.tx, ctx.plan_manager_id, run_id, now, by, account_id)
+    after = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
+    await record_event(ctx, "payment_run.downloaded", before, after)
+
+
+async def _disclose(ctx: WriteContext, run_id: UUID, payments: Iterable[FilePayment]) -> None:
+    """Access records of the invoices that a file pays, and of the participants in it."""
+    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
+    invoices = list(dict.fromkeys(each.invoice_id for each in lines))
+    participants = list(dict.fromkeys(each.payee_id for each in payments if each.payee_kind == "participant"))
+    ctx.disclosed.append(Disclosure("exported", "invoice", None, resource_ids=invoices))
+    if participants:
+        ctx.disclosed.append(Disclosure("exported", "participant", None, resource_ids=participants))
+
+
+# The check before the first download
+
+
+async def require_current(ctx: WriteContext, run: StoredRun, payments: Sequence[FilePayment]) -> None:
+    """Lock the bank details and the invoices of a run whose row is locked.
+
+    Raises DomainError `run_outdated` if an invoice was held, money was reversed, or bank details have changed since.
+    """
+    run_id = or_404(run.id)
+    accounts = await find_payable(
+        ctx.tx, ctx.plan_manager_id, {Payee(each.payee_kind, each.payee_id) for each in payments}, for_update=True
+    )
+    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
+    ids = sorted({each.invoice_id for each in lines})
+    await lock(ctx, ids)
+    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines})
+    problems += _find_payee_problems(ctx, payments, accounts)
+    if problems:
+        problems = list(dict.fromkeys(problems))
+        named, rest = problems[:MAX_NAMED], len(problems) - MAX_NAMED
+        sentences = " ".join(named) + (f" And {rest:,} more." if rest > 0 else "")
+        detail = f"{sentences} Cancel the run, and make another one."
+        raise DomainError("run_outdated", detail, resource=ErrorResource("payment_run", str(run_id)))
+
+
+async def _find_line_problems(ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID]) -> list[str]:
+    found = list[str]()
+    for line in await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, invoice_ids):
+        if line.line_id not in line_ids:
+            continue
+        name = f"Invoice {line.invoice_number or 'without a number'} ({line.invoice_id})"
+        if line.is_held:
+            found.append(f"{name} is on hold.")
+        elif not is_covered(line):
+            found.append(f"{name}: the agency has reversed a part of it.")
+        elif line.payee_kind == "participant" and line.is_deceased:
+            found.append(f"{name}: {SENTENCES['estate']}")
+    return found
+
+
+def _find_payee_problems(
+    ctx: WriteContext, payments: Iterable[FilePayment], accounts: Mapping[Payee, PayeeAccount]
+) -> list[str]:
+    found = list[str]()
+    for each in payments:
+        payee = Payee(each.payee_kind, each.payee_id)
+        name, current = f"{each.payee_name} ({each.payee_kind} {each.payee_id})", accounts[payee]
+        if current.reason:
+            found.append(f"{name}: {SENTENCES[current.reason]}")
+        elif current.account != each.account and _differ(ctx, payee, str(current.account), each.account):
+            found.append(f"{name}: the bank details have changed.")
+    return found
+
+
+def _differ(ctx: WriteContext, payee: Payee, first: str, second: str) -> bool:
+    """Whether two encrypted accounts differ. Those of one account do after a rotation of keys."""
+    one, other = (decrypt_account(ctx.settings, ctx.plan_manager_id, payee, each) for each in (first, second))
+    return one != other

@@ -1,0 +1,25 @@
+"""Who acts on a payment run, and whether another person must."""
+
+from uuid import UUID
+
+from plankeeper.access.api_keys.store import get_creator
+from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import DomainError, ErrorResource
+from plankeeper.resources.office_settings.schemas import OfficeSettings
+from plankeeper.resources.payments.schemas import StoredRun
+
+
+async def responsible_account(ctx: WriteContext) -> UUID | None:
+    """The account of the person, or of the person who made the API key; null for the operator."""
+    if ctx.actor.kind == "api_key" and ctx.actor.id:
+        return await get_creator(ctx.tx, UUID(ctx.actor.id))
+    return ctx.actor.account_id
+
+
+async def require_second_person(ctx: WriteContext, settings: OfficeSettings, run: StoredRun) -> None:
+    """Raise DomainError `second_person_required` if the office needs two people, and the actor is the first one."""
+    if not settings.needs_second_person:
+        return
+    first = {run.created_by_account} | ({run.downloaded_by_account} if run.downloaded_at else set[UUID | None]())
+    if await responsible_account(ctx) in first:
+        raise DomainError("second_person_required", resource=ErrorResource("payment_run", str(run.id)))

@@ -1,0 +1,91 @@
+"""What a payment run contains, decided from the stored lines: first without locks, then again under them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from plankeeper.core.context import WriteContext
+from plankeeper.resources.bank_details.accounts import Payee
+from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
+from plankeeper.resources.invoices.line_moves import lock
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.office_settings.schemas import OfficeSettings
+from plankeeper.resources.payments import store
+from plankeeper.resources.payments.rules import (
+    READY,
+    PayeeKey,
+    PlannedPayment,
+    left_out,
+    payee_of,
+    plan_payments,
+    reason_left_out,
+)
+from plankeeper.resources.payments.schemas import PayableLine, UnpaidLine, UnpaidReason
+
+
+class RunPlan(NamedTuple):
+    """The payments of a run, the accounts of their payees, the locked invoices, and the lines that are left out."""
+
+    payments: Sequence[PlannedPayment]
+    accounts: Mapping[Payee, PayeeAccount]
+    locked: Mapping[UUID, Invoice]
+    left_out: Sequence[UnpaidLine]
+
+
+async def make_plan(
+    ctx: WriteContext,
+    settings: OfficeSettings,
+    invoice_ids: Collection[UUID] | None,
+    *,
+    is_by_invoice: bool,
+    is_dry_run: bool,
+) -> RunPlan:
+    """The plan of a run for some invoices, or for all. Unless it is dry, what it pays is locked."""
+    if invoice_ids is None:
+        lines = await store.list_ready(ctx.tx, ctx.plan_manager_id, READY)
+    else:
+        lines = await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, [*invoice_ids])
+    plan = await _plan(ctx, settings, lines, is_by_invoice=is_by_invoice, locks=False)
+    if is_dry_run or not plan.payments:
+        return plan
+    chosen = {each.line.line_id: each.line.invoice_id for payment in plan.payments for each in payment.lines}
+    # Bank details are locked before invoices.
+    await find_payable(ctx.tx, ctx.plan_manager_id, _payees(plan.payments), for_update=True)
+    locked = await lock(ctx, {*chosen.values()})
+    again = await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, [*locked])
+    lines = [each for each in again if each.line_id in chosen]
+    final = await _plan(ctx, settings, lines, is_by_invoice=is_by_invoice, locks=True)
+    return final._replace(locked=locked, left_out=[*plan.left_out, *final.left_out])
+
+
+def _payees(payments: Iterable[PlannedPayment]) -> list[Payee]:
+    return [Payee(*each) for each in dict.fromkeys(payment.payee for payment in payments)]
+
+
+async def _plan(
+    ctx: WriteContext, settings: OfficeSettings, lines: Sequence[PayableLine], *, is_by_invoice: bool, locks: bool
+) -> RunPlan:
+    payees = {Payee(*key) for line in lines if (key := payee_of(line))}
+    accounts = await find_payable(ctx.tx, ctx.plan_manager_id, payees, for_update=locks)
+    bank_reasons: dict[PayeeKey, UnpaidReason | None] = {
+        PayeeKey(*payee): account.reason for payee, account in accounts.items()
+    }
+    uncovered = await _find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
+    paid, unpaid = list[PayableLine](), list[UnpaidLine]()
+    for line in lines:
+        reason = reason_left_out(line, own_abn=settings.abn, uncovered_batches=uncovered, bank_reasons=bank_reasons)
+        if reason:
+            unpaid.append(left_out(line, reason))
+        else:
+            paid.append(line)
+    # A balancing record is one of the file's records.
+    limit = settings.max_payments_in_file - settings.has_balancing_record
+    payments = plan_payments(paid, is_by_invoice=is_by_invoice)
+    unpaid += [left_out(each.line, "batch_full") for payment in payments[limit:] for each in payment.lines]
+    return RunPlan(payments[:limit], accounts, {}, unpaid)
+
+
+async def _find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:
+    """The claim batches whose money hasn't arrived."""
+    batches = {each.batch_id for line in lines for each in line.claims if each.batch_id}
+    return frozenset(await store.list_uncovered(ctx.tx, ctx.plan_manager_id, sorted(batches)) if batches else ())

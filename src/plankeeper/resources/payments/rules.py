@@ -1,0 +1,167 @@
+"""The money rules of payment runs: what is due of a line, why a line is left out, and how lines become payments."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from plankeeper.resources.payments.schemas import (
+    PaidLine,
+    PayableLine,
+    PayeeKind,
+    RunWarning,
+    UnpaidLine,
+    UnpaidReason,
+)
+
+READY = ("payment_ready", "partially_ready")
+REFERENCE_LENGTH = 18  # characters of a lodgement reference
+
+SENTENCES: Mapping[UnpaidReason, str] = {
+    "not_ready": "The line isn't ready to be paid: the agency has paid nothing that is still due.",
+    "in_payment_run": "The line is in a payment run that is a draft.",
+    "held": "The invoice is on hold.",
+    "own_fee": "It is the office's own fee, which is never in a payment run.",
+    "no_result": "The line was imported, and nobody has confirmed what the agency has paid.",
+    "nothing_to_pay": "What the agency has paid is paid out, or was reversed.",
+    "waiting_for_receipt": "The agency's money for its claim batch hasn't arrived.",
+    "payee_missing": "The invoice has no payee, or the payee's record was deleted.",
+    "estate": "The participant has died, so the reimbursement needs an approved payee for the estate.",
+    "no_bank_details": "The payee has no bank details.",
+    "bank_details_waiting": "A change of the payee's bank details waits for approval.",
+    "bank_details_need_approval": "The bank sent a payment back, so the bank details need to be approved again.",
+    "batch_full": "The file has its most payments. Make another run.",
+}
+
+
+class PayeeKey(NamedTuple):
+    """Who gets a payment: equal to the payee of bank details."""
+
+    kind: PayeeKind
+    id: UUID
+
+
+class LineToPay(NamedTuple):
+    """A line with the amounts that are due, by claim, in dollars."""
+
+    line: PayableLine
+    due: Sequence[tuple[UUID, Decimal]]
+
+
+class PlannedPayment(NamedTuple):
+    """A payment of a run: the lines of a payee or, by invoice, of one invoice."""
+
+    payee: PayeeKey
+    name: str
+    invoice_number: str | None
+    lines: Sequence[LineToPay]
+
+    @property
+    def amount(self) -> Decimal:
+        return sum((amount for each in self.lines for _, amount in each.due), Decimal(0))
+
+    def paid_lines(self) -> list[PaidLine]:
+        return [
+            PaidLine(invoice_id=line.invoice_id, line_id=line.line_id, claim_id=claim_id, amount=amount)
+            for line, due in self.lines
+            for claim_id, amount in due
+        ]
+
+
+def payee_of(line: PayableLine) -> PayeeKey | None:
+    """The payee of a line, or None if its record doesn't exist."""
+    if line.payee_id is None or line.payee_name is None:
+        return None
+    return PayeeKey(line.payee_kind, line.payee_id)
+
+
+def received_amount(line: PayableLine) -> Decimal:
+    """What the agency has paid for a line, less reversals, in dollars."""
+    received = sum((each.paid for each in line.claims), Decimal(0)) - line.reversed
+    return received if line.paid_amount is None else min(received, line.paid_amount)
+
+
+def is_covered(line: PayableLine) -> bool:
+    """Whether the open payments of a line are at most what the agency has paid."""
+    return line.open <= received_amount(line)
+
+
+def amounts_due(line: PayableLine) -> list[tuple[UUID, Decimal]]:
+    """What is due of each claim that has no open payment, in dollars.
+
+    Together with the open payments, never more than the agency has paid for the line, less reversals. A reversal
+    concerns the line: it lowers its earliest claims first, which it is about if a line was claimed again.
+    """
+    rest, due = received_amount(line) - line.open, list[tuple[UUID, Decimal]]()
+    for claim in reversed(line.claims):
+        amount = min(claim.paid, rest)
+        if not claim.is_open and amount > 0:
+            due.insert(0, (claim.id, amount))
+            rest -= amount
+    return due
+
+
+def reason_left_out(
+    line: PayableLine,
+    *,
+    own_abn: str | None,
+    uncovered_batches: frozenset[UUID],
+    bank_reasons: Mapping[PayeeKey, UnpaidReason | None],
+) -> UnpaidReason | None:
+    """Why a line isn't paid, or None. `bank_reasons` has all payees with a record that can be paid, and why not."""
+    due = {claim_id for claim_id, _ in amounts_due(line)}
+    reasons: tuple[tuple[UnpaidReason, bool], ...] = (
+        ("in_payment_run", line.payment_run is not None),
+        ("not_ready", line.claim_status not in READY),
+        ("held", line.is_held),
+        ("own_fee", own_abn is not None and line.payee_kind == "provider" and line.payee_abn == own_abn),
+        ("no_result", not line.claims),
+        ("nothing_to_pay", not due),
+        ("waiting_for_receipt", any(each.batch_id in uncovered_batches for each in line.claims if each.id in due)),
+        ("payee_missing", payee_of(line) is None),
+        ("estate", line.payee_kind == "participant" and line.is_deceased),
+    )
+    for reason, holds in reasons:
+        if holds:
+            return reason
+    payee = payee_of(line)
+    return bank_reasons.get(payee, "no_bank_details") if payee else None
+
+
+def left_out(line: PayableLine, reason: UnpaidReason) -> UnpaidLine:
+    return UnpaidLine(invoice_id=line.invoice_id, line_id=line.line_id, reason=reason, message=SENTENCES[reason])
+
+
+def plan_payments(lines: Sequence[PayableLine], *, is_by_invoice: bool) -> list[PlannedPayment]:
+    """The payments of lines that can be paid, in the order of their first lines."""
+    groups: dict[tuple[PayeeKey, UUID | None], list[LineToPay]] = {}
+    for line in lines:
+        if payee := payee_of(line):
+            key = (payee, line.invoice_id if is_by_invoice else None)
+            groups.setdefault(key, []).append(LineToPay(line, amounts_due(line)))
+    planned = list[PlannedPayment]()
+    for (payee, invoice_id), grouped in groups.items():
+        first = grouped[0].line
+        number = first.invoice_number if invoice_id else None
+        planned.append(PlannedPayment(payee, first.payee_name or "", number, grouped))
+    return planned
+
+
+def payment_number(run_number: str, position: int) -> str:
+    """`P000123-0045`, the `payment_ref` of lines."""
+    return f"{run_number}-{position:04}"
+
+
+def lodgement_reference(run_number: str, position: int, invoice_number: str) -> str:
+    """The last 18 characters of an invoice's number, which is in the characters of banks, or that of the payment."""
+    return invoice_number[-REFERENCE_LENGTH:].strip() or payment_number(run_number, position)
+
+
+def date_warnings(process_date: date, today: date) -> list[RunWarning]:
+    warnings = list[RunWarning]()
+    if process_date < today:
+        warnings.append(RunWarning(code="process_date_past", message="The process date is in the past."))
+    if process_date.weekday() >= 5:
+        warnings.append(RunWarning(code="process_date_weekend", message="The process date is at a weekend."))
+    return warnings
