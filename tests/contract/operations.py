@@ -9,7 +9,14 @@ from plankeeper.core.lists import Page
 from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.server.app import operations
 from support.client import Client
-from support.factories import CLAIMED_INVOICE_ID, INVOICE_NUMBER, NOTED_PROVIDER_ID, NOTED_TYPE_ID, PROVIDER_EMAIL
+from support.factories import (
+    CLAIMED_INVOICE_ID,
+    INVOICE_NUMBER,
+    NOTED_PROVIDER_ID,
+    NOTED_TYPE_ID,
+    PAID_INVOICE_ID,
+    PROVIDER_EMAIL,
+)
 
 
 def operation_name(operation: Operation) -> str:
@@ -85,7 +92,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /invoices/{invoice_id}/lines/{line_id}/cancel": {"reason": "Wrong day"},
     "POST /invoices/{invoice_id}/lines/{line_id}/split": {"date": "2026-01-15", "quantities": [1, 2]},
     "POST /claim-batches": {"invoice_ids": [CLAIMED_INVOICE_ID]},
-    "POST /claim-batches/{claim_batch_id}/cancel": {},
+    "POST /payment-runs": {"invoice_ids": [PAID_INVOICE_ID], "process_date": "2026-12-15"},
+    "POST /payment-runs/{payment_run_id}/mark-paid": {"paid_on": "2026-12-16"},
+    "POST /payment-runs/{payment_run_id}/cancel": {},
+    "POST /payment-runs/{payment_run_id}/payments/{payment_id}/returned": {
+        "date": "2026-12-17",
+        "reason": "The account is closed",
+    },
+    "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 
@@ -103,6 +117,10 @@ def ids_of(name: str, ids: dict[str, str]) -> dict[str, str]:
     """The ids of a request: an action is on an invoice whose state allows it."""
     if batch := re.fullmatch(r"POST /claim-batches/\{claim_batch_id\}/(submit|cancel)", name):
         return ids | {"claim_batch_id": ids[f"{batch[1]}_claim_batch_id"]}
+    if run := re.fullmatch(r"(?:GET|POST) /payment-runs/\{payment_run_id\}.*/(file|mark-paid|cancel|returned)", name):
+        action = run[1].replace("-", "_")
+        payment_id = ids[f"{action}_payment_id"] if action == "returned" else ids["payment_id"]
+        return ids | {"payment_run_id": ids[f"{action}_payment_run_id"], "payment_id": payment_id}
     match = re.fullmatch(r"POST /invoices/\{invoice_id\}/(lines/\{line_id\}/)?([a-z-]+)", name)
     if match is None:
         return ids

@@ -25,12 +25,14 @@ UNBREAKABLE = {
             "list_settings_plan_manager_id_fkey",
             "legal_holds_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
+            "claim_batches_plan_manager_id_fkey", "claims_plan_manager_id_fkey", "office_numbers_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
         _EXISTING_TENANT,
     ),
     **dict.fromkeys(
         [
+            "claim_batches_state_check", "claims_source_check", "claims_state_check", "office_numbers_kind_check",
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
             "participants_remoteness_check",
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
@@ -41,6 +43,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
+            "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key",
+            "office_numbers_pkey",
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
             "participants_pkey",
             "stored_counts_pkey", "stored_counts_list_check", "providers_pkey", "users_pkey",
@@ -102,6 +106,11 @@ UNBREAKABLE = {
         ],
         _SEQUENCER,
     ),
+    "claims_batch_id_fkey": "the batch is made or locked in the same transaction, and none is ever deleted",
+    "claims_line_id_fkey": "the invoice is locked in the same transaction",
+    "claims_open_key": "the invoice is locked, and its line has no open claim",
+    "claims_reference_key": "one transaction of a plan manager at a time chooses references",
+    "providers_abn_exempt_check": _NO_HTTP_WRITES,
     "plans_pkey": "the id was made for this row, or an import has looked for it under the participants' locks",
     "plans_participant_id_fkey": "the participant is locked in the same transaction",
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from msgspec import Struct
 
@@ -69,6 +70,15 @@ EVENTS = {
     "POST /claim-batches": ["claim_batch.created", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/submit": ["claim_batch.submitted", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/cancel": ["claim_batch.cancelled", "invoice.line_changed"],
+    "POST /payment-runs": ["invoice.line_changed", "payment_run.created"],
+    "GET /payment-runs/{payment_run_id}/file": ["payment_run.downloaded"],
+    "POST /payment-runs/{payment_run_id}/mark-paid": ["invoice.line_changed", "payment_run.paid"],
+    "POST /payment-runs/{payment_run_id}/cancel": ["invoice.line_changed", "payment_run.cancelled"],
+    "POST /payment-runs/{payment_run_id}/payments/{payment_id}/returned": [
+        "bank_details.proposed",
+        "invoice.line_changed",
+        "payment_run.payment_returned",
+    ],
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes that touch another table than their tag's.
@@ -146,13 +156,22 @@ def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
     assert {each.actor_kind for each in events} == {"api_key"}
     kind = re.sub("(che|ie)$", _singular_end, WRITES[name].tag.removesuffix("s"))
     main = next(each for each in events if each.resource_kind == kind)
-    created = response.json()["data"][0] if name.endswith("/bulk") else response.json()
-    path_id = fresh_tenant.ids[list(WRITES[name].path_ids)[-1]] if WRITES[name].path_ids else ""
-    own_id = path_id if WRITES[name].receive_file else str(created.get("id") or path_id)
-    assert main.resource_id == own_id
+    assert main.resource_id == own_id(name, response, ids_of(name, fresh_tenant.ids))
     reported = (main.data is not None, main.previous is not None)
-    expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
+    expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}.get(WRITES[name].method)
     assert reported == ((True, True) if ids_of(name, fresh_tenant.ids) is not fresh_tenant.ids else expected)
+
+
+def own_id(name: str, response: httpx.Response, ids: dict[str, str]) -> str:
+    """The id of the resource of a write, from its response or its path. A returned payment is a change of its run."""
+    operation = WRITES[name]
+    path_id = ids[list(operation.path_ids)[-1]] if operation.path_ids else ""
+    if operation.tag == "payment_runs" and operation.path_ids:
+        return ids["payment_run_id"]
+    if operation.receive_file:
+        return path_id
+    created = response.json()["data"][0] if name.endswith("/bulk") else response.json()
+    return str(created.get("id") or path_id)
 
 
 @pytest.mark.parametrize("how", ["at once", "at the commit"])

@@ -34,6 +34,7 @@ from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
+from support.payments import PayingOffice
 from support.server import RunningServer, wait_until
 
 PROVIDER_EMAIL = "billing@example.com"
@@ -69,6 +70,7 @@ _note_type_ids = count(1_000_001)  # beyond those that the database gives
 # The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
 CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
+PAID_INVOICE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that can be paid, of each plan manager
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -190,6 +192,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     upload_document(client, ids["invoice_id"])
     ids |= _import_action_invoices(server, plan_manager_id)
     ids |= _make_claim_batches(server, client)
+    ids |= _make_payment_runs(server, client)
     return Tenant(server, client, ids)
 
 
@@ -232,8 +235,26 @@ def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]
     """The ids of drafts: one that is read, and one for each action."""
     office = Office(server, client)
     office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
-    names = ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id")
-    return {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+    ids = {"claimed_participant_id": office.participant, "claimed_invoice_id": CLAIMED_INVOICE_ID}
+    for name in ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id"):
+        invoice = office.import_invoice(str(uuid7()), name)
+        ids |= {name: office.batch(invoice)["id"], f"{name}_of_invoice_id": invoice["id"]}
+    [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
+    return ids | {"claim_id": claim["id"]}
+
+
+def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:
+    """The ids of drafts: one that is read, and one for each action; and those of a paid run with its payment."""
+    office = PayingOffice(server, client)
+    office.invoice("30.00", id=PAID_INVOICE_ID)
+    names = ("payment_run_id", "file_payment_run_id", "mark_paid_payment_run_id", "cancel_payment_run_id")
+    runs = {name: office.run(office.invoice("10.00", number=name)) for name in (*names, "returned_payment_run_id")}
+    office.act(runs["returned_payment_run_id"], "mark-paid").raise_for_status()
+    ids = {name: run["id"] for name, run in runs.items()}
+    for prefix in ("", "returned_"):
+        [payment] = office.payments(runs[f"{prefix}payment_run_id"])
+        ids[f"{prefix}payment_id"] = payment["id"]
+    return ids
 
 
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from plankeeper.console.account import pages as account_pages
 from plankeeper.console.account import sign_in, single_sign_on
 from plankeeper.console.activity import event_batch, event_page
 from plankeeper.console.activity import pages as activity_pages
+from plankeeper.console.bank_details import pages as bank_detail_pages
 from plankeeper.console.components.events import actor_name, event_title
 from plankeeper.console.components.labels import error_sentence, field_label, humanize, parse_color, program_name
 from plankeeper.console.developers import api_keys, requests, webhooks
@@ -27,9 +28,7 @@ from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, checks, restores, service_standard, trash
-from plankeeper.console.settings import approval as approval_settings
-from plankeeper.console.settings import pages as settings_pages
+from plankeeper.console.settings import access_log, approval as approval_settings, checks, claims_and_payments, pages as settings_pages, restores, service_standard, trash
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.shell.routing import PageRoute
@@ -45,6 +44,7 @@ AREAS = (
     "views",
     "account",
     "activity",
+    "bank_details",
     "developers",
     "home",
     "imports",
@@ -80,6 +80,7 @@ PAGE_MODULES = (
     review_pages.pages,
     provider_pages.pages,
     note_pages.pages,
+    bank_detail_pages.pages,
     activity_pages.pages,
     event_page.pages,
     event_batch.pages,
@@ -89,6 +90,7 @@ PAGE_MODULES = (
     approval_settings.pages,
     restores.pages,
     service_standard.pages,
+    claims_and_payments.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

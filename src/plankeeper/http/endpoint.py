@@ -132,6 +132,26 @@ class Endpoint:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
+        body = await self._read_body(operation, values, state, receive, principal, plan_manager_id)
+        with self._deps.admission:
+            if not operation.writes:
+                return await self._handle_read(operation, state, plan_manager_id, values, scope)
+            idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
+            preconditions = Preconditions.from_headers(state.headers)
+            write = _Write(operation, values, preconditions, idempotency_key)
+            response = await self._write(write, state, principal, plan_manager_id)
+        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
+
+    async def _read_body(
+        self,
+        operation: Operation,
+        values: dict[str, Any],
+        state: RequestState,
+        receive: Receive,
+        principal: Principal,
+        plan_manager_id: UUID,
+    ) -> bytes:
+        """Add the parsed body, or the stored file, to the handler's arguments. Returns what identifies the body."""
         body = b""
         if operation.receive_file and operation.body_name:
             upload = read_upload(state.headers, receive, operation.max_body_bytes)
@@ -151,14 +171,7 @@ class Endpoint:
             except InvalidItemsError as error:
                 query = values.get(operation.query_name or "")
                 raise await self._with_stored_errors(operation, plan_manager_id, query, error) from None
-        with self._deps.admission:
-            if not operation.writes:
-                return await self._handle_read(operation, state, plan_manager_id, values, scope)
-            idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
-            preconditions = Preconditions.from_headers(state.headers)
-            write = _Write(operation, values, preconditions, idempotency_key)
-            response = await self._write(write, state, principal, plan_manager_id)
-        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
+        return body
 
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError

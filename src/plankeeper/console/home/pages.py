@@ -14,6 +14,7 @@ from plankeeper.access.api_keys.service import key_state
 from plankeeper.console.components.events import resource_name
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.home.attention import (
+    Tile,
     invoice_tiles,
     late_tile,
     on_hold_without_warning,
@@ -23,10 +24,11 @@ from plankeeper.console.home.attention import (
 )
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
-from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
+from plankeeper.console.shell.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
+from plankeeper.resources.bank_details import store as bank_details
 from plankeeper.resources.invoices.statistics_cache import (
     DatedStatistics,
     InvoiceStatistics,
@@ -96,6 +98,7 @@ async def home(request: PageRequest) -> HtmlPage:
             *invoice_tiles(sums.open, links),
             late_tile(sums.late, standard, today, links),
             *participant_tiles(numbers.plan_ends, links),
+            *await bank_detail_tiles(request),
         ],
         "warnings": warning_tiles(sums.warnings, links),
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
@@ -109,6 +112,14 @@ async def home(request: PageRequest) -> HtmlPage:
         "notices": numbers.notices,
     }
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+async def bank_detail_tiles(request: PageRequest) -> list[Tile]:
+    """The bank details that wait for approval, if there are some, for those who can open their page."""
+    if not request.has_role("manager"):
+        return []
+    count = await bank_details.count_waiting(request.db, request.plan_manager_id)
+    return [Tile("Bank details to approve", count, f"{PREFIX}/bank-details")] if count else []
 
 
 async def count_participants(request: PageRequest) -> int:

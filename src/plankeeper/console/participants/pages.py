@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.activity.timeline import with_texts
+from plankeeper.console.bank_details.section import bank_details_section
 from plankeeper.console.components.charts import MONEY, Bar, bar_list
 from plankeeper.console.components.events import retention, trash_path
 from plankeeper.console.components.labels import display_name
@@ -140,6 +141,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "events": with_texts(request, events),
         "notes": await record_notes(request, "participant", participant_id),
         "empty_form": Form(),
+        "bank_details": await bank_details_section(request, "participant", participant_id),
     }
     return HtmlPage("participants/participant.html", context)
 

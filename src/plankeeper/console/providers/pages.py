@@ -7,6 +7,7 @@ from uuid import UUID
 from stdnum.au import abn
 
 from plankeeper.console.activity.timeline import latest_events
+from plankeeper.console.bank_details.section import bank_details_section
 from plankeeper.console.components.edit_forms import describe_changes, edit_context, require_unchanged
 from plankeeper.console.components.events import retention, trash_path
 from plankeeper.console.components.money import period_of, spend_chart, spend_sums
@@ -133,6 +134,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
     }
+    context["bank_details"] = await bank_details_section(request, "provider", provider_id)
     context |= {"notes": await record_notes(request, "provider", provider_id), "empty_form": Form()}
     context["place"] = await list_position(request, PROVIDERS, provider_id)
     return HtmlPage("providers/provider.html", {**context, "similar": await similar_names(request, provider)})

@@ -87,6 +87,15 @@ SUBMENU = {
             "viewer",
             is_limited=True,
         ),
+        "bank_details": SettingsPage(
+            "/console/bank-details", "Bank details", "Accounts of payees that wait for approval", "manager"
+        ),
+        "claims_and_payments": SettingsPage(
+            "/console/settings/claims-and-payments",
+            "Claims and payments",
+            "The office’s numbers, its bank account and the bank’s files",
+            "owner",
+        ),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
@@ -137,6 +146,8 @@ HELP_ANCHORS = {
     "members": "people-and-roles",
     "account_managers": "account-managers-and-note-types",
     "note_types": "account-managers-and-note-types",
+    "bank_details": "bank-details",
+    "claims_and_payments": "claims-and-payments",
     "service_standard": "service-standard",
     "import": "import",
     "trash": "undo",

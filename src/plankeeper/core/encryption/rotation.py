@@ -57,6 +57,14 @@ _SECRETS: LiteralString = """
         convert_to(concat_ws(E'\\n', plan_manager_id, 'office_settings'), 'UTF8'), bank_account
     from office_settings where bank_account is not null
     union all
+    select 'payment_runs.account', array[plan_manager_id::text, id::text],
+        convert_to(concat_ws(E'\\n', plan_manager_id, 'office_settings'), 'UTF8'), account
+    from payment_runs
+    union all
+    select 'payments.account', array[plan_manager_id::text, id::text],
+        convert_to(concat_ws(E'\\n', plan_manager_id, payee_kind, payee_id), 'UTF8'), account
+    from payments
+    union all
     -- responses with the secret of a webhook endpoint
     select 'idempotency_records.body', array[plan_manager_id::text, original_key_id::text, path, idempotency_key],
         convert_to(concat_ws(E'\\n', plan_manager_id, original_key_id, path, idempotency_key), 'UTF8'),
@@ -128,8 +136,20 @@ REPLACE_IN_OFFICE_SETTINGS = """
     update office_settings set bank_account = $3 where plan_manager_id = $1::text::uuid and bank_account = $2
 """
 
+REPLACE_IN_RUN = """
+    update payment_runs set account = $4
+    where plan_manager_id = $1::text::uuid and id = $2::text::uuid and account = $3
+"""
 
-async def replace(db: Executor, secret: StoredSecret, stored: str, hash_: bytes | None = None) -> None:
+REPLACE_IN_PAYMENT = """
+    update payments set account = $4
+    where plan_manager_id = $1::text::uuid and id = $2::text::uuid and account = $3
+"""
+
+
+async def replace(  # noqa: C901 - a table of statements
+    db: Executor, secret: StoredSecret, stored: str, hash_: bytes | None = None
+) -> None:
     """Replace the stored text of a secret, unless the secret has changed since it was read. Accounts have a hash."""
     match secret.location:
         case "accounts.totp_secret":
@@ -150,6 +170,12 @@ async def replace(db: Executor, secret: StoredSecret, stored: str, hash_: bytes 
         case "office_settings.bank_account":
             [plan_manager_id] = secret.key
             await db.execute(REPLACE_IN_OFFICE_SETTINGS, plan_manager_id, secret.stored, stored)
+        case "payment_runs.account":
+            plan_manager_id, run_id = secret.key
+            await db.execute(REPLACE_IN_RUN, plan_manager_id, run_id, secret.stored, stored)
+        case "payments.account":
+            plan_manager_id, payment_id = secret.key
+            await db.execute(REPLACE_IN_PAYMENT, plan_manager_id, payment_id, secret.stored, stored)
         case "idempotency_records.body":
             plan_manager_id, *key = secret.key
             await db.execute(REPLACE_IN_RESPONSE, plan_manager_id, *key, secret.stored, stored)

@@ -272,9 +272,9 @@ def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
 
 
 async def delete_of(ctx: WriteContext, kind: PayeeKind, payee_ids: Sequence[UUID]) -> None:
-    """Delete the details of payees that are deleted for good, unless a payment was made to them."""
+    """Delete the details of payees that are deleted for good. Payments keep a copy of those that they went to."""
     if payee_ids:
-        await store.delete_unpaid(ctx.tx, ctx.plan_manager_id, kind, payee_ids)
+        await store.delete(ctx.tx, ctx.plan_manager_id, kind, payee_ids)
 
 
 async def erase(ctx: WriteContext, participant_id: UUID) -> int:

@@ -80,9 +80,15 @@ async def select_many_for_update(
     return await tx.rows(BankDetailsRow, SELECT_MANY_FOR_UPDATE, plan_manager_id, kind, payee_ids)
 
 
-SELECT_PROPOSAL_FOR_UPDATE = f"""
-    select {COLUMNS} from bank_details where plan_manager_id = $1 and proposal_id = $2 for update
-"""
+GET_PROPOSAL = f"select {COLUMNS} from bank_details where plan_manager_id = $1 and proposal_id = $2"
+
+
+async def get_proposal(db: Executor, plan_manager_id: UUID, proposal_id: UUID) -> BankDetailsRow | None:
+    """The row with a proposal that waits for approval."""
+    return await db.one_or_none(BankDetailsRow, GET_PROPOSAL, plan_manager_id, proposal_id)
+
+
+SELECT_PROPOSAL_FOR_UPDATE: LiteralString = GET_PROPOSAL + " for update"
 
 
 async def select_proposal_for_update(
@@ -194,13 +200,6 @@ async def set_current(tx: Transaction, plan_manager_id: UUID, row: BankDetailsRo
     await tx.execute(SET, plan_manager_id, *row.payee, *current)
 
 
-DELETE_UNPAID: LiteralString = f"""
-    delete from bank_details
-    where plan_manager_id = $1 and payee_kind = $2 and {in_array("payee_id", "$3::uuid[]")} and not exists (
-        select from payments
-        where payments.plan_manager_id = $1 and payments.payee_kind = $2 and payments.payee_id = bank_details.payee_id
-    )
-"""
 DELETE: LiteralString = f"""
     delete from bank_details
     where plan_manager_id = $1 and payee_kind = $2 and {in_array("payee_id", "$3::uuid[]")}
@@ -208,23 +207,18 @@ DELETE: LiteralString = f"""
 """
 
 
-async def delete_unpaid(tx: Executor, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> None:
-    """Delete the details of deleted payees, except those to which a payment was made."""
-    await tx.execute(DELETE_UNPAID, plan_manager_id, kind, payee_ids)
-
-
 async def delete_of_missing(db: Executor, plan_manager_id: UUID, payees: Sequence[Payee]) -> None:
-    """Delete the details of those of the payees that no longer exist, except those to which a payment was made."""
+    """Delete the details of those of the payees that no longer exist."""
     existing = await list_contacts(db, plan_manager_id, payees) if payees else {}
     for kind in ("provider", "participant"):
         missing = [each.id for each in payees if each.kind == kind and each not in existing]
         if missing:
-            await delete_unpaid(db, plan_manager_id, kind, missing)
+            await delete(db, plan_manager_id, kind, missing)
 
 
-async def delete(tx: Transaction, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> int:
+async def delete(db: Executor, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID]) -> int:
     """Delete the details of payees, and return the number of those that had some."""
-    return len(await tx.rows(UUID, DELETE, plan_manager_id, kind, payee_ids))
+    return len(await db.rows(UUID, DELETE, plan_manager_id, kind, payee_ids))
 
 
 class SameAccount(Struct):

@@ -48,8 +48,20 @@ async def list_waiting(
 ) -> list[WaitingProposal]:
     """The proposals that wait for approval, those that have waited longest first."""
     rows = await store.list_waiting(db, plan_manager_id, after, limit)
-    if not rows:
-        return []
+    return await _describe(db, settings, plan_manager_id, rows) if rows else []
+
+
+async def get_waiting(
+    db: Executor, settings: Settings, plan_manager_id: UUID, proposal_id: UUID
+) -> WaitingProposal | None:
+    """A proposal that waits for approval; null if it doesn't."""
+    row = await store.get_proposal(db, plan_manager_id, proposal_id)
+    return (await _describe(db, settings, plan_manager_id, [row]))[0] if row else None
+
+
+async def _describe(
+    db: Executor, settings: Settings, plan_manager_id: UUID, rows: Sequence[BankDetailsRow]
+) -> list[WaitingProposal]:
     hashes = {each.payee: _hashes(settings, plan_manager_id, each) for each in rows}
     wanted = [hash_ for each in hashes.values() for hash_ in each]
     same = await store.list_by_hashes(db, plan_manager_id, wanted) if wanted else []

@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from msgspec.structs import replace
 
 from plankeeper.core.context import WriteContext
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.resources import recheck_queue
+from plankeeper.resources.bank_details.bank_text import account_ending
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
+from plankeeper.resources.office_settings.claims_and_payments import ParsedSettings
+from plankeeper.resources.office_settings.own_account import decrypt_number, encrypt_number
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
@@ -37,6 +43,31 @@ async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automati
 async def set_service_standard(ctx: WriteContext, standard: ServiceStandard) -> bool:
     """Set the service standard. Returns false, and does nothing, if it is the same."""
     return await _set(ctx, days_to_claim=standard.days_to_claim, days_to_pay=standard.days_to_pay)
+
+
+async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> bool:
+    """Set the data for claim files and for the bank's files. Without a BSB, the account is removed.
+
+    Returns false, and does nothing, if nothing is different.
+    """
+    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
+    values, number = dict(parsed.values), parsed.account_number
+    is_other = number is not None and number != await get_account_number(ctx.tx, ctx.settings, ctx.plan_manager_id)
+    if values["bank_bsb"] is None:
+        values["bank_account_ending"] = None
+    elif number:
+        values["bank_account_ending"] = account_ending(number)
+    is_different = await _set(ctx, **values)
+    if is_other or (before.bank_account_ending and values["bank_bsb"] is None):
+        stored = encrypt_number(ctx.settings, ctx.plan_manager_id, number) if number else None
+        await store.set_account(ctx.tx, ctx.plan_manager_id, stored)
+    return is_different or is_other
+
+
+async def get_account_number(db: Executor, settings: Settings, plan_manager_id: UUID) -> str | None:
+    """The number of the office's account, decrypted. Raises SecretKeyMissingError."""
+    stored = await store.get_account(db, plan_manager_id)
+    return decrypt_number(settings, plan_manager_id, stored) if stored else None
 
 
 async def _set(ctx: WriteContext, **values: Any) -> bool:

@@ -70,3 +70,11 @@ async def get_account(db: Executor, plan_manager_id: UUID) -> str | None:
     """The number of the office's account, encrypted: see `own_account`."""
     row = await db.one_or_none(OwnAccount, GET_ACCOUNT, plan_manager_id)
     return row.bank_account if row else None
+
+
+SET_ACCOUNT = "update office_settings set bank_account = $2 where plan_manager_id = $1"
+
+
+async def set_account(tx: Transaction, plan_manager_id: UUID, stored: str | None) -> None:
+    """Write the encrypted number of the office's account. Its ending is written with the settings."""
+    await tx.execute(SET_ACCOUNT, plan_manager_id, stored)

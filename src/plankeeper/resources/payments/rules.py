@@ -90,13 +90,14 @@ def is_covered(line: PayableLine) -> bool:
 def amounts_due(line: PayableLine) -> list[tuple[UUID, Decimal]]:
     """What is due of each claim that has no open payment, in dollars.
 
-    Together with the open payments, never more than the agency has paid for the line, less reversals.
+    Together with the open payments, never more than the agency has paid for the line, less reversals. A reversal
+    concerns the line: it lowers its earliest claims first, which it is about if a line was claimed again.
     """
     rest, due = received_amount(line) - line.open, list[tuple[UUID, Decimal]]()
-    for claim in line.claims:
+    for claim in reversed(line.claims):
         amount = min(claim.paid, rest)
         if not claim.is_open and amount > 0:
-            due.append((claim.id, amount))
+            due.insert(0, (claim.id, amount))
             rest -= amount
     return due
 
@@ -109,14 +110,15 @@ def reason_left_out(
     bank_reasons: Mapping[PayeeKey, UnpaidReason | None],
 ) -> UnpaidReason | None:
     """Why a line isn't paid, or None. `bank_reasons` has all payees with a record that can be paid, and why not."""
+    due = {claim_id for claim_id, _ in amounts_due(line)}
     reasons: tuple[tuple[UnpaidReason, bool], ...] = (
         ("in_payment_run", line.payment_run is not None),
         ("not_ready", line.claim_status not in READY),
         ("held", line.is_held),
         ("own_fee", own_abn is not None and line.payee_kind == "provider" and line.payee_abn == own_abn),
         ("no_result", not line.claims),
-        ("nothing_to_pay", not amounts_due(line)),
-        ("waiting_for_receipt", any(each.batch_id in uncovered_batches for each in line.claims if not each.is_open)),
+        ("nothing_to_pay", not due),
+        ("waiting_for_receipt", any(each.batch_id in uncovered_batches for each in line.claims if each.id in due)),
         ("payee_missing", payee_of(line) is None),
         ("estate", line.payee_kind == "participant" and line.is_deceased),
     )

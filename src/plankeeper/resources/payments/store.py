@@ -17,7 +17,7 @@ STATE_COLUMNS: LiteralString = """
     left_out_count, created_at, created_by, downloaded_at, downloaded_by, paid_on, paid_at, paid_by, cancelled_at,
     cancelled_by, cancel_reason, updated_at
 """
-MAIN_COLUMNS: LiteralString = "id, number, state, process_date, group_by, total, payments, returned"
+MAIN_COLUMNS: LiteralString = "id, number, state, process_date, group_by, total, payment_count as payments, returned"
 WITHOUT_LISTS: LiteralString = f"""
     {MAIN_COLUMNS}, null::json as warnings, null::json as left_out, {STATE_COLUMNS}
 """
@@ -84,12 +84,13 @@ async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
 
 
 INSERT_COLUMNS: LiteralString = """
-    id, number, state, process_date, group_by, header, account, total, payments, warnings, left_out, left_out_count,
-    returned, created_at, created_by, created_by_account
+    id, number, state, process_date, group_by, header, account, total, warnings, left_out, left_out_count, returned,
+    created_at, created_by, created_by_account
 """
 INSERT = f"""
-    insert into payment_runs (plan_manager_id, {INSERT_COLUMNS}, updated_at)
-    select $1, {INSERT_COLUMNS}, {UPDATED_AT} from json_populate_record(null::payment_runs, $2)
+    insert into payment_runs (plan_manager_id, {INSERT_COLUMNS}, payment_count, updated_at)
+    select $1, {INSERT_COLUMNS}, ($2::json ->> 'payments')::int, {UPDATED_AT}
+    from json_populate_record(null::payment_runs, $2)
 """
 
 

@@ -71,6 +71,8 @@ def test_a_reversal_is_not_paid_out() -> None:
     paid = claim("60.00")
     assert amounts_due(line(paid, reversed=Decimal("15.50"))) == [(paid.id, Decimal("44.50"))]
     assert amounts_due(line(paid, reversed=Decimal("60.00"))) == []
+    again = claim("60.00")
+    assert amounts_due(line(paid, again, reversed=Decimal("60.00"))) == [(again.id, Decimal("60.00"))]
     assert amounts_due(line(paid, paid_amount=Decimal("20.00"))) == [(paid.id, Decimal("20.00"))]
 
 

@@ -1308,7 +1308,7 @@ create table payment_runs (
     header jsonb not null,
     account text not null, -- encrypted
     total numeric not null,
-    payments int not null,
+    payment_count int not null,
     warnings jsonb not null default '[]',
     left_out jsonb not null default '[]',
     left_out_count int not null default 0,

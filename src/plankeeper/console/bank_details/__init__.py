@@ -1,0 +1,1 @@
+"""Bank details: their section on the pages of payees, proposals, and the decisions about them."""
