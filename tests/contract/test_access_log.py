@@ -100,7 +100,7 @@ def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]
         yield (
             client,
             {
-                "participant": sorted([*created, world.ids["participant_id"]]),
+                "participant": sorted([*created, world.ids["participant_id"], world.ids["claimed_participant_id"]]),
                 "invoice": sorted(
                     [*(each["id"] for each in rows)]
                     + [id_ for name, id_ in world.ids.items() if name.endswith("invoice_id")]

@@ -43,7 +43,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
-            "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key", "office_numbers_pkey",
+            "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key",
+            "office_numbers_pkey",
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
             "participants_pkey",
             "stored_counts_pkey", "stored_counts_list_check", "providers_pkey", "users_pkey",

@@ -1,7 +1,7 @@
 """Each operation declares its error codes: each of them can be provoked, and the tests' clients accept no other."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -20,8 +20,8 @@ from plankeeper.core.errors import CODES, ErrorCode
 from plankeeper.http.idempotency.service import get_or_claim
 from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
-from support.client import DOCUMENT, Client
-from support.factories import Tenant, absent_ids, filled, import_invoice
+from support.client import ALL_SCOPES, DOCUMENT, Client
+from support.factories import CLAIMED_INVOICE_ID, Tenant, absent_ids, filled, import_invoice
 from support.importing import import_records
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -50,7 +50,7 @@ class Requests:
         return (client or self.tenant.client).request(self.operation.method, path, headers=headers or {}, **more)
 
     def new_key(
-        self, scopes: list[str] | None = None, lifetime: timedelta | None = None, **more: Any
+        self, scopes: Sequence[str] | None = None, lifetime: timedelta | None = None, **more: Any
     ) -> dict[str, Any]:
         """The header of a new key."""
 
@@ -58,9 +58,7 @@ class Requests:
             server, plan_manager_id = self.tenant.server, self.tenant.plan_manager_id
             async with server.db.transaction() as tx:
                 ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-                return await service.create(
-                    ctx, "test", [plan_manager_id], scopes or ["read", "write"], lifetime, **more
-                )
+                return await service.create(ctx, "test", [plan_manager_id], scopes or ALL_SCOPES, lifetime, **more)
 
         return {"Authorization": f"Bearer {self.tenant.server.run(make())}"}
 
@@ -114,7 +112,12 @@ def reused_key(requests: Requests) -> httpx.Response:
     assert requests.send(headers=headers).is_success
     [name, value] = next(iter((requests.body or {}).items()))
     other = value + "x" if isinstance(value, str) else [*value, {}]
-    others = {"since": "2026-01-02T03:04:06Z", "code": "missing_participant", "date": "2026-01-16"}
+    others = {
+        "invoice_ids": [CLAIMED_INVOICE_ID] * 2,
+        "since": "2026-01-02T03:04:06Z",
+        "code": "missing_participant",
+        "date": "2026-01-16",
+    }
     other = others.get(name, other)
     return requests.send(headers=headers, json=(requests.body or {}) | {name: other})
 

@@ -49,6 +49,7 @@ OTHER_STORES = {
     "access.accounts.member_store": "roles and invitations, beside the accounts",
     "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
     "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
+    "resources.claims.candidate_store": "what a new batch can contain, beside batches and claims",
     "events.activity_store": "the activity of the console, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
     "access.accounts.link_store": "recipients of mails and tokens of links, beside the accounts",
