@@ -28,7 +28,9 @@ from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, approval as approval_settings, checks, claims_and_payments, pages as settings_pages, restores, service_standard, trash
+from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
+from plankeeper.console.settings import approval as approval_settings
+from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.shell.routing import PageRoute

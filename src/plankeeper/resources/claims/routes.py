@@ -18,6 +18,7 @@ from plankeeper.resources.claims.schemas import (
     ClaimListQuery,
     NewClaimBatch,
 )
+from plankeeper.resources.office_settings.restores import require_confirmed
 
 router = Router("claim_batches")
 MEDIA_TYPE = "text/csv"
@@ -70,6 +71,7 @@ async def list_lines(ctx: ReadContext, claim_batch_id: UUID, query: ClaimListQue
 async def download(ctx: ReadContext, claim_batch_id: UUID) -> Download:
     """Download the file of a batch for the agency's portal. It is always the same."""
     found = or_404(await store.get_file(ctx.db, ctx.plan_manager_id, claim_batch_id))
+    await require_confirmed(ctx.db, ctx.plan_manager_id)
     content = render(each.fields for each in found.rows)
     invoice_ids = list(dict.fromkeys(each.invoice_id for each in found.rows))
     return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content), invoice_ids)

@@ -48,6 +48,7 @@ from plankeeper.resources.invoices.line_moves import LineMove
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as settings_store
+from plankeeper.resources.office_settings.restores import require_confirmed
 
 MAX_CANDIDATES = 50_000  # lines that one request looks at
 MAX_LISTED = 5000  # lines of `left_out` in a response
@@ -70,6 +71,7 @@ async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = Fa
     Raises ValidationError for unknown invoices, and if no line can be claimed.
     """
     if not is_dry_run:
+        await require_confirmed(ctx.tx, ctx.plan_manager_id)
         await store.lock_create(ctx.tx, ctx.plan_manager_id)
     office, blocking = await _read_office(ctx)
     lines = await _list_candidates(ctx, new, blocking)
@@ -272,6 +274,7 @@ async def _move(ctx: WriteContext, invoices: Mapping[UUID, Invoice], moves: Sequ
 async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
     """Submit a draft: its lines are pending. Raises NotFound, and DomainError `invalid_transition`."""
     before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
     now = datetime.now(UTC)
     after = await store.submit(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx))
     if after is None:

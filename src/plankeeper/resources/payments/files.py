@@ -21,6 +21,7 @@ from plankeeper.resources.bank_details.bank_text import (
 from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
 from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.office_settings.own_account import decrypt_number
+from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.store import get_account
 from plankeeper.resources.payments import store
@@ -94,6 +95,7 @@ async def download(ctx: WriteContext, run_id: UUID) -> Download:
     if run.state == "cancelled":
         detail = "The payment run is cancelled, so its file can't be downloaded."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("payment_run", str(run_id)))
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
     payments = await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id)
     if run.downloaded_at is None:
         if run.state == "draft":

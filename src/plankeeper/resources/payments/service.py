@@ -23,12 +23,14 @@ from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
 from plankeeper.resources.bank_details.bank_text import MAX_ACCOUNT_NAME, to_bank_text
 from plankeeper.resources.bank_details.service import require_approval_again
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
+from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import MAX_AMOUNT
 from plankeeper.resources.payments.files import get_office, require_current, text_changed
 from plankeeper.resources.payments.people import require_second_person, responsible_account
 from plankeeper.resources.payments.planning import RunPlan, make_plan
+from plankeeper.resources.payments.remittance_mails import queue_mails
 from plankeeper.resources.payments.rules import (
     PlannedPayment,
     date_warnings,
@@ -56,6 +58,8 @@ MAX_WARNINGS = 100
 async def create(ctx: WriteContext, new: NewPaymentRun, *, is_dry_run: bool = False) -> PaymentRun:
     """Make a run, or say what it would contain. Raises ValidationError, also for a run without a payment."""
     invoice_ids = await _find_invoices(ctx, new)
+    if not is_dry_run:
+        await require_confirmed(ctx.tx, ctx.plan_manager_id)
     settings = await get_settings(ctx.tx, ctx.plan_manager_id)
     office = await get_office(ctx, settings)
     group_by = settings.group_payments_by if isinstance(new.group_by, UnsetType) else new.group_by
@@ -207,6 +211,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     Raises NotFound, and DomainError `invalid_transition`, `run_outdated` and `second_person_required`.
     """
     run = await _select_draft(ctx, run_id, "marked as paid")
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
     await require_second_person(ctx, await get_settings(ctx.tx, ctx.plan_manager_id), run)
     if run.downloaded_at is None:
         await require_current(ctx, run, await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id))
@@ -218,7 +223,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "paid")
     moves = [_paid(run, each) for each in lines]
     await move_lines(ctx, locked, moves, LINE_EVENT)
-    # Remittance advices belong here: to each payee of `store.list_of_run`, with the same commit.
+    await queue_mails(ctx, run_id, now)
     return await _finish(ctx, "payment_run.paid", run_id, before)
 
 
