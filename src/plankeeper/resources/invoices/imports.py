@@ -1,6 +1,6 @@
 """Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -17,11 +17,18 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
-from plankeeper.resources.invoices.changes import CLAIM_FIELDS, describe_amount, is_amount, to_amounts
+from plankeeper.resources.invoices.changes import (
+    CLAIM_FIELDS,
+    describe_amount,
+    is_amount,
+    to_amounts,
+    to_line_rows,
+    to_row,
+)
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
 from plankeeper.resources.invoices.service import check, check_new
-from plankeeper.resources.invoices.states import line_amounts
+from plankeeper.resources.invoices.states import LOCKED_FIELDS, line_amounts
 from plankeeper.resources.plans.store import list_participants_with_budgets
 from plankeeper.resources.upsert import (
     ImportCounts,
@@ -51,7 +58,11 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     affected = {*old, *await _list_similar(ctx, old)}
     before = await _get_many(ctx, affected)
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
-    await _save(ctx, rows, records, before)
+    lines = _build_lines(zip(rows, records, strict=True), before)
+    claimed = await store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, [*old]) if old else []
+    if errors := [*_find_locked(rows, records, lines, before, {(each.invoice_id, each.line_id) for each in claimed})]:
+        raise InvalidRowsError(errors)
+    await _save(ctx, rows, records, lines, before)
     before |= await _get_many(ctx, {*await _list_similar(ctx, ids)} - affected - {*ids})
     await check(ctx, sorted(before))
     after = await _get_many(ctx, {*before, *ids})
@@ -122,17 +133,17 @@ async def _save(
     ctx: WriteContext,
     rows: Sequence[InvoiceImportRow],
     records: Sequence[InvoiceRow],
+    line_rows: Sequence[InvoiceLineRow],
     before: Mapping[UUID, Invoice],
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
-    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
-    line_rows = _build_lines(replaced, before)
+    replaced = [record for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
     lines = to_json(line_rows)
     updated = [record for record in records if record.id in before]
     created = [record for record in records if record.id not in before]
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
-        invoice_ids, line_ids = [record.id for _, record in replaced], [each.id for each in line_rows]
+        invoice_ids, line_ids = [record.id for record in replaced], [each.id for each in line_rows]
         await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, invoice_ids, line_ids)
     if created:
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
@@ -142,11 +153,14 @@ async def _save(
 
 
 def _build_lines(
-    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
+    pairs: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
 ) -> list[InvoiceLineRow]:
+    """The lines of the rows that have `line_items`."""
     stored = {item.id: item for invoice in before.values() for item in unset_to_none(invoice.line_items) or []}
     lines: list[InvoiceLineRow] = []
-    for row, record in replaced:
+    for row, record in pairs:
+        if row.values.line_items is UNSET:
+            continue
         items = enumerate(unset_to_none(row.values.line_items) or [])
         own = [_build_line(item, position, record, stored) for position, item in items]
         amounts = line_amounts(to_amounts(record, own))
@@ -169,6 +183,37 @@ def _build_line(
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
     to_row_values(InvoiceLineRow, given)
     return msgspec.structs.replace(line, **given)
+
+
+# What an import can't change of an invoice that has been claimed or paid here, beside its claimed lines.
+_CLAIMED_FIELDS = ("claim_status", "total", "tax", "subtotal", *(LOCKED_FIELDS & {*InvoiceRow.__struct_fields__}))
+
+
+def _find_locked(
+    rows: Sequence[InvoiceImportRow],
+    records: Sequence[InvoiceRow],
+    lines: Sequence[InvoiceLineRow],
+    before: Mapping[UUID, Invoice],
+    claimed: Collection[tuple[UUID, UUID]],
+) -> Iterator[RowError]:
+    """The errors of rows that change what has been claimed or paid here: an import from elsewhere doesn't know it."""
+    new_lines = {(each.invoice_id, each.id): each for each in lines}
+    for row, record in zip(rows, records, strict=True):
+        invoice = before.get(record.id)
+        old_lines = to_line_rows(invoice) if invoice else []
+        locked = [
+            each
+            for each in old_lines
+            if each.open_claim_batch or each.open_payment_run or each.has_payment or (record.id, each.id) in claimed
+        ]
+        if invoice is None or not locked:
+            continue
+        old = to_row(invoice)
+        names = [name for name in _CLAIMED_FIELDS if getattr(old, name) != getattr(record, name)]
+        has_lines = row.values.line_items is not UNSET
+        if names or (has_lines and any(new_lines.get((record.id, each.id)) != each for each in locked)):
+            number = locked[0].position + 1
+            yield RowError(row.line_number, "", f"line {number} of the invoice is claimed or paid, so it can't change")
 
 
 def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:

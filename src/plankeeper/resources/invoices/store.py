@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
+from msgspec import Struct
+
 from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRecord, InvoiceRow
@@ -242,15 +244,43 @@ async def set_document_key(
 
 
 DELETE_OTHER_LINES = """
-    delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+    delete from invoice_lines line
+    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+        and not exists (
+            select from claims where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        )
+"""
+MARK_OTHER_LINES = """
+    update invoice_lines set is_deleted = true
+    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3) and not is_deleted
 """
 
 
 async def delete_other_lines(
     tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], line_ids: Sequence[UUID]
 ) -> None:
-    """Delete the lines of invoices but those with the ids."""
+    """Delete the lines of invoices but those with the ids. Those with a claim are marked as deleted."""
     await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
+    await tx.execute(MARK_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
+
+
+class ClaimedLine(Struct):
+    """A line with a claim that isn't cancelled."""
+
+    invoice_id: UUID
+    line_id: UUID
+
+
+LIST_CLAIMED_LINES = f"""
+    select distinct invoice_id, line_id
+    from claims
+    where plan_manager_id = $1 and state not in ('cancelled', 'rejected') and {in_array("invoice_id", "$2::uuid[]")}
+"""
+
+
+async def list_claimed_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[ClaimedLine]:
+    """The lines of invoices that have been claimed here, and whose claims are neither cancelled nor rejected."""
+    return await db.rows(ClaimedLine, LIST_CLAIMED_LINES, plan_manager_id, invoice_ids)
 
 
 UPSERT_LINES = Write(
