@@ -53,6 +53,7 @@ OF_INVOICES: LiteralString = (
     " and invoice_id in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
 )
 LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
+LIST_CLAIMS: LiteralString = f"{ROW} claims {OF_INVOICES} order by id"
 LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
 LIST_APPROVAL_LINKS: LiteralString = (
     "select (to_jsonb(r) - 'plan_manager_id' - 'token_hash' - 'content_hash')::json as content"
@@ -103,6 +104,11 @@ async def list_invoices(db: Executor, plan_manager_id: UUID, participant_id: UUI
 
 async def list_invoice_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     return _contents(await db.rows(StoredRow, LIST_INVOICE_LINES, plan_manager_id, participant_id))
+
+
+async def list_claims(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The claims of the lines of the participant's invoices."""
+    return _contents(await db.rows(StoredRow, LIST_CLAIMS, plan_manager_id, participant_id))
 
 
 async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

@@ -66,6 +66,7 @@ class PersonExport(Struct):
     users: list[Raw]
     invoices: list[Raw]
     invoice_lines: list[Raw]
+    claims: list[Raw]
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     approval_links: list[Raw]
@@ -107,6 +108,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),
+            claims=await export_store.list_claims(*values),
             documents=await store.list_documents(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             approval_links=await export_store.list_approval_links(*values),

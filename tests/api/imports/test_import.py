@@ -60,7 +60,9 @@ def test_every_resource_is_imported_completely(
         "exit_reason_subcategory": {"id": SUBREASON, "name": "Overseas, for good"},
         "account_manager": {"id": MANAGER, "name": "Ama Owusu"},
     }
-    assert without_updated_at(get_json(api, f"/providers/{PROVIDER}")) == FULL_PROVIDER
+    assert without_updated_at(get_json(api, f"/providers/{PROVIDER}")) == FULL_PROVIDER | {
+        "abn_exempt": False, "abn_statement_date": None,
+    }  # fmt: skip
     note_type = NOTE_TYPE | {"plan_manager_id": api.plan_manager_id}
     assert without_updated_at(get_json(api, "/note-types/7")) == note_type
     member = get_json(api, f"/participants/{PERSON}/team-members/{USER}")

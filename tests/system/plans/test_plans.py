@@ -119,6 +119,8 @@ def test_a_list_uses_an_index(large_database: str, resource: str, query: str) ->
 # Lists of which a plan manager has few rows, and one whose rows stand beside those of one invoice.
 SHORT_LISTS = {
     "resources.account_managers.store.LIST": "the staff of a plan manager",
+    "resources.claims.store.CLAIMS": "the claims of one batch",
+    "resources.claims.store.LIST": "a plan manager makes a few batches a week",
     "resources.exit_reasons.store.LIST": "a list of choices",
     "resources.note_types.store.LIST": "a list of choices",
     "resources.plans.store.LIST": "the plans of one participant",

@@ -164,7 +164,7 @@ _INVOICE_ACTIONS = {
     "invoice.rejected": "approval_reason",
 }
 _VERBS = {"created": "added", "updated": "changed"}
-_CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager")
+_CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager", "claim_batch")
 
 
 def event_title(type_: str) -> str:

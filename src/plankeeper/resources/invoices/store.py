@@ -244,15 +244,24 @@ async def set_document_key(
 
 
 DELETE_OTHER_LINES = """
-    delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+    delete from invoice_lines line
+    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+        and not exists (
+            select from claims where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        )
+"""
+MARK_OTHER_LINES = """
+    update invoice_lines set is_deleted = true
+    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3) and not is_deleted
 """
 
 
 async def delete_other_lines(
     tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], line_ids: Sequence[UUID]
 ) -> None:
-    """Delete the lines of invoices but those with the ids."""
+    """Delete the lines of invoices but those with the ids. Those with a claim are marked as deleted."""
     await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
+    await tx.execute(MARK_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
 
 
 UPSERT_LINES = Write(

@@ -13,7 +13,7 @@ SUMMARY = {"entity_name": "Good Care Pty Ltd", "abn": "51824753556", "email": "B
 UNSET = dict.fromkeys((
     "entity_name", "abn", "email", "primary_phone_number", "address", "city", "state", "postcode",
     "ndis_provider_number", "external_id",
-)) | {"active": True}  # fmt: skip
+)) | {"active": True, "abn_exempt": False, "abn_statement_date": None}  # fmt: skip
 FULL_PROVIDER = SUMMARY | {
     "active": False, "primary_phone_number": "02 5550 1234", "address": "1 High St", "city": "Perth", "state": "WA",
     "postcode": "6000", "ndis_provider_number": "4050000001", "external_id": "crm-17",
@@ -59,7 +59,7 @@ def test_a_provider_has_every_field(api: Client) -> None:
     response = api.post("/providers", FULL_PROVIDER)
     made = response.json()
     assert response.status_code == 200
-    assert made == FULL_PROVIDER | {"id": made["id"]} | times_of(made)
+    assert made == UNSET | FULL_PROVIDER | {"id": made["id"]} | times_of(made)
     path = f"/providers/{made['id']}"
     assert api.get(path).json() == api.put(path, {}).json() == made
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
