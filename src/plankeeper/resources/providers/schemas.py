@@ -72,7 +72,7 @@ class ProviderRecord(Struct, kw_only=True):
     remittance_email: Annotated[
         EmailText | None,
         EXTENSION,
-        Meta(description="The email address for remittance advices, or null: they are listed for printing."),
+        Meta(description="The email address for remittance advice, or null: it is listed for printing."),
     ] = None
     external_id: ExternalId = None
     created_at: Annotated[CreatedAt, EXTENSION]
