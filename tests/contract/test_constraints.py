@@ -25,6 +25,7 @@ UNBREAKABLE = {
             "list_settings_plan_manager_id_fkey",
             "legal_holds_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
+            "payment_runs_plan_manager_id_fkey",
             "claim_batches_plan_manager_id_fkey", "claims_plan_manager_id_fkey", "office_numbers_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
@@ -32,6 +33,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
+            "payment_runs_state_check", "payment_runs_group_by_check", "payments_payee_kind_check",
+            "payments_state_check", "payments_amount_check", "payment_lines_amount_check",
             "claim_batches_state_check", "claims_source_check", "claims_state_check", "office_numbers_kind_check",
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
             "participants_remoteness_check",
@@ -43,6 +46,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
+            "payment_runs_pkey", "payment_runs_number_key", "payments_pkey", "payments_position_key",
+            "payment_lines_pkey",
             "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key",
             "office_numbers_pkey",
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
@@ -108,6 +113,10 @@ UNBREAKABLE = {
     ),
     "claims_batch_id_fkey": "the batch is made or locked in the same transaction, and none is ever deleted",
     "claims_line_id_fkey": "the invoice is locked in the same transaction",
+    "payments_run_id_fkey": "the run is made in the same transaction, and none is ever deleted",
+    "payment_lines_payment_id_fkey": "the payment is made in the same transaction, and none is ever deleted",
+    "payment_lines_claim_id_fkey": "no claim is ever deleted",
+    "payment_lines_open_key": "the invoice is locked, and the claim has no open payment",
     "claims_open_key": "the invoice is locked, and its line has no open claim",
     "claims_reference_key": "one transaction of a plan manager at a time chooses references",
     "providers_abn_exempt_check": _NO_HTTP_WRITES,

@@ -29,7 +29,7 @@ SHARED_LISTS = {
 }
 
 # Lists of a part of a resource that always has one.
-NEVER_EMPTY = {"GET /claim-batches/{claim_batch_id}/lines"}
+NEVER_EMPTY = {"GET /claim-batches/{claim_batch_id}/lines", "GET /payment-runs/{payment_run_id}/payments"}
 
 
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])

@@ -43,7 +43,14 @@ from plankeeper.http.etags import Preconditions, etag, require_preconditions, wi
 from plankeeper.http.idempotency import service as idempotency
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body, read_upload
+from plankeeper.http.requests import (
+    ClientDisconnectedError,
+    RequestState,
+    has_body,
+    preferred_types,
+    read_body,
+    read_upload,
+)
 from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
@@ -203,8 +210,9 @@ class Endpoint:
         is_search = isinstance(query, ListQuery) and query.is_search
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
-        if isinstance(result, Download):
-            response: Response = await FileResponse.open(result, is_head=scope["method"] == "HEAD")
+        file = result if isinstance(result, Download) else _format(operation, state, result)
+        if file:
+            response: Response = await FileResponse.open(file, is_head=scope["method"] == "HEAD")
         else:
             response = Response.from_object(operation.status, result, headers)
         if operation.access_log and scope["method"] != "HEAD":
@@ -309,6 +317,18 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+def _format(operation: Operation, state: RequestState, result: object) -> Download | None:
+    """The file of a response if `Accept` prefers its media type to JSON."""
+    if not operation.formats:
+        return None
+    for media_type in preferred_types(state.headers.get(b"accept", b"")):
+        if media_type in ("*/*", "application/*", "application/json"):
+            return None
+        if media_type in operation.formats:
+            return operation.formats[media_type](result)
+    return None
 
 
 def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
