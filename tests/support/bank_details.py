@@ -1,6 +1,7 @@
 """An office whose people propose and approve bank details."""
 
 from collections.abc import Callable, Coroutine
+from copy import copy
 from typing import Any
 from uuid import UUID
 
@@ -55,7 +56,13 @@ class Office:
         secret = self.write(
             actor, lambda ctx: api_keys.create(ctx, "integration", [self.plan_manager_id], ["payments"], None)
         )
-        return Client(self.client.http.base_url.__str__(), secret, self.plan_manager_id)
+        return self.with_key(secret)
+
+    def with_key(self, secret: str) -> Client:
+        """A client with another key, on the same connections."""
+        client = copy(self.client)
+        client.key = secret
+        return client
 
     def propose(self, actor: Actor, account: dict[str, str] = ACCOUNT, payee: Payee | None = None) -> UUID:
         """Propose bank details in the console, and return the proposal's id."""
