@@ -35,12 +35,14 @@ UNBREAKABLE = {
             "participants_remoteness_check",
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
             "webhook_deliveries_status_check", "access_records_action_check", "access_records_actor_kind_check",
+            "bank_details_payee_kind_check", "bank_detail_changes_action_check",
             "access_records_kind_check", "notes_resource_kind_check", "notes_author_kind_check",
         ],
         _VALIDATED_BY_SCHEMA,
     ),
     **dict.fromkeys(
         [
+            "bank_details_pkey", "bank_details_proposal_id_key", "bank_detail_changes_pkey",
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
             "participants_pkey",
             "stored_counts_pkey", "stored_counts_list_check", "providers_pkey", "users_pkey",

@@ -79,6 +79,8 @@ EVENTS = {
         "invoice.line_changed",
         "payment_run.payment_returned",
     ],
+    "PUT /providers/{provider_id}/bank-details": ["bank_details.proposed"],
+    "PUT /participants/{participant_id}/bank-details": ["bank_details.proposed"],
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes that touch another table than their tag's.

@@ -12,7 +12,7 @@ from plankeeper.core.context import SYSTEM, Actor, WriteContext
 from plankeeper.core.errors import DomainError
 from plankeeper.resources.bank_details import service
 from plankeeper.resources.bank_details.accounts import Payee
-from plankeeper.resources.bank_details.rules import parse_account
+from plankeeper.resources.bank_details.parsing import parse_account
 from support.client import Client
 from support.console import Account, create_account
 from support.server import RunningServer

@@ -261,8 +261,9 @@ LOCK_PARTICIPANT = f"""
 
 async def lock_payee(tx: Transaction, plan_manager_id: UUID, payee: Payee) -> PayeeContact | None:
     """The name and the phone number of a payee, which can't be deleted until the transaction ends."""
-    statement = LOCK_PROVIDER if payee.kind == "provider" else LOCK_PARTICIPANT
-    return await tx.one_or_none(PayeeContact, statement, plan_manager_id, payee.id)
+    if payee.kind == "provider":
+        return await tx.one_or_none(PayeeContact, LOCK_PROVIDER, plan_manager_id, payee.id)
+    return await tx.one_or_none(PayeeContact, LOCK_PARTICIPANT, plan_manager_id, payee.id)
 
 
 LIST_CONTACTS: LiteralString = f"""
