@@ -37,6 +37,8 @@ async def get_or_insert_for_update(
     tx: Transaction, plan_manager_id: UUID, payee: Payee, now: datetime
 ) -> BankDetailsRow:
     """The row of a payee, locked until the transaction ends. Without details, it is a new one."""
+    if found := await select_for_update(tx, plan_manager_id, payee):
+        return found
     await tx.execute(INSERT_EMPTY, plan_manager_id, payee.kind, payee.id, now)
     return await tx.one(BankDetailsRow, SELECT_FOR_UPDATE, plan_manager_id, payee.kind, payee.id)
 
