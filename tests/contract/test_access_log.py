@@ -42,6 +42,7 @@ UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WITHOUT_PERSONAL_DATA = {
     "GET /account-managers", "GET /account-managers/{account_manager_id}", "GET /exit-reasons",
     "GET /exit-reasons/{exit_reason_id}", "GET /note-types", "GET /note-types/{note_type_id}", "GET /providers",
+    "GET /providers/{provider_id}/bank-details",
     "GET /providers/{provider_id}", "GET /invoice-view-sessions", "GET /invoice-view-sessions/{session_id}",
     "GET /webhook-endpoints", "GET /webhook-endpoints/{webhook_endpoint_id}",
     "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /webhook-deliveries/{webhook_delivery_id}",

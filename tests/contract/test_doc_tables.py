@@ -53,6 +53,8 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("team-members", "Fields"): ("TeamMember",),
     ("team-members", "Permissions"): ("Permission",),
     ("providers", "Fields"): ("Provider",),
+    ("bank-details", "Fields"): ("BankDetails",),
+    ("bank-details", "Account fields"): ("AccountSummary",),
     ("exit-reasons", "Fields"): ("ExitReason",),
     ("note-types", "Fields"): ("NoteType",),
     ("notes", "Fields"): ("Note",),

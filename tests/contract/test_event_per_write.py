@@ -79,6 +79,8 @@ EVENTS = {
         "invoice.line_changed",
         "payment_run.payment_returned",
     ],
+    "PUT /providers/{provider_id}/bank-details": ["bank_details.proposed"],
+    "PUT /participants/{participant_id}/bank-details": ["bank_details.proposed"],
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes that touch another table than their tag's.
@@ -229,7 +231,8 @@ def test_an_update_that_changes_nothing_writes_neither_row_nor_event(
     changed = send(fresh_tenant.client, name, fresh_tenant.ids)
     assert changed.status_code == 200
     before = tenant_data(fresh_tenant.plan_manager_id)
-    for content in (content_of(name), {"json": {}}) if WRITES[name].body else (content_of(name),):
+    has_optional_fields = WRITES[name].body and not name.endswith("/bank-details")
+    for content in (content_of(name), {"json": {}}) if has_optional_fields else (content_of(name),):
         with rejecting_writes(fresh_tenant, "at once", WRITES[name].tag):
             unchanged = fresh_tenant.client.request("PUT", path, **content)
         assert (unchanged.status_code, unchanged.json()) == (200, changed.json())

@@ -261,7 +261,14 @@ def test_a_field_is_in_the_contract_or_marked_as_an_extension(name: str) -> None
     assert {field for field, schema in fields.items() if not schema.get(EXTENSION)} == BODIES[name]
 
 
-@sweep("name", [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT" and each.body])
+# A proposal isn't what is proposed: the response has no account number.
+PROPOSALS = {"PUT /providers/{provider_id}/bank-details", "PUT /participants/{participant_id}/bank-details"}
+
+
+@sweep(
+    "name",
+    [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT" and each.body and name not in PROPOSALS],
+)
 def test_an_update_takes_back_what_a_get_returned(name: str) -> None:
     [body] = references(operation_of(name)["requestBody"])
     returned = list(references(operation_of(name.replace("PUT", "GET"))["responses"]["200"]["content"]))

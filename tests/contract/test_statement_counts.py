@@ -126,6 +126,6 @@ def test_pages_of_participants_need_few_statements(
         name: statements_of(browser.get(f"/console/participants{path}"))
         for name, path in {"list": "", "record": f"/{made['id']}"}.items()
     }
-    # The page of a participant also has its notes and the types of notes.
-    limits = {"list": 5, "record": 7}
+    # The page of a participant also has its notes and the types of notes, its bank details and their history.
+    limits = {"list": 5, "record": 9}
     assert {name: each for name, each in counts.items() if len(each) > limits[name]} == {}

@@ -71,6 +71,7 @@ UNBOUND = {
     "webhooks.endpoint_store.count_unhealthy": "the operator's `doctor` covers all plan managers",
     "webhooks.endpoint_store.plan_managers_behind": "one periodic task looks for the plan managers that need it",
     "http.idempotency.store.purge": "one periodic task serves every plan manager",
+    "resources.bank_details.store.find_plan_manager": "the operator's `bank-details approve` names only the proposal",
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",
     "resources.participants.store.list_plan_changes": "one periodic task serves every plan manager",

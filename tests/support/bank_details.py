@@ -1,6 +1,7 @@
 """An office whose people propose and approve bank details."""
 
 from collections.abc import Callable, Coroutine
+from copy import copy
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from plankeeper.core.context import SYSTEM, Actor, WriteContext
 from plankeeper.core.errors import DomainError
 from plankeeper.resources.bank_details import service
 from plankeeper.resources.bank_details.accounts import Payee
-from plankeeper.resources.bank_details.rules import parse_account
+from plankeeper.resources.bank_details.parsing import parse_account
 from support.client import Client
 from support.console import Account, create_account
 from support.server import RunningServer
@@ -55,7 +56,13 @@ class Office:
         secret = self.write(
             actor, lambda ctx: api_keys.create(ctx, "integration", [self.plan_manager_id], ["payments"], None)
         )
-        return Client(self.client.http.base_url.__str__(), secret, self.plan_manager_id)
+        return self.with_key(secret)
+
+    def with_key(self, secret: str) -> Client:
+        """A client with another key, on the same connections."""
+        client = copy(self.client)
+        client.key = secret
+        return client
 
     def propose(self, actor: Actor, account: dict[str, str] = ACCOUNT, payee: Payee | None = None) -> UUID:
         """Propose bank details in the console, and return the proposal's id."""

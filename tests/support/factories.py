@@ -22,7 +22,11 @@ from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.json import to_json
+from plankeeper.resources.bank_details import service as bank_details
+from plankeeper.resources.bank_details import store as bank_details_store
+from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval import join_token
@@ -293,6 +297,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     event += " order by id desc limit 1"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
+    ids["proposal_id"] = str(server.run(_propose_bank_details(server, plan_manager_id)))
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
@@ -318,6 +323,17 @@ def _create_approval_link(seeded: SeededPlanManager) -> str:
         return join_token(place, secret)
 
     return seeded.server.run(create())
+
+
+async def _propose_bank_details(server: RunningServer, plan_manager_id: UUID) -> UUID:
+    """The id of a proposal of the operator, on a provider that stays."""
+    payee, account = Payee("provider", UUID(NOTED_PROVIDER_ID)), BankAccount("062000", "12345678", "Noted Provider")
+    async with server.db.transaction() as tx:
+        await bank_details.propose(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), payee, account)
+        row = await bank_details_store.get(tx, plan_manager_id, payee)
+    assert row
+    assert row.proposal_id
+    return row.proposal_id
 
 
 async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:

@@ -218,17 +218,12 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
             await system_context(tx, settings, plan_manager_id, "export")
             with _stdout_errors():
                 out.write(writer.header())
-            rows = 0
             exported: AsyncGenerator[Sequence[Struct]] = (
                 export_with_bank_details(tx, settings, plan_manager_id)
                 if with_bank_details
                 else definition.export(tx, plan_manager_id)
             )
-            async with aclosing(exported) as batches:
-                async for records in batches:
-                    with _stdout_errors():
-                        out.write(writer.lines(records))
-                    rows += len(records)
+            rows = await _write_records(out, writer, exported)
         with _stdout_errors():
             out.flush()
         if folder:
@@ -243,8 +238,25 @@ def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | N
         sys.stderr.close()
         sys.exit(1)
     if isinstance(writer, CsvWriter) and writer.formula_count:
-        click.echo(
-            f"Warning: {writer.formula_count:,} values begin with =, +, - or @, and a spreadsheet that opens the file"
-            " runs them as formulas: import its columns as text instead.",
-            err=True,
-        )
+        _warn_about_formulas(writer.formula_count)
+
+
+async def _write_records(
+    out: Any, writer: CsvWriter | JsonLinesWriter, exported: AsyncGenerator[Sequence[Struct]]
+) -> int:
+    """Write the records, and return their number."""
+    rows = 0
+    async with aclosing(exported) as batches:
+        async for records in batches:
+            with _stdout_errors():
+                out.write(writer.lines(records))
+            rows += len(records)
+    return rows
+
+
+def _warn_about_formulas(count: int) -> None:
+    click.echo(
+        f"Warning: {count:,} values begin with =, +, - or @, and a spreadsheet that opens the file"
+        " runs them as formulas: import its columns as text instead.",
+        err=True,
+    )

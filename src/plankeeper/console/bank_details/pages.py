@@ -10,7 +10,7 @@ from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.bank_details import service, store
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.bank_details.bank_text import MAX_ACCOUNT_NAME
-from plankeeper.resources.bank_details.rules import parse_account
+from plankeeper.resources.bank_details.parsing import parse_account
 from plankeeper.resources.bank_details.schemas import MAX_TEXT
 from plankeeper.resources.bank_details.waiting import PAGE_SIZE, WaitingProposal, get_waiting, list_waiting
 

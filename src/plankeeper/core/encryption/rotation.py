@@ -164,9 +164,11 @@ async def replace(  # noqa: C901 - a table of statements
             [plan_manager_id] = secret.key
             await db.execute(REPLACE_IN_PROVIDER, plan_manager_id, secret.stored, stored)
         case "bank_details.current_account":
-            await db.execute(REPLACE_CURRENT_ACCOUNT, *secret.key, secret.stored, stored, hash_)
+            plan_manager_id, *key = secret.key
+            await db.execute(REPLACE_CURRENT_ACCOUNT, plan_manager_id, *key, secret.stored, stored, hash_)
         case "bank_details.proposed_account":
-            await db.execute(REPLACE_PROPOSED_ACCOUNT, *secret.key, secret.stored, stored, hash_)
+            plan_manager_id, *key = secret.key
+            await db.execute(REPLACE_PROPOSED_ACCOUNT, plan_manager_id, *key, secret.stored, stored, hash_)
         case "office_settings.bank_account":
             [plan_manager_id] = secret.key
             await db.execute(REPLACE_IN_OFFICE_SETTINGS, plan_manager_id, secret.stored, stored)

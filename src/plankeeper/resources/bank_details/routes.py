@@ -6,7 +6,7 @@ from plankeeper.core.context import ReadContext, WriteContext
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.bank_details import service
 from plankeeper.resources.bank_details.accounts import Payee
-from plankeeper.resources.bank_details.rules import parse_account
+from plankeeper.resources.bank_details.parsing import parse_account
 from plankeeper.resources.bank_details.schemas import BankDetails, BankDetailsChange
 
 

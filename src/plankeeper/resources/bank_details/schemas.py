@@ -17,9 +17,11 @@ MAX_TEXT = 500  # characters of a call-back or a reason
 class BankDetailsChange(Struct, forbid_unknown_fields=True, kw_only=True):
     """The account that is proposed for a payee."""
 
-    bsb: Annotated[Text50, EXTENSION]
-    account_number: Annotated[Text50, EXTENSION]
-    account_name: Annotated[Text255, EXTENSION]
+    bsb: Annotated[Text50, EXTENSION, Meta(description="Six digits, with or without a hyphen in the middle.")]
+    account_number: Annotated[Text50, EXTENSION, Meta(description="One to nine digits.")]
+    account_name: Annotated[
+        Text255, EXTENSION, Meta(description="Up to 32 characters, after it has been converted to those of banks.")
+    ]
 
 
 class AccountSummary(Struct, kw_only=True):

@@ -47,6 +47,8 @@ OPERATOR_PROPOSAL = (
 )
 NOT_WAITING = "This proposal of bank details isn't waiting: it was approved, rejected, or replaced by another one."
 
+EVENT_TYPES: Mapping[Action, str] = {"proposed": "bank_details.proposed", "rejected": "bank_details.rejected"}
+
 
 async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Payee) -> BankDetails:
     """The bank details of a payee; raises NotFound."""
@@ -308,11 +310,11 @@ def _entry(ctx: WriteContext, row: BankDetailsRow, action: Action, note: str | N
 async def _record(
     ctx: WriteContext, entries: Iterable[BankDetailChange], before: BankDetailsRow, after: BankDetailsRow
 ) -> None:
-    """Record the history and the event of a change: the last entry has the event's verb."""
+    """Record the history and the event of a change, which is about the last entry."""
     listed = list(entries)
     await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(listed))
-    verb = {"proposed": "proposed", "rejected": "rejected"}.get(listed[-1].action, "approved")
-    await record_event(ctx, f"bank_details.{verb}", _state(before), _state(after))
+    type_ = EVENT_TYPES.get(listed[-1].action, "bank_details.approved")
+    await record_event(ctx, type_, _state(before), _state(after))
 
 
 def _state(row: BankDetailsRow) -> BankDetailsState:

@@ -37,6 +37,8 @@ async def get_or_insert_for_update(
     tx: Transaction, plan_manager_id: UUID, payee: Payee, now: datetime
 ) -> BankDetailsRow:
     """The row of a payee, locked until the transaction ends. Without details, it is a new one."""
+    if found := await select_for_update(tx, plan_manager_id, payee):
+        return found
     await tx.execute(INSERT_EMPTY, plan_manager_id, payee.kind, payee.id, now)
     return await tx.one(BankDetailsRow, SELECT_FOR_UPDATE, plan_manager_id, payee.kind, payee.id)
 
@@ -261,8 +263,9 @@ LOCK_PARTICIPANT = f"""
 
 async def lock_payee(tx: Transaction, plan_manager_id: UUID, payee: Payee) -> PayeeContact | None:
     """The name and the phone number of a payee, which can't be deleted until the transaction ends."""
-    statement = LOCK_PROVIDER if payee.kind == "provider" else LOCK_PARTICIPANT
-    return await tx.one_or_none(PayeeContact, statement, plan_manager_id, payee.id)
+    if payee.kind == "provider":
+        return await tx.one_or_none(PayeeContact, LOCK_PROVIDER, plan_manager_id, payee.id)
+    return await tx.one_or_none(PayeeContact, LOCK_PARTICIPANT, plan_manager_id, payee.id)
 
 
 LIST_CONTACTS: LiteralString = f"""

@@ -11,7 +11,7 @@ from plankeeper.core.errors import ValidationError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Transaction
 from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
-from plankeeper.resources.bank_details.rules import parse_account
+from plankeeper.resources.bank_details.parsing import parse_account
 from plankeeper.resources.bank_details.store import list_provider_accounts
 from plankeeper.resources.providers import store
 from plankeeper.resources.providers.schemas import ProviderExport, ProviderImport, ProviderRecord

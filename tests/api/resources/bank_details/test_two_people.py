@@ -48,7 +48,7 @@ def test_a_rotation_by_command_does_not_hide_who_made_a_key(office: Office) -> N
         assert key
         return await api_keys.rotate(ctx, key, timedelta(), None)  # type: ignore[arg-type]
 
-    new = Client(str(old.http.base_url), office.write(SYSTEM, rotate), office.plan_manager_id)
+    new = office.with_key(office.write(SYSTEM, rotate))
     assert new.put(office.path, ACCOUNT).status_code == 200
     assert office.approve(person, office.proposal_id()) == "invalid_transition"
 
