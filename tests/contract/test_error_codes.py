@@ -176,8 +176,11 @@ def locked_invoice(requests: Requests) -> httpx.Response:
     server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
     assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors
     action = ids_of(operation_name(requests.operation), requests.tenant.ids)
-    if requests.operation.path.endswith(("/claimed-elsewhere", "/claim-rest", "/adjustments")):
-        set_line(requests, action["line_id"], "claim_status = claim_status, open_payment_run = 'P000001'")
+    if requests.operation.path.endswith(
+        ("/claimed-elsewhere", "/claim-rest", "/adjustments", "/retry", "/lines/{line_id}/reopen")
+    ):
+        state = "claim_status = 'new', " if requests.operation.path.endswith("/claimed-elsewhere") else ""
+        set_line(requests, action["line_id"], f"{state}open_payment_run = 'P000001'")
         return requests.send()
     if action is not requests.tenant.ids:
         line = {"id": action["line_id"], "claim_status": "pending"}

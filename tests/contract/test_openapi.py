@@ -89,6 +89,9 @@ NO_LINKS = {
     "GET /team-members",  # a member's path has two ids
     "GET /support-items",  # items have no page of their own
     "GET /claim-batches/{claim_batch_id}/lines",  # claims have no page of their own
+    "GET /claim-batches/{claim_batch_id}/receipts",  # nor have receipts
+    "GET /invoices/{invoice_id}/adjustments",  # nor adjustments
+    "GET /recoveries",  # nor what is to be recovered
     "GET /error-catalogue",  # entries have no page of their own
 }
 
