@@ -45,7 +45,7 @@ from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body, read_upload
 from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
-from plankeeper.http.routing import Lock, Operation
+from plankeeper.http.routing import Lock, Operation, ReceivedFile
 from plankeeper.http.search_slots import search_slot
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -125,19 +125,16 @@ class Endpoint:
         with self._deps.admission:
             if operation.is_for_key:
                 return await self._handle_key_read(operation, state, scope)
-            principal, plan_manager_id = await self._deps.admission.admit(
-                state, scope, operation.required_scopes, one_scope=operation.one_scope
-            )
+            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation)
             if operation.method == "GET":
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
         body = b""
         if operation.receive_file and operation.body_name:
-            upload = read_upload(state.headers, receive, operation.max_body_bytes)
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            file = await operation.receive_file(ctx, **values, upload=upload)
-            values[operation.body_name], body = file, file.sha256.encode()
+            values[operation.body_name] = file = await _receive_file(operation, ctx, values, state, receive)
+            body = file.sha256.encode()
         elif operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
@@ -292,6 +289,15 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+async def _receive_file(
+    operation: Operation, ctx: ReadContext, values: Mapping[str, Any], state: RequestState, receive: Receive
+) -> ReceivedFile:
+    upload = read_upload(state.headers, receive, operation.max_body_bytes)
+    if operation.receive_file is None:
+        raise TypeError(operation.path)
+    return await operation.receive_file(ctx, **values, upload=upload)
 
 
 def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
