@@ -10,6 +10,7 @@ from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.server.app import operations
 from support.client import Client
 from support.factories import (
+    ADJUSTED_LINE_ID,
     CLAIMED_INVOICE_ID,
     INVOICE_NUMBER,
     NOTED_PROVIDER_ID,
@@ -100,22 +101,35 @@ BODIES: dict[str, dict[str, Any]] = {
         "reason": "The account is closed",
     },
     "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
+    "POST /claim-batches/{claim_batch_id}/receipts": {"date": "2026-01-15", "amount": 100},
+    "POST /invoices/{invoice_id}/claimed-elsewhere": {"reference": "PORTAL-1"},
+    "POST /invoices/{invoice_id}/lines/{line_id}/claim-result": {"outcome": "rejected", "reason": "Not in the plan"},
+    "POST /invoices/{invoice_id}/adjustments": {
+        "date": "2026-01-15",
+        "line_id": ADJUSTED_LINE_ID,
+        "kind": "agency_reversal",
+        "amount": 10,
+    },
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 
 
 FILE = b"%PDF-1.7 a document"
+RESULTS = b"""NDISNumber,ClaimReference,PaidTotalAmount,Payment Request Status
+430000001,results_claim_batch_id,1.00,SUCCESSFUL
+"""
 
 
 def content_of(name: str) -> dict[str, Any]:
     """The body of a request, as httpx takes it: JSON, or a file."""
     operation = ALL_OPERATIONS[name]
-    return {"json": BODIES[name]} if operation.body else {"content": FILE} if operation.receive_file else {}
+    file = RESULTS if name.endswith("/results") else FILE
+    return {"json": BODIES[name]} if operation.body else {"content": file} if operation.receive_file else {}
 
 
 def ids_of(name: str, ids: dict[str, str]) -> dict[str, str]:
     """The ids of a request: an action is on an invoice whose state allows it."""
-    if batch := re.fullmatch(r"POST /claim-batches/\{claim_batch_id\}/(submit|cancel)", name):
+    if batch := re.fullmatch(r"POST /claim-batches/\{claim_batch_id\}/(submit|cancel|results|receipts)", name):
         return ids | {"claim_batch_id": ids[f"{batch[1]}_claim_batch_id"]}
     if run := re.fullmatch(r"(?:GET|POST) /payment-runs/\{payment_run_id\}.*/(file|mark-paid|cancel|returned)", name):
         action = run[1].replace("-", "_")

@@ -127,7 +127,7 @@ def credentials(
         "the own key with a malformed plan manager": headers(tenant.client.key, "1234"),
         "a key without the scope": lambda each: keys_by_scope["read" if "write" in each.required_scopes else "write"],
         "a key with another scope": lambda each: keys_by_scope[
-            next(scope for scope in ("claims", "payments") if scope not in each.required_scopes)
+            next(scope for scope in ("claims", "payments", "read") if scope not in each.required_scopes)
         ],
     }
 
@@ -213,6 +213,8 @@ def test_a_key_with_only_one_scope_is_rejected_and_the_missing_scope_is_named(
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     required = set(OPERATIONS[name].required_scopes)
+    if OPERATIONS[name].one_scope:  # the response names the first one
+        required = set(OPERATIONS[name].required_scopes[:1])
     for scope in required if len(required) > 1 else {"read", "write"} - required:
         response = send(tenant.client, name, tenant.ids, keys_by_scope[scope])
         assert (response.status_code, response.json()["error"]) == (403, "insufficient_scope")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from contract.operations import ALL_OPERATIONS, BODIES, content_of, ids_of, operation_name
+from contract.operations import ALL_OPERATIONS, BODIES, RESULTS, content_of, ids_of, operation_name
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
 from plankeeper.core.errors import CODES, ErrorCode
@@ -21,6 +21,7 @@ from plankeeper.http.idempotency.service import get_or_claim
 from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
 from support.client import ALL_SCOPES, DOCUMENT, Client
+from support.cluster import execute
 from support.factories import CLAIMED_INVOICE_ID, Tenant, absent_ids, filled, import_invoice
 from support.importing import import_records
 from support.payments import PayingOffice
@@ -111,6 +112,8 @@ def absent(requests: Requests) -> httpx.Response:
 def reused_key(requests: Requests) -> httpx.Response:
     headers = {"Idempotency-Key": str(uuid7())}
     assert requests.send(headers=headers).is_success
+    if requests.operation.receive_file:
+        return requests.send(headers=headers, content=RESULTS + b"430000001,X,,ERROR")
     [name, value] = next(iter((requests.body or {}).items()))
     other = value + "x" if isinstance(value, str) else [*value, {}]
     others = {
@@ -119,6 +122,8 @@ def reused_key(requests: Requests) -> httpx.Response:
         "date": "2026-01-16",
         "paid_on": "2026-12-18",
         "invoice_ids": [CLAIMED_INVOICE_ID] * 2,
+        "date": "2026-01-14",
+        "outcome": "cancelled",
     }
     other = others.get(name, other)
     return requests.send(headers=headers, json=(requests.body or {}) | {name: other})
@@ -164,11 +169,22 @@ def used_note_type(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
+def set_line(requests: Requests, line_id: str, change: str) -> None:
+    place = f"plan_manager_id = '{requests.tenant.plan_manager_id}' and id = '{line_id}'"
+    execute(requests.tenant.server.dsn, f"update invoice_lines set {change} where {place}")
+
+
 def locked_invoice(requests: Requests) -> httpx.Response:
     invoice = {"id": requests.tenant.ids["invoice_id"], "line_items": [{"claim_status": "paid"}]}
     server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
     assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors
     action = ids_of(operation_name(requests.operation), requests.tenant.ids)
+    if requests.operation.path.endswith(
+        ("/claimed-elsewhere", "/claim-rest", "/adjustments", "/retry", "/lines/{line_id}/reopen")
+    ):
+        state = "claim_status = 'new', " if requests.operation.path.endswith("/claimed-elsewhere") else ""
+        set_line(requests, action["line_id"], f"{state}open_payment_run = 'P000001'")
+        return requests.send()
     if action is not requests.tenant.ids:
         line = {"id": action["line_id"], "claim_status": "pending"}
         invoice = {"id": action["invoice_id"], "claim_status": "pending", "line_items": [line]}
@@ -190,6 +206,12 @@ def invalid_transition(requests: Requests) -> httpx.Response:
     elif requests.operation.path.endswith("/payment-runs/{payment_run_id}/cancel"):
         body = {"not_sent_to_bank": True, "reason": "Wrong"}
         requests.send(json=body)
+    elif requests.operation.path.endswith("/adjustments"):
+        set_line(requests, requests.body["line_id"] if requests.body else "", "claim_status = 'new'")
+    elif requests.operation.path.endswith(("/results", "/receipts")):
+        path = requests.operation.path.format(claim_batch_id=requests.tenant.ids["claim_batch_id"])
+        content = content_of(operation_name(requests.operation))
+        return requests.tenant.client.post(path.removeprefix(PREFIX), content.pop("json", None), **content)
     else:
         requests.send()
     return requests.send()

@@ -74,6 +74,8 @@ NO_IDS = {
         "tests/api/resources/notes tries others'",
     ),
     ("POST /payment-runs", "invoice_ids"): "tests/api/resources/payments tries others'",
+    ("POST /invoices/{invoice_id}/adjustments", "line_id"): "of this invoice: test_line_claims.py tries another",
+    ("POST /invoices/{invoice_id}/claimed-elsewhere", "line_ids"): "of this invoice: test_line_claims.py tries another",
     ("POST /claim-batches", "invoice_ids"): "tests/api/resources/claims/test_batches.py tries others'",
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",

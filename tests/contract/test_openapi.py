@@ -90,6 +90,9 @@ NO_LINKS = {
     "GET /support-items",  # items have no page of their own
     "GET /claim-batches/{claim_batch_id}/lines",  # claims have no page of their own
     "GET /payment-runs/{payment_run_id}/payments",  # payments have no page of their own
+    "GET /claim-batches/{claim_batch_id}/receipts",  # nor have receipts
+    "GET /invoices/{invoice_id}/adjustments",  # nor adjustments
+    "GET /recoveries",  # nor what is to be recovered
     "GET /error-catalogue",  # entries have no page of their own
 }
 

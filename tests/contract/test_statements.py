@@ -49,6 +49,8 @@ OTHER_STORES = {
     "access.accounts.member_store": "roles and invitations, beside the accounts",
     "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
     "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
+    "resources.claims.result_store": "results and receipts, beside batches and claims",
+    "resources.claims.adjustment_store": "adjustments, beside claims",
     "resources.claims.candidate_store": "what a new batch can contain, beside batches and claims",
     "events.activity_store": "the activity of the console, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",

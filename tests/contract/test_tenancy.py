@@ -30,10 +30,16 @@ SHARED_LISTS = {
 
 # Lists of a part of a resource that always has one.
 NEVER_EMPTY = {"GET /claim-batches/{claim_batch_id}/lines", "GET /payment-runs/{payment_run_id}/payments"}
+# Lists that are empty before money has moved. Their statements are in the sweep of test_tenancy_in_sql.py.
+EMPTY_AT_FIRST = {
+    "GET /claim-batches/{claim_batch_id}/receipts",
+    "GET /invoices/{invoice_id}/adjustments",
+    "GET /recoveries",
+}
 
 
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
-@sweep("name", [name for name in LISTS if name not in SHARED_LISTS.keys() | NEVER_EMPTY])
+@sweep("name", [name for name in LISTS if name not in SHARED_LISTS.keys() | NEVER_EMPTY | EMPTY_AT_FIRST])
 def test_a_list_shows_nothing_of_another_plan_manager(
     new_client: Callable[..., Client], other_tenant: Tenant, name: str, params: dict[str, str]
 ) -> None:
@@ -58,7 +64,7 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
     return items
 
 
-@sweep("name", sorted(LISTS))
+@sweep("name", sorted(LISTS.keys() - EMPTY_AT_FIRST))
 def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path

@@ -75,7 +75,13 @@ def test_the_page_lists_every_type_of_event() -> None:
         for what in ("created", "updated")
     }
     written |= {"invoice_view_session.started", "invoice_view_session.ended", "account.signed_in"}
-    written |= {"invoice.held", "invoice.wont_claim", "account.invitation_withdrawn", "account.password_reset"}
+    written |= {
+        "invoice.held",
+        "invoice.claimed_elsewhere",
+        "invoice.wont_claim",
+        "account.invitation_withdrawn",
+        "account.password_reset",
+    }
     listed = [
         f"{kind.strip('`')}.{what}"
         for kind, types, _ in table_rows(section(PAGE, "Event types"))

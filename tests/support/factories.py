@@ -73,6 +73,7 @@ FORMS = [each for each in page_routes() if each.method == "POST"]
 _note_type_ids = count(1_000_001)  # beyond those that the database gives
 # The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
+ADJUSTED_LINE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that the agency has paid, of each plan manager
 CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
 PAID_INVOICE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that can be paid, of each plan manager
 EXPECTED_REQUESTS = 4  # that _asked_for makes
@@ -216,18 +217,24 @@ ACTION_INVOICES: dict[str, dict[str, Any]] = {
     "reopen_line": {"claim_status": "cancelled"},
     "retry_line": {"claim_status": "rejected"},
     "split_line": {},
+    "claimed_elsewhere": {},
+    "claim_result_line": {"claim_status": "pending"},
+    "claim_rest_line": {"claim_status": "partially_paid"},
+    "adjustments": {"claim_status": "payment_ready"},
 }
 
 
 def _import_action_invoices(server: RunningServer, plan_manager_id: UUID) -> dict[str, str]:
     """The ids of the invoices and of their lines, as `hold_invoice_id` and `hold_line_id`."""
     ids = {f"{action}_{kind}_id": str(uuid7()) for action in ACTION_INVOICES for kind in ("invoice", "line")}
+    ids["adjustments_line_id"] = ADJUSTED_LINE_ID
     rows: list[dict[str, Any]] = []
     for action, values in ACTION_INVOICES.items():
         status = values.get("claim_status", "new")
         line = {
             "id": ids[f"{action}_line_id"], "service_date_from": "2026-01-01", "service_date_to": "2026-01-31",
             "quantity": 3, "total_price": 30, "claim_status": "new" if status == "on_hold" else status,
+            "paid_amount": {"partially_paid": 10, "payment_ready": 30}.get(status),
         }  # fmt: skip
         rows.append({"id": ids[f"{action}_invoice_id"], "line_items": [line]} | values)
     report = server.run(import_records(server, plan_manager_id, "invoices", rows))
@@ -244,6 +251,9 @@ def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]
         invoice = office.import_invoice(str(uuid7()), name)
         ids |= {name: office.batch(invoice)["id"], f"{name}_of_invoice_id": invoice["id"]}
     [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
+    for name in ("results_claim_batch_id", "receipts_claim_batch_id"):
+        ids |= {name: office.batch(office.import_invoice(str(uuid7()), name))["id"]}
+        client.create(f"/claim-batches/{ids[name]}/submit", None)
     return ids | {"claim_id": claim["id"]}
 
 

@@ -95,6 +95,15 @@ REJECTION_DELAY = 1.0  # seconds
 KNOWN_DEVICES_SHARE = 4  # a quarter of all sign-in attempts is reserved for known devices
 
 
+class Scoped(Protocol):
+    """An operation, which declares the scopes that it requires."""
+
+    @property
+    def required_scopes(self) -> Sequence[Scope]: ...
+    @property
+    def one_scope(self) -> bool: ...
+
+
 class Admission:
     """The admission control of one worker. `with admission:` occupies a concurrency slot, or raises DomainError."""
 
@@ -114,9 +123,7 @@ class Admission:
     def __exit__(self, *_error: object) -> None:
         self.in_flight -= 1
 
-    async def admit(
-        self, state: RequestState, scope: ASGIScope, required_scopes: Sequence[Scope], *, one_scope: bool = False
-    ) -> tuple[Principal, UUID]:
+    async def admit(self, state: RequestState, scope: ASGIScope, operation: Scoped) -> tuple[Principal, UUID]:
         """The principal and the plan manager; raises DomainError. Each request with a valid key counts."""
         principal, status = await self._authenticate_and_count(state, scope)
         try:
@@ -125,7 +132,7 @@ class Admission:
             state.rejected_key = UUID(principal.actor.id), error.code
             raise
         state.plan_manager_id = plan_manager_id
-        require_scopes(principal, required_scopes, one=one_scope)
+        require_scopes(principal, operation.required_scopes, one=operation.one_scope)
         if status and status.exceeded:
             raise _rate_limit_error(status)
         return principal, plan_manager_id

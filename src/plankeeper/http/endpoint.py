@@ -52,7 +52,7 @@ from plankeeper.http.requests import (
     read_upload,
 )
 from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
-from plankeeper.http.routing import Lock, Operation
+from plankeeper.http.routing import Lock, Operation, ReceivedFile
 from plankeeper.http.search_slots import search_slot
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -132,9 +132,7 @@ class Endpoint:
         with self._deps.admission:
             if operation.is_for_key:
                 return await self._handle_key_read(operation, state, scope)
-            principal, plan_manager_id = await self._deps.admission.admit(
-                state, scope, operation.required_scopes, one_scope=operation.one_scope
-            )
+            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation)
             if operation.method == "GET" and not operation.writes:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
@@ -161,10 +159,9 @@ class Endpoint:
         """Add the parsed body, or the stored file, to the handler's arguments. Returns what identifies the body."""
         body = b""
         if operation.receive_file and operation.body_name:
-            upload = read_upload(state.headers, receive, operation.max_body_bytes)
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            file = await operation.receive_file(ctx, **values, upload=upload)
-            values[operation.body_name], body = file, file.sha256.encode()
+            values[operation.body_name] = file = await _receive_file(operation, ctx, values, state, receive)
+            body = file.sha256.encode()
         elif operation.parser and operation.body_name:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
@@ -329,6 +326,15 @@ def _format(operation: Operation, state: RequestState, result: object) -> Downlo
         if media_type in operation.formats:
             return operation.formats[media_type](result)
     return None
+
+
+async def _receive_file(
+    operation: Operation, ctx: ReadContext, values: Mapping[str, Any], state: RequestState, receive: Receive
+) -> ReceivedFile:
+    upload = read_upload(state.headers, receive, operation.max_body_bytes)
+    if operation.receive_file is None:
+        raise TypeError(operation.path)
+    return await operation.receive_file(ctx, **values, upload=upload)
 
 
 def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:

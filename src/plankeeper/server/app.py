@@ -49,6 +49,7 @@ from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.mail.sender import MailSender
 from plankeeper.resources.account_managers.routes import router as account_managers
 from plankeeper.resources.bank_details.routes import router as bank_details
+from plankeeper.resources.claims.line_routes import router as line_claims
 from plankeeper.resources.claims.result_routes import router as claim_results
 from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
@@ -90,6 +91,7 @@ ROUTERS = (
     payment_runs,
     reconciliation,
     claim_results,
+    line_claims,
     invoice_view_sessions,
     bank_details,
     events,

@@ -1,44 +1,21 @@
-"""Results and receipts of claim batches, and claims of single lines."""
+"""Results and receipts of claim batches."""
 
-from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.errors import ErrorCode
+from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.lists import Page, build_page
-from plankeeper.http.routing import CLAIMS, CLAIMS_OR_PAYMENTS, PAYMENTS, Router
-from plankeeper.resources.claims import (
-    adjustment_store,
-    adjustments,
-    line_claims,
-    receipts,
-    result_service,
-    result_store,
-    store,
-)
-from plankeeper.resources.claims.adjustment_schemas import (
-    Adjustment,
-    AdjustmentListQuery,
-    NewAdjustment,
-    Recovery,
-    RecoveryListQuery,
-)
+from plankeeper.http.routing import CLAIMS, Router
+from plankeeper.resources.claims import receipts, result_service, result_store, store
 from plankeeper.resources.claims.result_schemas import (
-    ClaimedElsewhere,
     ClaimResults,
-    LineClaimResult,
     NewReceipt,
     Receipt,
     ReceiptListQuery,
     ResultsQuery,
 )
 from plankeeper.resources.claims.results_file import MAX_BYTES, ResultsFile
-from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.schemas import Invoice
 
 router = Router("claim_batches")
-
-_LOCKABLE: tuple[ErrorCode, ...] = ("invalid_transition", "invoice_locked")
 
 
 @router.post(
@@ -72,65 +49,3 @@ async def list_receipts(ctx: ReadContext, claim_batch_id: UUID, query: ReceiptLi
 async def record_receipt(ctx: WriteContext, claim_batch_id: UUID, new: NewReceipt) -> Receipt:
     """Record that money from the agency has arrived for a batch."""
     return await receipts.record(ctx, claim_batch_id, new)
-
-
-@router.post("/invoices/{invoice_id}/claimed-elsewhere", scope=CLAIMS, extension=True, errors=_LOCKABLE)
-async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, body: ClaimedElsewhere) -> Invoice:
-    """Record that lines were claimed outside of Plankeeper: they are pending."""
-    return await line_claims.claim_elsewhere(ctx, invoice_id, body)
-
-
-@router.post(
-    "/invoices/{invoice_id}/lines/{line_id}/claim-result", scope=CLAIMS, extension=True, errors=("invalid_transition",)
-)
-async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, body: LineClaimResult) -> Invoice:
-    """Record the agency's answer to the claim of a pending line, or that it was cancelled in the agency's portal."""
-    return await line_claims.record_result(ctx, invoice_id, line_id, body)
-
-
-@router.post("/invoices/{invoice_id}/lines/{line_id}/claim-rest", scope=CLAIMS, extension=True, errors=_LOCKABLE)
-async def claim_rest(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
-    """Put the unpaid rest of a partially paid line up for the next claim batch."""
-    return await line_claims.claim_rest(ctx, invoice_id, line_id)
-
-
-@router.get(
-    "/invoices/{invoice_id}/adjustments",
-    scope=CLAIMS_OR_PAYMENTS,
-    one_scope=True,
-    extension=True,
-    access_log="invoice",
-)
-async def list_adjustments(ctx: ReadContext, invoice_id: UUID, query: AdjustmentListQuery) -> Page[Adjustment]:
-    """List what has happened to the money of an invoice's lines after their results."""
-    rows = await adjustment_store.list_page(ctx.db, ctx.plan_manager_id, invoice_id, query)
-    if not rows:
-        or_404(await invoice_store.exists(ctx.db, ctx.plan_manager_id, invoice_id) or None)
-    total = None if query.uses_cursor else await adjustment_store.count(ctx.db, ctx.plan_manager_id, invoice_id)
-    return build_page(query, rows, total)
-
-
-@router.post(
-    "/invoices/{invoice_id}/adjustments",
-    scope=CLAIMS_OR_PAYMENTS,
-    one_scope=True,
-    extension=True,
-    status=201,
-    errors=_LOCKABLE,
-)
-async def record_adjustment(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adjustment:
-    """Record a reversal by the agency, a refund of the payee, or a repayment to the agency."""
-    adjustments.require_scope(ctx, new)
-    return await adjustments.record(ctx, invoice_id, new)
-
-
-def _list_invoices(page: Page[Recovery]) -> Mapping[AccessedKind, Sequence[UUID]]:
-    return {"invoice": list(dict.fromkeys(each.invoice_id for each in page.data))}
-
-
-@router.get("/recoveries", scope=PAYMENTS, extension=True, access_log=_list_invoices)
-async def list_recoveries(ctx: ReadContext, query: RecoveryListQuery) -> Page[Recovery]:
-    """List the lines that were paid out and that the agency has reversed since, until they are settled."""
-    rows = await adjustments.list_recoveries(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await adjustment_store.count_unsettled(ctx.db, ctx.plan_manager_id)
-    return build_page(query, rows, total)

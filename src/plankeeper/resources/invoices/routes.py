@@ -146,13 +146,13 @@ async def cancel_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, body: 
     return await actions.cancel_line(ctx, invoice_id, line_id, body.reason)
 
 
-@router.post(_LINE + "/reopen", scope=WRITE, extension=True, errors=("invalid_transition",))
+@router.post(_LINE + "/reopen", scope=WRITE, extension=True, errors=_LOCKABLE)
 async def reopen_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
     """Reopen a cancelled line."""
     return await actions.reopen_line(ctx, invoice_id, line_id)
 
 
-@router.post(_LINE + "/retry", scope=WRITE, extension=True, errors=("invalid_transition",))
+@router.post(_LINE + "/retry", scope=WRITE, extension=True, errors=_LOCKABLE)
 async def retry_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invoice:
     """Put a rejected line up for the next claim batch as it is."""
     return await actions.retry_line(ctx, invoice_id, line_id)
