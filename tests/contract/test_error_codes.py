@@ -122,7 +122,6 @@ def reused_key(requests: Requests) -> httpx.Response:
         "date": "2026-01-16",
         "paid_on": "2026-12-18",
         "invoice_ids": [CLAIMED_INVOICE_ID] * 2,
-        "date": "2026-01-14",
         "outcome": "cancelled",
     }
     other = others.get(name, other)
