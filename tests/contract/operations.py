@@ -95,7 +95,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /claim-batches": {"invoice_ids": [CLAIMED_INVOICE_ID]},
     "POST /payment-runs": {"invoice_ids": [PAID_INVOICE_ID], "process_date": "2026-12-15"},
     "POST /payment-runs/{payment_run_id}/mark-paid": {"paid_on": "2026-12-16"},
-    "POST /payment-runs/{payment_run_id}/cancel": {},
+    "POST /payment-runs/{payment_run_id}/cancel": {"reason": "The date is wrong"},
     "POST /payment-runs/{payment_run_id}/payments/{payment_id}/returned": {
         "date": "2026-12-17",
         "reason": "The account is closed",

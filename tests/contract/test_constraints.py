@@ -33,7 +33,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
-            "payment_runs_state_check", "payment_runs_group_by_check", "payments_payee_kind_check",
+            "payment_runs_state_check", "payment_runs_group_by_check", "office_settings_group_payments_by_check",
+            "payments_payee_kind_check",
             "payments_state_check", "payments_amount_check", "payment_lines_amount_check",
             "claim_batches_state_check", "claims_source_check", "claims_state_check", "office_numbers_kind_check",
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",

@@ -129,6 +129,10 @@ def reused_key(requests: Requests) -> httpx.Response:
 
 
 def without_secret_key(requests: Requests) -> httpx.Response:
+    if requests.operation.path.endswith("/payment-runs"):  # the invoice of the usual request is paid by now
+        invoice = PayingOffice(requests.tenant.server, requests.tenant.client).invoice("5.00")
+        with requests.server_with(secret_key_file=None) as client:
+            return requests.send(client=client, json=(requests.body or {}) | {"invoice_ids": [invoice]})
     with requests.server_with(secret_key_file=None) as client:
         return requests.send(client=client)
 
@@ -201,7 +205,10 @@ def invalid_transition(requests: Requests) -> httpx.Response:
         path = f"/invoices/{ids['invoice_id']}/lines/{ids['line_id']}/cancel"
         requests.tenant.client.post(path, {"reason": "Wrong"}).raise_for_status()
     elif requests.operation.path.endswith("/file"):
-        requests.tenant.client.post(f"{run_path(requests)}/cancel", {}).raise_for_status()
+        ids, _ = new_run(requests)
+        [run_id] = ids.values()
+        requests.tenant.client.post(f"/payment-runs/{run_id}/cancel", {}).raise_for_status()
+        return requests.send(ids=ids)
     elif requests.operation.path.endswith("/payment-runs/{payment_run_id}/cancel"):
         body = {"not_sent_to_bank": True, "reason": "Wrong"}
         requests.send(json=body)
@@ -231,30 +238,31 @@ def again(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
-def run_path(requests: Requests) -> str:
-    ids = ids_of(operation_name(requests.operation), requests.tenant.ids)
-    return f"/payment-runs/{ids['payment_run_id']}"
+def new_run(requests: Requests) -> tuple[dict[str, str], str]:
+    """The ids of a request about a new draft, and the path of the invoice that it pays."""
+    office = PayingOffice(requests.tenant.server, requests.tenant.client)
+    invoice = office.invoice("5.00")
+    action = requests.operation.path.rpartition("/")[2].replace("-", "_")
+    return {f"{action}_payment_run_id": office.run(invoice)["id"]}, f"/invoices/{invoice}"
 
 
 def outdated_run(requests: Requests) -> httpx.Response:
-    client = requests.tenant.client
-    [payment] = client.get(f"{run_path(requests)}/payments").json()["data"]
-    invoice = f"/invoices/{payment['lines'][0]['invoice_id']}"
-    client.post(f"{invoice}/hold", {"reason": "Wait"}).raise_for_status()
-    response = requests.send()
-    client.post(f"{invoice}/release", {}).raise_for_status()
-    return response
+    ids, invoice = new_run(requests)
+    requests.tenant.client.post(f"{invoice}/hold", {"reason": "Wait"}).raise_for_status()
+    return requests.send(ids=ids)
 
 
 def same_person(requests: Requests) -> httpx.Response:
     """The key that has made the run. A cancellation needs another person only after a download, so it is downloaded."""
+    ids, _ = new_run(requests)
     office = PayingOffice(requests.tenant.server, requests.tenant.client)
     office.set(needs_second_person=True)
     body = dict[str, Any]()
     if requests.operation.path.endswith("/cancel"):
-        requests.tenant.client.get(f"{run_path(requests)}/file").raise_for_status()
+        [run_id] = ids.values()
+        requests.tenant.client.get(f"/payment-runs/{run_id}/file").raise_for_status()
         body = {"not_sent_to_bank": True, "reason": "Wrong"}
-    response = requests.send(json=body)
+    response = requests.send(ids=ids, json=body)
     office.set(needs_second_person=False)
     return response
 

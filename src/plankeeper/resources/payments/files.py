@@ -33,8 +33,8 @@ from plankeeper.resources.payments.store import FilePayment
 
 MEDIA_TYPE = "text/plain; charset=us-ascii"
 MAX_NAMED = 20  # invoices and payees in an error
-SETTINGS_PAGE = "/console/settings/payments"
-_MISSING = f"isn't set: an owner can set it in Settings, Payments ({SETTINGS_PAGE})"
+SETTINGS_PAGE = "/console/settings/claims-and-payments"
+_MISSING = f"isn't set: an owner can set it in Settings, Claims and payments ({SETTINGS_PAGE})"
 
 
 class Office(NamedTuple):

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from msgspec import UnsetType
@@ -26,19 +26,15 @@ _HEADER = ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
 
 
 async def reconcile(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
-    """Raises ValidationError without both days, and if they are in the wrong order."""
-    first, last = _require_day(query.first, "from"), _require_day(query.last, "to")
+    """By default, of the current month until today. Raises ValidationError for days in the wrong order."""
+    today = datetime.now(ctx.settings.time_zone).date()
+    last = today if isinstance(query.last, UnsetType) else query.last
+    first = last.replace(day=1) if isinstance(query.first, UnsetType) else query.first
     if last < first:
         raise invalid_parameter("to", "must not be before `from`", "inconsistent")
     settings = await get_settings(ctx.db, ctx.plan_manager_id)
     place = (ctx.db, ctx.plan_manager_id)
     return add_up(first, last, await list_money(*place, first, last, needs_receipts=settings.needs_receipts))
-
-
-def _require_day(day: date | UnsetType, name: str) -> date:
-    if isinstance(day, UnsetType):
-        raise invalid_parameter(name, "is required, a day such as 2026-11-01", "required")
-    return day
 
 
 def add_up(first: date, last: date, money: Sequence[LineMoney]) -> Reconciliation:

@@ -13,10 +13,12 @@ from plankeeper.core.fields import EXTENSION, Query
 class ReconciliationQuery(Query, frozen=True):
     """The first and the last day."""
 
-    first: Annotated[date | UnsetType, EXTENSION, Meta(description="The first day. Required.")] = field(
-        default=UNSET, name="from"
-    )
-    last: Annotated[date | UnsetType, EXTENSION, Meta(description="The last day. Required.")] = field(
+    first: Annotated[
+        date | UnsetType,
+        EXTENSION,
+        Meta(description="The first day. The default is the first day of the month of `to`."),
+    ] = field(default=UNSET, name="from")
+    last: Annotated[date | UnsetType, EXTENSION, Meta(description="The last day. The default is today.")] = field(
         default=UNSET, name="to"
     )
 

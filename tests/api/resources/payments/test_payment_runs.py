@@ -118,7 +118,7 @@ def test_missing_settings_are_named(office: PayingOffice) -> None:
     response = office.post(invoice, dry_run=True)
     assert response.status_code == 400
     assert [each["field"] for each in response.json()["errors"]] == ["bank_bsb", "bank_account", "remitter"]
-    assert "/console/settings/payments" in response.json()["detail"]
+    assert "/console/settings/claims-and-payments" in response.json()["detail"]
 
 
 def test_lines_are_left_out_with_a_reason(office: PayingOffice) -> None:

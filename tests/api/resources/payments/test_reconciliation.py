@@ -117,13 +117,12 @@ def test_the_file_has_the_same_figures(office: PayingOffice) -> None:
         assert response.json()["closing"] == 100
 
 
-@pytest.mark.parametrize(
-    "params, field",
-    [({}, "from"), ({"from": "2026-12-01"}, "to"), ({"from": "2026-12-02", "to": "2026-12-01"}, "to")],
-)
-def test_both_days_are_required_in_their_order(office: PayingOffice, params: dict[str, str], field: str) -> None:
-    response = office.client.get("/reconciliation", **params)
-    assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [field])
+def test_the_days_have_defaults_and_an_order(office: PayingOffice) -> None:
+    assert office.client.get("/reconciliation", to="2026-11-17").json()["from"] == "2026-11-01"
+    today = office.client.get("/reconciliation").json()
+    assert today["from"] == today["to"][:8] + "01"
+    response = office.client.get("/reconciliation", **{"from": "2026-12-02", "to": "2026-12-01"})
+    assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, ["to"])
 
 
 @pytest.mark.parametrize("seed", range(3))

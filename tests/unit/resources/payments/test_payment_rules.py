@@ -140,8 +140,9 @@ def test_never_more_is_due_than_the_agency_has_paid(candidate: PayableLine) -> N
     assert is_covered(candidate) or not due
 
 
-@given(st.lists(payable_lines().filter(amounts_due), max_size=12), st.booleans())
+@given(st.lists(payable_lines(), max_size=12), st.booleans())
 def test_the_payments_of_a_run_are_its_lines(lines: list[PayableLine], is_by_invoice: bool) -> None:
+    lines = [each for each in lines if amounts_due(each)]
     payments = plan_payments(lines, is_by_invoice=is_by_invoice)
     due = [pair for each in lines for pair in amounts_due(each)]
     paid = [(each.claim_id, each.amount) for payment in payments for each in payment.paid_lines()]
