@@ -92,7 +92,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /invoices/{invoice_id}/lines/{line_id}/cancel": {"reason": "Wrong day"},
     "POST /invoices/{invoice_id}/lines/{line_id}/split": {"date": "2026-01-15", "quantities": [1, 2]},
     "POST /claim-batches": {"invoice_ids": [CLAIMED_INVOICE_ID]},
-    "POST /claim-batches/{claim_batch_id}/cancel": {},
     "POST /payment-runs": {"invoice_ids": [PAID_INVOICE_ID], "process_date": "2026-12-15"},
     "POST /payment-runs/{payment_run_id}/mark-paid": {"paid_on": "2026-12-16"},
     "POST /payment-runs/{payment_run_id}/cancel": {},
@@ -100,6 +99,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "date": "2026-12-17",
         "reason": "The account is closed",
     },
+    "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 

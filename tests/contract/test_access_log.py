@@ -46,7 +46,8 @@ WITHOUT_PERSONAL_DATA = {
     "GET /providers/{provider_id}", "GET /invoice-view-sessions", "GET /invoice-view-sessions/{session_id}",
     "GET /webhook-endpoints", "GET /webhook-endpoints/{webhook_endpoint_id}",
     "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /webhook-deliveries/{webhook_delivery_id}",
-    "GET /support-items", "GET /error-catalogue",
+    "GET /support-items", "GET /error-catalogue", "GET /payment-runs", "GET /payment-runs/{payment_run_id}",
+    "GET /claim-batches", "GET /claim-batches/{claim_batch_id}",
 }  # fmt: skip
 # Pages that show a name and are no reads of records.
 NAMES_ONLY = {
@@ -101,7 +102,7 @@ def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]
         yield (
             client,
             {
-                "participant": sorted([*created, world.ids["participant_id"]]),
+                "participant": sorted([*created, world.ids["participant_id"], world.ids["claimed_participant_id"]]),
                 "invoice": sorted(
                     [*(each["id"] for each in rows)]
                     + [id_ for name, id_ in world.ids.items() if name.endswith("invoice_id")]

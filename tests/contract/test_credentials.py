@@ -51,8 +51,7 @@ CREDENTIAL_ERRORS = {
     "the own key without a plan manager": (400, "missing_plan_manager_id"),
     "the own key with a malformed plan manager": (400, "invalid_plan_manager_id"),
     "a key without the scope": (403, "insufficient_scope"),
-    "a key with only claims": (403, "insufficient_scope"),
-    "a key with only payments": (403, "insufficient_scope"),
+    "a key with another scope": (403, "insufficient_scope"),
 }
 
 
@@ -127,8 +126,9 @@ def credentials(
         "the own key without a plan manager": headers(tenant.client.key, None),
         "the own key with a malformed plan manager": headers(tenant.client.key, "1234"),
         "a key without the scope": lambda each: keys_by_scope["read" if "write" in each.required_scopes else "write"],
-        "a key with only claims": lambda _each: keys_by_scope["claims"],
-        "a key with only payments": lambda _each: keys_by_scope["payments"],
+        "a key with another scope": lambda each: keys_by_scope[
+            next(scope for scope in ("claims", "payments") if scope not in each.required_scopes)
+        ],
     }
 
 
@@ -201,10 +201,10 @@ def _assert_leaks_nothing(response: httpx.Response, *worlds: Tenant) -> None:
 
 
 @sweep("name", READS)
-def test_a_key_with_the_scope_read_may_read(
+def test_a_key_with_the_scope_of_a_read_may_read(
     tenant: Tenant, keys_by_scope: dict[str, dict[str, str]], name: str
 ) -> None:
-    assert send(tenant.client, name, tenant.ids, keys_by_scope["read"]).status_code == 200
+    assert send(tenant.client, name, tenant.ids, keys_by_scope[READS[name].required_scopes[0]]).status_code == 200
 
 
 @sweep("name", OPERATIONS)
@@ -221,7 +221,7 @@ def test_a_key_with_only_one_scope_is_rejected_and_the_missing_scope_is_named(
     assert tenant_data(tenant.plan_manager_id) == before
 
 
-@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "GET"])
+@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "GET" and not each.writes])
 def test_a_head_request_is_rejected_like_its_get(
     tenant: Tenant, name: str, credentials: dict[str, Callable[[Operation], Any]]
 ) -> None:

@@ -17,6 +17,7 @@ from plankeeper.core.lists import ListQuery, SortableQuery
 from plankeeper.core.settings import Settings
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.http.routing import PREFIX, Operation
+from plankeeper.resources.claims.eligibility import REASONS
 from plankeeper.resources.error_catalogue.routes import ENTRIES
 from plankeeper.resources.invoices.import_schemas import InvoiceLineImport
 from plankeeper.resources.invoices.schemas import ClaimStatus
@@ -168,12 +169,18 @@ def test_the_documented_codes_of_fields_are_those_of_the_console() -> None:
     assert [text for _, text in rows if not text.startswith(tuple(FIELD_CODES.values()))] == []
 
 
+def test_the_reasons_of_lines_that_are_left_out_are_listed() -> None:
+    rows = table_rows(section("docs/api/claims.md", "Lines that are left out"))
+    assert [(reason.strip("`"), meaning) for reason, meaning in rows] == [*REASONS.items()]
+
+
 def test_every_event_type_is_listed() -> None:
     source = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py") if path.stem != "event_types")
     kinds = re.findall(r'created_or_updated\("(\w+)"\)', source)
     recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted)|api_key\.\w+)"', source))
     recorded |= {f"{kind}.{what}" for kind in kinds for what in ("created", "updated")}
     recorded |= set(re.findall(r'"(webhook_(?:endpoint|delivery)\.\w+)"', source))
+    recorded |= set(re.findall(r'"(claim_batch\.\w+)"', source))
     recorded |= set(re.findall(r'"(account\.(?!html")\w+)"', source))
     recorded |= set(re.findall(r'"((?:participant|provider)\.(?:restored|purged|erased|hold_\w+))"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)

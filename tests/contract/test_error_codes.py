@@ -1,7 +1,7 @@
 """Each operation declares its error codes: each of them can be provoked, and the tests' clients accept no other."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -20,9 +20,10 @@ from plankeeper.core.errors import CODES, ErrorCode
 from plankeeper.http.idempotency.service import get_or_claim
 from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
-from support.client import DOCUMENT, Client
-from support.factories import Tenant, absent_ids, filled, import_invoice
+from support.client import ALL_SCOPES, DOCUMENT, Client
+from support.factories import CLAIMED_INVOICE_ID, Tenant, absent_ids, filled, import_invoice
 from support.importing import import_records
+from support.payments import PayingOffice
 from support.server import RunningServer
 from support.sweeps import sweep
 
@@ -50,7 +51,7 @@ class Requests:
         return (client or self.tenant.client).request(self.operation.method, path, headers=headers or {}, **more)
 
     def new_key(
-        self, scopes: list[str] | None = None, lifetime: timedelta | None = None, **more: Any
+        self, scopes: Sequence[str] | None = None, lifetime: timedelta | None = None, **more: Any
     ) -> dict[str, Any]:
         """The header of a new key."""
 
@@ -58,9 +59,7 @@ class Requests:
             server, plan_manager_id = self.tenant.server, self.tenant.plan_manager_id
             async with server.db.transaction() as tx:
                 ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-                return await service.create(
-                    ctx, "test", [plan_manager_id], scopes or ["read", "write"], lifetime, **more
-                )
+                return await service.create(ctx, "test", [plan_manager_id], scopes or ALL_SCOPES, lifetime, **more)
 
         return {"Authorization": f"Bearer {self.tenant.server.run(make())}"}
 
@@ -114,7 +113,13 @@ def reused_key(requests: Requests) -> httpx.Response:
     assert requests.send(headers=headers).is_success
     [name, value] = next(iter((requests.body or {}).items()))
     other = value + "x" if isinstance(value, str) else [*value, {}]
-    others = {"since": "2026-01-02T03:04:06Z", "code": "missing_participant", "date": "2026-01-16"}
+    others = {
+        "since": "2026-01-02T03:04:06Z",
+        "code": "missing_participant",
+        "date": "2026-01-16",
+        "paid_on": "2026-12-18",
+        "invoice_ids": [CLAIMED_INVOICE_ID] * 2,
+    }
     other = others.get(name, other)
     return requests.send(headers=headers, json=(requests.body or {}) | {name: other})
 
@@ -180,6 +185,11 @@ def invalid_transition(requests: Requests) -> httpx.Response:
         ids = ids_of(operation_name(requests.operation), requests.tenant.ids)
         path = f"/invoices/{ids['invoice_id']}/lines/{ids['line_id']}/cancel"
         requests.tenant.client.post(path, {"reason": "Wrong"}).raise_for_status()
+    elif requests.operation.path.endswith("/file"):
+        requests.tenant.client.post(f"{run_path(requests)}/cancel", {}).raise_for_status()
+    elif requests.operation.path.endswith("/payment-runs/{payment_run_id}/cancel"):
+        body = {"not_sent_to_bank": True, "reason": "Wrong"}
+        requests.send(json=body)
     else:
         requests.send()
     return requests.send()
@@ -200,6 +210,34 @@ def again(requests: Requests) -> httpx.Response:
     return requests.send()
 
 
+def run_path(requests: Requests) -> str:
+    ids = ids_of(operation_name(requests.operation), requests.tenant.ids)
+    return f"/payment-runs/{ids['payment_run_id']}"
+
+
+def outdated_run(requests: Requests) -> httpx.Response:
+    client = requests.tenant.client
+    [payment] = client.get(f"{run_path(requests)}/payments").json()["data"]
+    invoice = f"/invoices/{payment['lines'][0]['invoice_id']}"
+    client.post(f"{invoice}/hold", {"reason": "Wait"}).raise_for_status()
+    response = requests.send()
+    client.post(f"{invoice}/release", {}).raise_for_status()
+    return response
+
+
+def same_person(requests: Requests) -> httpx.Response:
+    """The key that has made the run. A cancellation needs another person only after a download, so it is downloaded."""
+    office = PayingOffice(requests.tenant.server, requests.tenant.client)
+    office.set(needs_second_person=True)
+    body = dict[str, Any]()
+    if requests.operation.path.endswith("/cancel"):
+        requests.tenant.client.get(f"{run_path(requests)}/file").raise_for_status()
+        body = {"not_sent_to_bank": True, "reason": "Wrong"}
+    response = requests.send(json=body)
+    office.set(needs_second_person=False)
+    return response
+
+
 PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "invalid_request": lambda requests: requests.send(params={"unknown": "1"}),
     "invalid_json": lambda requests: requests.send(**json_content(b"{")),
@@ -218,6 +256,8 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
     "contact_priority_taken": taken_priority,
     "team_member_exists": again,
     "exit_reason_in_use": used_exit_reason,
+    "second_person_required": same_person,
+    "run_outdated": outdated_run,
     "invalid_transition": invalid_transition,
     "invoice_locked": locked_invoice,
     "plan_in_use": claimed_line,
@@ -235,7 +275,8 @@ PROVOCATIONS: dict[ErrorCode, Callable[[Requests], httpx.Response]] = {
 # What these requests leave behind would be in the way of others.
 CHANGING: set[ErrorCode] = {
     "team_member_exists", "contact_priority_taken", "webhook_endpoint_inactive", "exit_reason_in_use",
-    "invalid_transition", "invoice_locked", "plan_in_use", "note_type_in_use",
+    "invalid_transition", "invoice_locked", "plan_in_use", "note_type_in_use", "run_outdated",
+    "second_person_required",
 }  # fmt: skip
 CASES = [(name, code) for name, each in ALL_OPERATIONS.items() for code in error_codes(each)]
 CHANGING_OPERATIONS = [name for name, each in ALL_OPERATIONS.items() if CHANGING & set(error_codes(each))]

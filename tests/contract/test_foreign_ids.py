@@ -50,6 +50,10 @@ LIST_IDS = {
     "GET /notes": "note_id",
     "GET /providers": "provider_id",
     "GET /invoices": "invoice_id",
+    "GET /payment-runs": "payment_run_id",
+    "GET /payment-runs/{payment_run_id}/payments": "payment_id",
+    "GET /claim-batches": "claim_batch_id",
+    "GET /claim-batches/{claim_batch_id}/lines": "claim_id",
     "GET /invoice-view-sessions": "session_id",
     "GET /webhook-endpoints": "webhook_endpoint_id",
 }
@@ -69,6 +73,8 @@ NO_IDS = {
         ),
         "tests/api/resources/notes tries others'",
     ),
+    ("POST /payment-runs", "invoice_ids"): "tests/api/resources/payments tries others'",
+    ("POST /claim-batches", "invoice_ids"): "tests/api/resources/claims/test_batches.py tries others'",
     ("POST /participants/{participant_id}/team-members", "permissions"): "names, the same for all",
     ("PUT /participants/{participant_id}/team-members/{team_member_id}", "permissions"): "names, the same for all",
     **dict.fromkeys(

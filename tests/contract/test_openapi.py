@@ -88,6 +88,8 @@ BODIES = {
 NO_LINKS = {
     "GET /team-members",  # a member's path has two ids
     "GET /support-items",  # items have no page of their own
+    "GET /claim-batches/{claim_batch_id}/lines",  # claims have no page of their own
+    "GET /payment-runs/{payment_run_id}/payments",  # payments have no page of their own
     "GET /error-catalogue",  # entries have no page of their own
 }
 

@@ -239,8 +239,12 @@ def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]
     """The ids of drafts: one that is read, and one for each action."""
     office = Office(server, client)
     office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
-    names = ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id")
-    return {name: office.batch(office.import_invoice(str(uuid7()), name))["id"] for name in names}
+    ids = {"claimed_participant_id": office.participant, "claimed_invoice_id": CLAIMED_INVOICE_ID}
+    for name in ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id"):
+        invoice = office.import_invoice(str(uuid7()), name)
+        ids |= {name: office.batch(invoice)["id"], f"{name}_of_invoice_id": invoice["id"]}
+    [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
+    return ids | {"claim_id": claim["id"]}
 
 
 def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:

@@ -82,6 +82,7 @@ WRITTEN_BY_HAND = {
     "EmptyResponse": "it is always the same",
     "Payment": "the sample data has no payment runs",
     "PaymentPage": "the sample data has no payment runs",
+    "Reconciliation": "the sample data has no payment runs",
     "PaymentRun": "the sample data has no payment runs",
     "PaymentRunPage": "the sample data has no payment runs",
     "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",

@@ -11,6 +11,7 @@ from plankeeper.cli.bank_details import bank_details
 from plankeeper.cli.citus import distribute
 from plankeeper.cli.doctor import doctor
 from plankeeper.cli.import_export import export_, import_
+from plankeeper.cli.invoices import invoices
 from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import migrate, openapi, recheck
@@ -43,6 +44,7 @@ for command in (
     plan_managers,
     participants,
     bank_details,
+    invoices,
     keys,
     accounts,
     sso,

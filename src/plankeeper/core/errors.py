@@ -41,9 +41,9 @@ ErrorCode = Literal[
     "exit_reason_in_use",
     "note_type_in_use",
     "plan_in_use",
+    "run_outdated",
     "invalid_transition",
     "invoice_locked",
-    "run_outdated",
     "precondition_failed",
     "body_too_large",
     "unsupported_media_type",
@@ -175,6 +175,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Plan in use",
         "A line of an invoice that belongs to this plan, or to a removed component of it, is claimed.",
     ),
+    "run_outdated": ErrorDefinition(
+        409,
+        "Run outdated",
+        "Since the payment run was made, an invoice was put on hold, money was reversed, or bank details have changed."
+        " `detail` names the invoices and the payees. Cancel the run, and make another one.",
+    ),
     "invalid_transition": ErrorDefinition(
         409,
         "Invalid transition",
@@ -184,12 +190,6 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         409,
         "Invoice locked",
         "A line of the invoice is claimed or paid. `detail` names the claim batch, the payment run or the state.",
-    ),
-    "run_outdated": ErrorDefinition(
-        409,
-        "Run outdated",
-        "Since the payment run was made, an invoice was put on hold, money was reversed, or bank details have changed."
-        " `detail` names the invoices and the payees. Cancel the run, and make another one.",
     ),
     "precondition_failed": ErrorDefinition(
         412,

@@ -43,7 +43,14 @@ from plankeeper.http.etags import Preconditions, etag, require_preconditions, wi
 from plankeeper.http.idempotency import service as idempotency
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, has_body, read_body, read_upload
+from plankeeper.http.requests import (
+    ClientDisconnectedError,
+    RequestState,
+    has_body,
+    preferred_types,
+    read_body,
+    read_upload,
+)
 from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.search_slots import search_slot
@@ -132,6 +139,26 @@ class Endpoint:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
+        body = await self._read_body(operation, values, state, receive, principal, plan_manager_id)
+        with self._deps.admission:
+            if not operation.writes:
+                return await self._handle_read(operation, state, plan_manager_id, values, scope)
+            idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
+            preconditions = Preconditions.from_headers(state.headers)
+            write = _Write(operation, values, preconditions, idempotency_key)
+            response = await self._write(write, state, principal, plan_manager_id)
+        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
+
+    async def _read_body(
+        self,
+        operation: Operation,
+        values: dict[str, Any],
+        state: RequestState,
+        receive: Receive,
+        principal: Principal,
+        plan_manager_id: UUID,
+    ) -> bytes:
+        """Add the parsed body, or the stored file, to the handler's arguments. Returns what identifies the body."""
         body = b""
         if operation.receive_file and operation.body_name:
             upload = read_upload(state.headers, receive, operation.max_body_bytes)
@@ -151,14 +178,7 @@ class Endpoint:
             except InvalidItemsError as error:
                 query = values.get(operation.query_name or "")
                 raise await self._with_stored_errors(operation, plan_manager_id, query, error) from None
-        with self._deps.admission:
-            if not operation.writes:
-                return await self._handle_read(operation, state, plan_manager_id, values, scope)
-            idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
-            preconditions = Preconditions.from_headers(state.headers)
-            write = _Write(operation, values, preconditions, idempotency_key)
-            response = await self._write(write, state, principal, plan_manager_id)
-        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
+        return body
 
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
@@ -190,8 +210,9 @@ class Endpoint:
         is_search = isinstance(query, ListQuery) and query.is_search
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
-        if isinstance(result, Download):
-            response: Response = await FileResponse.open(result, is_head=scope["method"] == "HEAD")
+        file = result if isinstance(result, Download) else _format(operation, state, result)
+        if file:
+            response: Response = await FileResponse.open(file, is_head=scope["method"] == "HEAD")
         else:
             response = Response.from_object(operation.status, result, headers)
         if operation.access_log and scope["method"] != "HEAD":
@@ -296,6 +317,18 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+def _format(operation: Operation, state: RequestState, result: object) -> Download | None:
+    """The file of a response if `Accept` prefers its media type to JSON."""
+    if not operation.formats:
+        return None
+    for media_type in preferred_types(state.headers.get(b"accept", b"")):
+        if media_type in ("*/*", "application/*", "application/json"):
+            return None
+        if media_type in operation.formats:
+            return operation.formats[media_type](result)
+    return None
 
 
 def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:

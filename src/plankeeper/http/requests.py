@@ -190,3 +190,15 @@ async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
     if message["type"] == "http.disconnect":
         raise ClientDisconnectedError
     return message.get("body", b""), not message.get("more_body")
+
+
+def preferred_types(accept: bytes) -> list[str]:
+    """The media types of an `Accept` header, the preferred ones first; those that are refused (`q=0`) are left out."""
+    found = list[tuple[float, str]]()
+    for part in accept.decode("latin-1").lower().split(","):
+        media_type, *parameters = (each.strip() for each in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        weight = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality) else 1.0
+        if media_type and weight > 0:
+            found.append((-weight, media_type))
+    return [media_type for _, media_type in sorted(found, key=lambda each: each[0])]

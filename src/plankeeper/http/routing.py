@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, Unpack, get_origin, get_type_hints
 
 from msgspec import Struct
@@ -27,6 +27,7 @@ from plankeeper.core.context import (
 )
 from plankeeper.core.errors import ErrorCode, FieldError
 from plankeeper.core.fields import Query
+from plankeeper.core.files import Download
 from plankeeper.core.json import BodyParser
 from plankeeper.core.read_only_fields import bulk_item_type, find_read_only_fields
 from plankeeper.http.parsing import MAX_BODY_BYTES
@@ -85,6 +86,7 @@ class Options(TypedDict, total=False):
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
+    formats: Mapping[str, Callable[[Any], Download]]  # files of the response, by the media types in `Accept`
     media_types: tuple[str, ...]  # of a file in the response, other than a document
     access_log: AccessedKind | ListDisclosed
 
@@ -110,6 +112,7 @@ class Operation:
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
+    formats: Mapping[str, Callable[[Any], Download]] = field(default_factory=dict[str, Callable[[Any], Download]])
     media_types: tuple[str, ...] = ()
     access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]

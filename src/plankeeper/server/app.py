@@ -59,6 +59,7 @@ from plankeeper.resources.note_types.routes import router as note_types
 from plankeeper.resources.notes.routes import router as notes
 from plankeeper.resources.participants.plan_routes import router as plans
 from plankeeper.resources.participants.routes import router as participants
+from plankeeper.resources.payments.reconciliation_routes import router as reconciliation
 from plankeeper.resources.payments.routes import router as payment_runs
 from plankeeper.resources.providers.routes import router as providers
 from plankeeper.resources.support_items.routes import router as support_items
@@ -87,6 +88,7 @@ ROUTERS = (
     invoices,
     claim_batches,
     payment_runs,
+    reconciliation,
     claim_results,
     invoice_view_sessions,
     bank_details,

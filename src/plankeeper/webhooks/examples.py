@@ -14,6 +14,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "note": _RESPONSES["NotePage"]["data"][0],
     "note_type": _RESPONSES["NoteTypePage"]["data"][0],
     "participant": _RESPONSES["ParticipantPage"]["data"][0],
+    "payment_run": _RESPONSES["PaymentRunPage"]["data"][0],
     "plan": _RESPONSES["PlanPage"]["data"][0],
     "provider": _RESPONSES["ProviderPage"]["data"][0],
     "team_member": _RESPONSES["TeamMemberPage"]["data"][0],

@@ -33,6 +33,7 @@ FORM = FormSection(
             FormField("ndis_provider_number", hint="The number of the registration"),
             FormField("email", "email", hint="For example, name@example.com"),
             FormField("primary_phone_number", "phone", hint="With the area code"),
+            FormField("remittance_email", "email", hint="For remittance advice, for example pay@example.com"),
         ),
         FormField("address"),
         (

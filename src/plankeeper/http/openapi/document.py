@@ -217,6 +217,7 @@ TAGS = {
     "providers": "Businesses that provide services to participants and send invoices.",
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
+    "reconciliation": "The money that the office holds for any two days.",
     "payment_runs": "Payments to providers and participants with one file for the bank.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
@@ -342,10 +343,11 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     }
     json_content = {"application/json": {"schema": reference(component_name(operation.response_type))}}
     json_content["application/json"] |= _own_example(operation)
+    content: dict[str, Any] = {**json_content, **dict.fromkeys(operation.formats, _FILE)}
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
-        "content": _received_file(operation) if operation.response_type is Download else json_content,
+        "content": _received_file(operation) if operation.response_type is Download else content,
     }
     if links := build_links(operation, operations):
         success["links"] = links

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from plankeeper.core.fields import unset_to_none
@@ -76,7 +76,7 @@ async def examine(
         checked = await check_store.get_many(db, plan_manager_id, [each.id for each in some])
         facts = await find_facts_of(db, plan_manager_id, checked, office.today)
         for each in checked:
-            lines = _build_candidates(invoices[each.id], each, facts[each.id], parties)
+            lines = _build_candidates(invoices[each.id], _find(each, facts[each.id]), parties)
             found |= {line.key: line for line in lines}
     return found
 
@@ -85,23 +85,34 @@ def _ids(invoices: Sequence[Invoice], name: str) -> list[UUID]:
     return sorted({id_ for each in invoices if (id_ := getattr(each, name))})
 
 
-def _build_candidates(
-    invoice: Invoice, checked: InvoiceToCheck, facts: Facts, parties: Mapping[UUID, Party]
-) -> Iterator[Candidate]:
+class _Findings(NamedTuple):
+    """What the checks of an invoice have found; lines are named by their numbers."""
+
+    blocking: list[str]
+    warned: Mapping[WarnedCode, set[int | None]]
+    split: Mapping[int | None, Literal["plan", "funding period"]]
+    has_wrong_total: bool
+
+
+def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
     result, levels = to_result(checked, facts), levels_of(checked)
     open_codes = [code for code in result.error_codes if code not in result.ignored_error_codes]
-    blocking = [code for code in open_codes if level_of(code, levels) == "block"]
-    warned: dict[WarnedCode, set[int | None]] = {
-        code: {fact.line for fact in facts[code]} for code in WARNED_CODES if code in result.warning_codes
-    }
-    split: dict[int | None, Literal["plan", "funding period"]] = {
-        each.line: each.unit for each in facts.get("check_funding_period", ()) if isinstance(each, SplitService)
-    }
+    return _Findings(
+        blocking=[code for code in open_codes if level_of(code, levels) == "block"],
+        warned={code: {fact.line for fact in facts[code]} for code in WARNED_CODES if code in result.warning_codes},
+        split={
+            each.line: each.unit for each in facts.get("check_funding_period", ()) if isinstance(each, SplitService)
+        },
+        has_wrong_total="check_total" in facts,
+    )
+
+
+def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID, Party]) -> Iterator[Candidate]:
     lines = unset_to_none(invoice.line_items) or []
-    amounts = _amounts(invoice, lines, has_wrong_total="check_total" in facts)
+    amounts = _amounts(invoice, lines, has_wrong_total=found.has_wrong_total)
     participant = parties.get(invoice.participant_id) if invoice.participant_id else None
     provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
-    active = sum(not each.is_deleted for each in lines)
+    has_siblings = sum(not each.is_deleted for each in lines) > 1
     for number, line in enumerate(lines, start=1):
         if not line.is_deleted:
             yield Candidate(
@@ -115,27 +126,34 @@ def _build_candidates(
                 wont_claim=invoice.wont_claim,
                 is_held=invoice.held_at is not None,
                 approval_status=invoice.approval_status,
-                blocking_codes=blocking,
+                blocking_codes=found.blocking,
                 invoice_number=invoice.invoice_number,
-                has_siblings=active > 1,
-                warned_codes=[code for code in warned if number in warned[code]],
+                has_siblings=has_siblings,
+                warned_codes=[code for code in found.warned if number in found.warned[code]],
                 ndis_number=participant.number if participant else None,
-                item=line.service_item_number,
-                first_day=line.service_date_from or line.service_date_to,
-                last_day=line.service_date_to or line.service_date_from,
-                crosses=split.get(number),
-                quantity=line.quantity,
-                unit_price=line.unit_price,
+                crosses=found.split.get(number),
                 net=_net(line),
                 amount=amounts.get(line.id),
-                paid=line.paid_amount,
-                gst_code=line.gst_code,
-                claim_type=line.claim_type,
-                cancellation_reason=line.cancellation_reason,
                 is_reimbursement=invoice.is_reimbursement,
                 provider_abn=provider.number if provider else None,
                 is_abn_exempt=provider.is_exempt if provider else False,
+                **_values(line),
             )
+
+
+def _values(line: LineItem) -> dict[str, Any]:
+    """What the file has of a line."""
+    return {
+        "item": line.service_item_number,
+        "first_day": line.service_date_from or line.service_date_to,
+        "last_day": line.service_date_to or line.service_date_from,
+        "quantity": line.quantity,
+        "unit_price": line.unit_price,
+        "paid": line.paid_amount,
+        "gst_code": line.gst_code,
+        "claim_type": line.claim_type,
+        "cancellation_reason": line.cancellation_reason,
+    }
 
 
 def _amounts(invoice: Invoice, lines: Sequence[LineItem], *, has_wrong_total: bool) -> dict[UUID, Decimal | None]:

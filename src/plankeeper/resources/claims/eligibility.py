@@ -116,7 +116,7 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     wont_claim: bool
     is_held: bool
     approval_status: ApprovalStatus
-    blocking_codes: Sequence[str]
+    blocking_codes: list[str]
 
     @property
     def key(self) -> LineKey:

@@ -111,6 +111,27 @@ async def list_importers(db: Executor, plan_manager_id: UUID, invoice_id: str) -
     return await db.rows(str, LIST_IMPORTERS, plan_manager_id, invoice_id)
 
 
+class FoundLine(Struct):
+    """A line of an invoice of any plan manager."""
+
+    plan_manager_id: UUID
+    invoice_id: UUID
+    paid_amount: Decimal | None
+
+
+FIND_LINES = """
+    select plan_manager_id, invoice_id, paid_amount
+    from invoice_lines
+    where id = $1 and ($2::uuid is null or plan_manager_id = $2)
+    limit 2
+"""
+
+
+async def find_lines(db: Executor, line_id: UUID, plan_manager_id: UUID | None) -> list[FoundLine]:
+    """The lines with an id, of any plan manager or of one: for the operator, who knows only the id."""
+    return await db.rows(FoundLine, FIND_LINES, line_id, plan_manager_id)
+
+
 # Receipts
 
 RECEIPT_COLUMNS: LiteralString = "id, batch_id, date, amount, reference, created_at, created_by"

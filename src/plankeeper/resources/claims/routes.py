@@ -79,7 +79,7 @@ async def download(ctx: ReadContext, claim_batch_id: UUID) -> Download:
     "/claim-batches/{claim_batch_id}/submit",
     scope=CLAIMS,
     extension=True,
-    errors=("invalid_transition", "invoice_locked"),
+    errors=("invalid_transition",),
 )
 async def submit(ctx: WriteContext, claim_batch_id: UUID) -> ClaimBatch:
     """Submit a draft: its file is uploaded to the agency's portal, and its lines wait for their results."""
@@ -90,7 +90,7 @@ async def submit(ctx: WriteContext, claim_batch_id: UUID) -> ClaimBatch:
     "/claim-batches/{claim_batch_id}/cancel",
     scope=CLAIMS,
     extension=True,
-    errors=("invalid_transition", "invoice_locked"),
+    errors=("invalid_transition",),
 )
 async def cancel(ctx: WriteContext, claim_batch_id: UUID, body: ClaimBatchCancel) -> ClaimBatch:
     """Cancel a draft, or a submitted batch without results whose file hasn't been uploaded."""

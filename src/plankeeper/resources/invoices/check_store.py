@@ -101,6 +101,7 @@ CHECKED_COLUMNS: LiteralString = f"""
     coalesce(provider.active, false) as provider_active,
     invoice.ambiguous_participant_number, invoice.ambiguous_provider_abn,
     exists (select from support_items) as has_catalogue,
+    (select prices_include_gst from office_settings where plan_manager_id = $1) as prices_include_gst,
     coalesce((select warning_levels from office_settings where plan_manager_id = $1), '[]')::json as levels,
     {_alerts("participant", "invoice.participant_id")} as participant_alerts,
     {_alerts("provider", "invoice.pm_provider_id")} as provider_alerts,

@@ -94,7 +94,8 @@ class CheckInput(Struct, frozen=True):
     `has_same_document`: another invoice, which is neither cancelled nor deleted, has a document with the same bytes.
     `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     `has_earlier_invoice`: there is an earlier invoice from the provider.
-    `levels` are those of the plan manager that differ from the usual ones.
+    `levels` are those of the plan manager that differ from the usual ones. `prices_include_gst`: unit prices in claim
+    files include the tax of taxable lines.
     """
 
     invoice_number: str | None
@@ -121,6 +122,7 @@ class CheckInput(Struct, frozen=True):
     ambiguous_participant_number: str | None
     ambiguous_provider_abn: str | None
     has_catalogue: bool
+    prices_include_gst: bool | None
     levels: list[CodeLevel]
     participant_alerts: list[str]
     provider_alerts: list[str]
@@ -365,6 +367,8 @@ def _price_facts(invoice: CheckInput, lines: Sequence[NumberedLine]) -> Iterator
         price = line.unit_price
         if price is None and line.quantity and line.total_price is not None:
             price = _to_cents(line.total_price / line.quantity)
+        if price is not None and line.gst_code == "P1" and invoice.prices_include_gst:
+            price = _to_cents(price * 11 / 10)
         limit = price_limit(line.item, invoice.participant_state, invoice.remoteness) if line.item else None
         if price is not None and limit is not None and price > limit:
             yield HighPrice(line=number, price=price, limit=limit)

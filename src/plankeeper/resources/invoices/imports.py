@@ -1,5 +1,6 @@
 """Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,6 +19,7 @@ from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import CLAIM_FIELDS, describe_amount, is_amount, to_amounts
+from plankeeper.resources.invoices.import_locks import find_claim_error
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
 from plankeeper.resources.invoices.service import check, check_new
@@ -51,7 +53,10 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     affected = {*old, *await _list_similar(ctx, old)}
     before = await _get_many(ctx, affected)
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
-    await _save(ctx, rows, records, before)
+    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
+    lines = _build_lines(replaced, before)
+    await _require_unclaimed(ctx, rows, records, lines, before)
+    await _save(ctx, records, [record.id for _, record in replaced], lines, before)
     before |= await _get_many(ctx, {*await _list_similar(ctx, ids)} - affected - {*ids})
     await check(ctx, sorted(before))
     after = await _get_many(ctx, {*before, *ids})
@@ -118,22 +123,48 @@ def _set_hold(record: InvoiceRow, values: InvoiceImport) -> None:
         record.cancelled_at = None
 
 
-async def _save(
+async def _require_unclaimed(
     ctx: WriteContext,
     rows: Sequence[InvoiceImportRow],
     records: Sequence[InvoiceRow],
+    lines: Sequence[InvoiceLineRow],
+    before: Mapping[UUID, Invoice],
+) -> None:
+    """Raise InvalidRowsError for rows that change a line with a claim or a payment made here, or what it locks."""
+    claimed = defaultdict[UUID, dict[UUID, str | None]](dict)
+    known = [record.id for record in records if record.id in before]
+    for each in await store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, known) if known else ():
+        claimed[each.invoice_id][each.line_id] = each.batch_number
+    if not claimed:
+        return
+    new_lines = defaultdict[UUID, list[InvoiceLineRow]](list)
+    for line in lines:
+        new_lines[line.invoice_id].append(line)
+    errors = list[RowError]()
+    for row, record in zip(rows, records, strict=True):
+        if record.id in claimed:
+            own = None if row.values.line_items is UNSET else new_lines[record.id]
+            found = find_claim_error(before[record.id], record, own, claimed[record.id])
+            errors += [RowError(row.line_number, *found)] if found else []
+    if errors:
+        raise InvalidRowsError(errors)
+
+
+async def _save(
+    ctx: WriteContext,
+    records: Sequence[InvoiceRow],
+    replaced_ids: Sequence[UUID],
+    line_rows: Sequence[InvoiceLineRow],
     before: Mapping[UUID, Invoice],
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
-    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
-    line_rows = _build_lines(replaced, before)
     lines = to_json(line_rows)
     updated = [record for record in records if record.id in before]
     created = [record for record in records if record.id not in before]
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
-        invoice_ids, line_ids = [record.id for _, record in replaced], [each.id for each in line_rows]
-        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, invoice_ids, line_ids)
+        line_ids = [each.id for each in line_rows]
+        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, replaced_ids, line_ids)
     if created:
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
         checked = [asdict(record) | asdict(results[record.id]) for record in created]

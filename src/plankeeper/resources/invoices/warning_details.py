@@ -9,7 +9,8 @@ from plankeeper.resources.invoices import check_store
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, line_id_of
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
 from plankeeper.resources.invoices.checks import Facts
-from plankeeper.resources.invoices.schemas import IgnoredBy, Invoice, WarningDetails
+from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.warning_schemas import IgnoredBy, WarningDetails
 from plankeeper.resources.invoices.warnings import RELATED_CODES, WARNINGS, level_of
 
 NO_LONGER_FOUND = "This was found by the last check, and no longer applies. The next check removes the warning."

@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download
 from plankeeper.core.lists import Page, build_page
-from plankeeper.database.client import Executor
-from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.payments import files, queries, service, store
 from plankeeper.resources.payments.schemas import (
@@ -24,12 +21,7 @@ from plankeeper.resources.payments.schemas import (
     PaymentRunListQuery,
 )
 
-
-async def _is_paid_elsewhere(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> DomainError:
-    return DomainError("invalid_transition", "A line is in another payment run by now. Make the run again.")
-
-
-router = Router("payment_runs", {"payment_lines_open_key": _is_paid_elsewhere})
+router = Router("payment_runs")
 
 _RUN = "/payment-runs/{payment_run_id}"
 
@@ -48,7 +40,7 @@ async def list_(ctx: ReadContext, query: PaymentRunListQuery) -> Page[PaymentRun
     extension=True,
     status=201,
     creates=True,
-    errors=("invalid_transition", "secret_key_missing"),
+    errors=("secret_key_missing",),
 )
 async def create(ctx: WriteContext, query: NewPaymentRunQuery, new: NewPaymentRun) -> PaymentRun:
     """Make a payment run of lines that are ready to be paid, or see what it would contain."""
@@ -98,7 +90,7 @@ async def download(ctx: WriteContext, payment_run_id: UUID) -> Download:
     scope=PAYMENTS,
     extension=True,
     optional_body=True,
-    errors=("second_person_required", "invalid_transition", "run_outdated", "secret_key_missing"),
+    errors=("second_person_required", "invalid_transition", "run_outdated"),
 )
 async def mark_paid(ctx: WriteContext, payment_run_id: UUID, body: MarkPaid) -> PaymentRun:
     """Record that the bank has paid a run."""

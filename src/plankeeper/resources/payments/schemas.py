@@ -12,6 +12,7 @@ from plankeeper.core.lists import MAX_ENUM_VALUES, DefaultSort, ResourceListQuer
 from plankeeper.database.lists.statements import enum_filter
 from plankeeper.resources.bank_details.accounts import PayeeKind
 from plankeeper.resources.invoices.action_schemas import ReasonText
+from plankeeper.resources.invoices.schemas import Payee
 from plankeeper.resources.office_settings.schemas import PaymentGrouping
 
 MAX_INVOICES = 5000  # in a request
@@ -106,7 +107,7 @@ class PaymentRun(Struct, kw_only=True):
 class PaymentPayee(Struct, kw_only=True):
     """Who gets a payment, as named when the run was made."""
 
-    kind: Annotated[PayeeKind, Meta(description="`provider`, or `participant` for a reimbursement.")]
+    kind: Annotated[Payee, Meta(description="`provider`, or `participant` for a reimbursement.")]
     id: Annotated[UUID, Meta(description="The UUID of the provider or the participant.")]
     name: Annotated[str, Meta(description="The name.")]
 

@@ -218,7 +218,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "paid")
     moves = [_paid(run, each) for each in lines]
     await move_lines(ctx, locked, moves, LINE_EVENT)
-    # Remittance advices belong here: to each payee of `store.list_of_run`, with the same commit.
+    # Remittance advice is queued here, for each payee of `store.list_of_run`, with the same commit.
     return await _finish(ctx, "payment_run.paid", run_id, before)
 
 

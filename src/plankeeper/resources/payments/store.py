@@ -89,7 +89,8 @@ INSERT_COLUMNS: LiteralString = """
 """
 INSERT = f"""
     insert into payment_runs (plan_manager_id, {INSERT_COLUMNS}, payment_count, updated_at)
-    select $1, {INSERT_COLUMNS}, ($2::json ->> 'payments')::int, {UPDATED_AT} from json_populate_record(null::payment_runs, $2)
+    select $1, {INSERT_COLUMNS}, ($2::json ->> 'payments')::int, {UPDATED_AT}
+    from json_populate_record(null::payment_runs, $2)
 """
 
 

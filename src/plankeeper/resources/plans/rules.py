@@ -181,11 +181,15 @@ def spent_before(component: PlanComponent) -> Decimal:
 
 
 def amounts_of(line: LineSum) -> tuple[Decimal, Decimal, Decimal]:
-    """What is paid, pending and waiting of a line."""
+    """What is paid, pending and waiting of a line. The unpaid part counts nowhere unless it is claimed again."""
     paid = line.paid or ZERO
     rest = (line.amount or ZERO) - paid
-    is_waiting = line.claim_status in WAITING_STATUSES and not line.wont_claim
-    return paid, rest if line.claim_status == "pending" else ZERO, rest if is_waiting else ZERO
+    claimed = rest if line.pending is None else line.pending
+    is_waiting = line.claim_status in WAITING_STATUSES or (
+        line.is_rest_waiting and line.claim_status in _PARTLY_PAID_STATUSES
+    )
+    pending = claimed if line.claim_status == "pending" else ZERO
+    return paid, pending, rest if is_waiting and not line.wont_claim else ZERO
 
 
 def numbers_of(component: PlanComponent) -> Numbers:
@@ -205,6 +209,7 @@ def with_numbers(plan: P, plans: Sequence[PlanRow], lines: Iterable[LineSum], da
 
 # An import can have lines that are on hold; elsewhere, a hold leaves the state of a line.
 WAITING_STATUSES = frozenset({"new", "flagged", "rejected", "on_hold"})
+_PARTLY_PAID_STATUSES = frozenset({"partially_ready", "partially_paid"})
 
 
 def runs_out_on(plan: Dates, component: PlanComponent, numbers: Numbers, day: date) -> date | None:

@@ -188,7 +188,9 @@ class LineSum(Struct, frozen=True, kw_only=True):
     """Lines of a participant's invoices that count for the same component and are in the same state.
 
     `service_date` is the first day of a service, or the invoice's date. `amount` is in dollars with tax, null for
-    lines without a price. `paid` is what the agency has paid, null before a result. The categories are those of the
+    lines without a price. `paid` is what the agency has paid, null before a result. `pending` is the amount of the open
+    claims of pending lines, null if they have none here. `is_rest_waiting`: the unpaid rest is for the next claim
+    batch. The categories are those of the
     support catalogue on the service date, null for an item that it doesn't have.
     """
 
@@ -202,6 +204,8 @@ class LineSum(Struct, frozen=True, kw_only=True):
     paid: Decimal | None
     category: int | None = None
     pace_category: int | None = None
+    pending: Decimal | None = None
+    is_rest_waiting: bool = False
 
 
 class ServiceLine(LineSum, frozen=True, kw_only=True):

@@ -186,7 +186,12 @@ SERVICE_LINES: LiteralString = f"""
             line.service_item_number, line.component_id, line.claim_status, invoice.wont_claim, line.paid_amount,
             line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
             invoice.tax, invoice.received_at, line.position,
-            'check_total' = any (invoice.error_codes) as has_wrong_total
+            'check_total' = any (invoice.error_codes) as has_wrong_total, line.is_rest_waiting,
+            case when line.claim_status = 'pending' then (
+                select amount
+                from claims
+                where plan_manager_id = $1 and invoice_id = invoice.id and line_id = line.id and state = 'submitted'
+            ) end as pending
         from (
             select id, participant_id, invoice_date, tax, error_codes, wont_claim, received_at
             from invoices
@@ -206,7 +211,7 @@ SERVICE_LINES: LiteralString = f"""
     ), service_lines as (
         select priced.participant_id, service_date, service_item_number, component_id, claim_status, wont_claim,
             round(price, 2) + coalesce(line_tax, 0) + coalesce(difference, 0) as amount, paid_amount as paid,
-            category, pace_category, priced.invoice_id, priced.id, received_at, position
+            category, pace_category, priced.invoice_id, priced.id, received_at, position, pending, is_rest_waiting
         from priced
         left join taxed on taxed.invoice_id = priced.invoice_id and taxed.last_position = priced.position
             and priced.line_tax is not null
@@ -223,7 +228,7 @@ SERVICE_LINES: LiteralString = f"""
 LIST_LINES = f"""
     {SERVICE_LINES}
     select participant_id, service_date, service_item_number, component_id, claim_status, wont_claim, amount, paid,
-        category, pace_category, invoice_id, id, received_at, position
+        category, pace_category, pending, is_rest_waiting, invoice_id, id, received_at, position
     from service_lines
     order by invoice_id, position
 """
@@ -235,11 +240,19 @@ async def list_lines(db: Executor, plan_manager_id: UUID, participant_ids: Seque
 
 
 # The numbers of a component are sums, so that lines with the same values can be added up before the rules of plans say
-# what they count for. The lines of a sum are of one plan: any day of it stands for theirs.
+# what they count for. The lines of a sum are of one plan: any day of it stands for theirs. A reversal counts from its
+# date, so that what the agency has reversed after the day is still paid on it, but no more than the line.
 SUM_LINES = f"""
     {SERVICE_LINES}
     select participant_id, max(service_date) as service_date, service_item_number, component_id, claim_status,
-        wont_claim, sum(amount) as amount, sum(paid) as paid, category, pace_category
+        wont_claim, sum(amount) as amount,
+        sum(case when paid is not null then least(paid + (
+            select coalesce(sum(reversal.amount), 0)
+            from adjustments reversal
+            where reversal.plan_manager_id = $1 and reversal.invoice_id = service_lines.invoice_id
+                and reversal.line_id = service_lines.id and kind = 'agency_reversal' and reversal.date > $3
+        ), greatest(service_lines.amount, paid)) end) as paid,
+        category, pace_category, sum(pending) as pending, is_rest_waiting
     from service_lines
     cross join lateral (
         select plans.id
@@ -250,7 +263,7 @@ SUM_LINES = f"""
     ) plan
     where service_date <= $3
     group by participant_id, plan.id, service_item_number, component_id, claim_status, wont_claim, category,
-        pace_category
+        pace_category, is_rest_waiting, pending is null
     order by participant_id, service_date
 """
 

@@ -69,6 +69,11 @@ class ProviderRecord(Struct, kw_only=True):
         EXTENSION,
         Meta(description="The number of the provider's registration with the NDIS, as any text, or null."),
     ] = None
+    remittance_email: Annotated[
+        EmailText | None,
+        EXTENSION,
+        Meta(description="The email address for remittance advice, or null: it is listed for printing."),
+    ] = None
     external_id: ExternalId = None
     created_at: Annotated[CreatedAt, EXTENSION]
 
@@ -100,6 +105,7 @@ class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     state: Annotated[StateCode | None | UnsetType, EXTENSION] = UNSET
     postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
     ndis_provider_number: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    remittance_email: Annotated[Email | None | UnsetType, EXTENSION] = UNSET
     external_id: Annotated[ExternalIdText | None | UnsetType, EXTENSION] = UNSET
 
 

@@ -13,7 +13,7 @@ from plankeeper.resources.providers.schemas import Provider, ProviderRecord
 
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
-    external_id, created_at
+    remittance_email, external_id, created_at
 """
 READ_COLUMNS: LiteralString = f"id, {COLUMNS}, abn_exempt, abn_statement_date, updated_at"
 

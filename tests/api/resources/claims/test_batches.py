@@ -246,14 +246,15 @@ def test_the_rest_of_a_line_is_claimed_with_quantity_1(office: Office) -> None:
     assert [each["ClaimReference"] for each in file_of(office, office.batch())] == ["001-G3"]
 
 
-def test_invalid_requests_name_what_is_wrong(office: Office) -> None:
-    invoice = office.invoice("1")
+def test_invalid_requests_name_what_is_wrong(office: Office, other: Client) -> None:
+    invoice, foreign = office.invoice("1"), other.create("/invoices", {"invoice_number": "1"})
     unknown = "01900000-0000-7000-8000-00000000000f"
     for body, fields in (
         ({}, ["all"]),
         ({"all": False}, ["all"]),
         ({"all": True, "invoice_ids": [invoice["id"]]}, ["all"]),
         ({"invoice_ids": [invoice["id"], unknown]}, ["invoice_ids[1]"]),
+        ({"invoice_ids": [foreign["id"]]}, ["invoice_ids[0]"]),
         ({"invoice_ids": []}, ["invoice_ids"]),
     ):
         response = office.client.post("/claim-batches", body)

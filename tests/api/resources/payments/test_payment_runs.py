@@ -105,6 +105,12 @@ def test_a_run_names_invoices_or_all(office: PayingOffice, body: dict[str, Any],
     assert [(each["field"], each["code"]) for each in response.json()["errors"]] == [(field, code)]
 
 
+def test_the_invoice_of_another_plan_manager_is_not_found(office: PayingOffice, other: Client) -> None:
+    invoice = other.create("/invoices", {"invoice_number": "A"})["id"]
+    response = office.post(office.invoice("1.00"), invoice)
+    assert [(each["field"], each["code"]) for each in response.json()["errors"]] == [("invoice_ids[1]", "not_found")]
+
+
 def test_missing_settings_are_named(office: PayingOffice) -> None:
     invoice = office.invoice("5.00")
     office.set(remitter=None, bank_bsb=None)

@@ -12,11 +12,12 @@ from support.resources import assert_changed, times_of
 SUMMARY = {"entity_name": "Good Care Pty Ltd", "abn": "51824753556", "email": "Billing@GoodCare.example"}
 UNSET = dict.fromkeys((
     "entity_name", "abn", "email", "primary_phone_number", "address", "city", "state", "postcode",
-    "ndis_provider_number", "external_id",
+    "ndis_provider_number", "remittance_email", "external_id",
 )) | {"active": True}  # fmt: skip
 FULL_PROVIDER = SUMMARY | {
     "active": False, "primary_phone_number": "02 5550 1234", "address": "1 High St", "city": "Perth", "state": "WA",
-    "postcode": "6000", "ndis_provider_number": "4050000001", "external_id": "crm-17",
+    "postcode": "6000", "ndis_provider_number": "4050000001", "remittance_email": "pay@example.com",
+    "external_id": "crm-17",
 }  # fmt: skip
 LENGTHS = {
     "entity_name": 255, "abn": 50, "primary_phone_number": 50, "address": 500, "city": 255, "postcode": 20,

@@ -31,7 +31,7 @@ OFFICE = Office("4050000000", prices_include_gst=None, today=TODAY)
 LINE = Candidate(
     invoice_id=UUID(int=1), line_id=UUID(int=2), number=1, invoice_number="2026/442", has_siblings=False,
     claim_status="new", is_rest_waiting=False, open_batch=None, is_invoice_deleted=False, wont_claim=False,
-    is_held=False, approval_status="not_required", blocking_codes=(), warned_codes=(), ndis_number="430 000 001",
+    is_held=False, approval_status="not_required", blocking_codes=[], warned_codes=(), ndis_number="430 000 001",
     item=" 15_056_0128_1_3 ", first_day=date(2026, 11, 2), last_day=date(2026, 11, 2), crosses=None,
     quantity=Decimal("1.5"), unit_price=Decimal("193.99"), net=Decimal("290.99"), amount=Decimal("290.99"), paid=None,
     gst_code="P2", claim_type=None, cancellation_reason=None, is_reimbursement=False, provider_abn="89 000 000 019",
@@ -57,7 +57,7 @@ CASES = [
     Case("held", {"is_held": True}),
     Case("approval_pending", {"approval_status": "pending"}),
     Case("approval_rejected", {"approval_status": "rejected"}),
-    Case("blocking_warning", {"blocking_codes": ("same_document",)}),
+    Case("blocking_warning", {"blocking_codes": ["same_document"]}),
     Case("missing_registration_number", {}, {"registration_number": None}),
     Case("missing_registration_number", {}, {"registration_number": "40,5"}),
     Case("missing_ndis_number", {"ndis_number": None}),

@@ -100,6 +100,14 @@ def test_a_service_can_be_claimed_from_its_day_for_two_years() -> None:
     assert [fact.line for fact in find_facts(leap_day, date(2028, 2, 29))["too_old"]] == [2]
 
 
+def test_a_price_with_gst_is_compared_with_the_limit_if_claims_have_it() -> None:
+    lines = [line(is_known_item=True, item=ITEM, unit_price=Decimal("180.00"), gst_code="P1")]
+    values = {"lines": lines, "participant_state": "NSW", "remoteness": None}
+    assert "price_above_limit" not in sentences(**values, prices_include_gst=False)
+    found = sentences(**values, prices_include_gst=True)["price_above_limit"]
+    assert found == ["Line 1: the unit price is $198.00, the limit $193.99."]
+
+
 def test_an_item_is_looked_up_in_the_catalogue() -> None:
     lines = [
         line(service_item_number="99_999_9999_9_9"),

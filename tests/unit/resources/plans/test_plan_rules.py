@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from plankeeper.resources.plans.rules import (
     WAITING_STATUSES,
     Numbers,
+    amounts_of,
     budget_course,
     category_of,
     component_for,
@@ -309,3 +310,20 @@ def test_messages_name_dates_and_sums() -> None:
     assert error.message == "1 Jul 2026 to 7 Sep 2026 must lie in the plan, 1 Jul 2026 to 29 Aug 2026"
     own.end_date = None
     assert list(find_errors(own)) == []
+
+
+def test_the_amounts_of_a_line_follow_its_claims() -> None:
+    cases: list[tuple[dict[str, Any], tuple[int, int, int]]] = [
+        ({"claim_status": "pending"}, (0, 100, 0)),
+        # A part is paid, and its rest is claimed: the claim counts, also if a part was reversed since.
+        ({"claim_status": "pending", "paid": Decimal(60), "pending": Decimal(40)}, (60, 40, 0)),
+        ({"claim_status": "pending", "paid": Decimal(40), "pending": Decimal(40)}, (40, 40, 0)),
+        ({"claim_status": "partially_paid", "paid": Decimal(60)}, (60, 0, 0)),
+        ({"claim_status": "partially_paid", "paid": Decimal(60), "is_rest_waiting": True}, (60, 0, 40)),
+        ({"claim_status": "partially_ready", "paid": Decimal(60), "is_rest_waiting": True}, (60, 0, 40)),
+        ({"claim_status": "payment_ready", "paid": Decimal(99)}, (99, 0, 0)),
+        ({"claim_status": "rejected", "paid": Decimal(0)}, (0, 0, 100)),
+        ({"claim_status": "rejected", "paid": Decimal(0), "wont_claim": True}, (0, 0, 0)),
+        ({"claim_status": "paid", "paid": Decimal(60)}, (60, 0, 0)),
+    ]
+    assert [amounts_of(line(**fields)) for fields, _ in cases] == [expected for _, expected in cases]

@@ -1,0 +1,104 @@
+"""Imports leave lines alone that have a claim or a payment that was made here; imported results are confirmed."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import SYSTEM, Actor, WriteContext
+from plankeeper.core.errors import DomainError
+from plankeeper.events.recorder import record_event
+from plankeeper.resources.claims import line_claims
+from plankeeper.resources.invoices import store as invoice_store
+from support.claims import Office
+from support.client import Client
+from support.importing import import_records
+from support.results import SubmittedBatch
+from support.server import RunningServer
+
+WRITABLE = (
+    "id", "description", "service_item_number", "service_date_from", "service_date_to", "quantity", "unit_price",
+    "total_price", "gst_code", "claim_status", "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason",
+    "created_at",
+)  # fmt: skip
+
+
+@pytest.fixture
+def office(server: RunningServer, api: Client) -> Office:
+    return Office(server, api)
+
+
+def import_row(office: Office, **row: Any) -> list[tuple[str, str]]:
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row]))
+    return [(each.field, each.message) for each in report.errors]
+
+
+def lines_of(invoice: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{name: each[name] for name in WRITABLE} for each in invoice["line_items"]]
+
+
+def test_an_import_does_not_change_a_claimed_line(office: Office) -> None:
+    batch = SubmittedBatch(office, office.invoice("A1", office.line(), office.line(service_date_from="2026-01-14")))
+    batch.apply(batch.paid(0))
+    invoice = office.read(batch.invoices[0])
+    lines = lines_of(invoice)
+    assert import_row(office, id=invoice["id"], line_items=lines) == []
+    assert office.read(invoice) == invoice
+    changed = [lines[0] | {"description": "Other"}, lines[1]]
+    message = f"line 1 is payment ready and was claimed in claim batch {batch.number}, so it can't be changed"
+    assert import_row(office, id=invoice["id"], line_items=changed) == [("line_items", message)]
+    message = f"line 2 is in claim batch {batch.number}, so it can't be deleted"
+    assert import_row(office, id=invoice["id"], line_items=lines[:1]) == [("line_items", message)]
+    [(field, message)] = import_row(office, id=invoice["id"], invoice_number="Other")
+    assert (field, "can't be changed: invoice_number" in message) == ("invoice_number", True)
+    assert [field for field, _ in import_row(office, id=invoice["id"], is_deleted=True)] == ["is_deleted"]
+    assert [field for field, _ in import_row(office, id=invoice["id"], claim_status="paid")] == ["claim_status"]
+    assert import_row(office, id=invoice["id"], due_date="2026-12-01") == []
+    assert office.read(invoice)["line_items"] == invoice["line_items"]
+
+
+def test_an_import_changes_what_an_import_has_stored(office: Office) -> None:
+    id_, line = str(uuid7()), office.line(id=str(uuid7()), claim_status="paid")
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="paid")) == []
+    again = office.values("I1", line | {"claim_status": "rejected"}, id=id_, claim_status="rejected")
+    assert import_row(office, **again) == []
+    assert office.read({"id": id_})["claim_status"] == "rejected"
+
+
+async def record_import(office: Office, account_id: str, invoice_id: str) -> None:
+    """The event of an import of an invoice by an account."""
+    async with office.server.db.transaction() as tx:
+        actor = Actor("user", account_id, "Robin")
+        ctx = WriteContext(tx, office.plan_manager_id, office.server.settings, actor, import_id=uuid7())
+        invoice = await invoice_store.get(tx, office.plan_manager_id, UUID(invoice_id))
+        await record_event(ctx, "invoice.updated", None, invoice)
+
+
+def test_an_imported_result_is_confirmed_by_another_person(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="partially_ready", paid_amount=200)
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="partially_ready")) == []
+    importer, other = str(uuid7()), str(uuid7())
+    office.server.run(record_import(office, importer, id_))
+
+    def confirm(actor: Actor) -> str | None:
+        async def work() -> None:
+            async with office.server.db.transaction() as tx:
+                ctx = WriteContext(tx, office.plan_manager_id, office.server.settings, actor)
+                await line_claims.confirm_result(ctx, UUID(id_), UUID(line_id))
+
+        try:
+            office.server.run(work())
+        except DomainError as error:
+            return error.detail
+        return None
+
+    assert confirm(Actor("user", importer, "Robin")) == (
+        "Line 1 was imported by you, so another person must confirm its amount."
+    )
+    assert confirm(Actor("user", other, "Kim")) is None
+    assert confirm(SYSTEM) == "Line 1 has a claim, so its result is known."
+    statement = "select json_build_object('a', source, 'b', state, 'c', paid)::text from claims where line_id = $1"
+    found = office.server.run(office.server.db.rows(str, statement, UUID(line_id)))  # pyright: ignore[reportArgumentType]
+    assert found == ['{"a" : "imported", "b" : "partially_paid", "c" : 200}']

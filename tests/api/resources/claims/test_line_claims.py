@@ -1,0 +1,218 @@
+"""Results by hand, claims that were made elsewhere, rests, receipts, adjustments and recoveries over the API."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.claims import Office
+from support.client import Client
+from support.importing import import_records
+from support.results import SubmittedBatch
+from support.server import RunningServer
+from support.webhooks import wait_for_events
+
+
+@pytest.fixture
+def office(server: RunningServer, api: Client) -> Office:
+    return Office(server, api)
+
+
+@pytest.fixture
+def batch(office: Office) -> SubmittedBatch:
+    """A batch with two claims of 290.99, of one invoice."""
+    return SubmittedBatch(office, office.invoice("A1", office.line(), office.line(service_date_from="2026-01-14")))
+
+
+def act(batch: SubmittedBatch, index: int, action: str, **body: Any) -> Any:
+    claim = batch.claims[index]
+    return batch.client.post(f"/invoices/{claim['invoice_id']}/lines/{claim['line_id']}/{action}", body)
+
+
+def adjust(batch: SubmittedBatch, kind: str, amount: float, day: str = "2026-11-01", **more: Any) -> Any:
+    claim = batch.claims[0]
+    body = {"line_id": claim["line_id"], "kind": kind, "amount": amount, "date": day} | more
+    return batch.client.post(f"/invoices/{claim['invoice_id']}/adjustments", body)
+
+
+def error_of(response: Any) -> tuple[int, str]:
+    body = response.json()
+    return response.status_code, body["errors"][0]["field"] if "errors" in body else body["error"]
+
+
+def pay_out(batch: SubmittedBatch) -> None:
+    """Mark the first line as paid out, as a payment run does."""
+    claim = batch.claims[0]
+    batch.office.execute(
+        "update invoice_lines set claim_status = 'paid', has_payment = true where plan_manager_id = $1 and id = $2",
+        batch.office.plan_manager_id,
+        UUID(claim["line_id"]),
+    )
+
+
+def test_results_are_recorded_by_hand(batch: SubmittedBatch) -> None:
+    for body, field in (
+        ({"outcome": "paid"}, "amount"),
+        ({"outcome": "paid", "amount": 291}, "amount"),
+        ({"outcome": "paid", "amount": 0}, "amount"),
+        ({"outcome": "rejected", "amount": 5}, "amount"),
+        ({"outcome": "paid", "amount": 5, "date": "2999-01-01"}, "date"),
+    ):
+        assert error_of(act(batch, 0, "claim-result", **body)) == (400, field)
+    paid = act(batch, 0, "claim-result", outcome="paid", amount=290.99, reference="77", date="2026-11-02").json()
+    assert [each["claim_status"] for each in paid["line_items"]] == ["payment_ready", "pending"]
+    assert (paid["line_items"][0]["claim_number"], batch.state()) == ("77", "part_processed")
+    claim = batch.read_claims()[0]
+    assert (claim["state"], claim["paid"], claim["result_date"]) == ("paid", 290.99, "2026-11-02")
+    assert error_of(act(batch, 0, "claim-result", outcome="rejected")) == (409, "invalid_transition")
+    act(batch, 1, "claim-result", outcome="rejected", reason="Not in the plan")
+    assert (batch.line(1)["rejection_reason"], batch.state()) == ("Not in the plan", "processed")
+
+
+def test_a_claim_is_cancelled_in_the_portal_and_its_late_result_holds_the_invoice(batch: SubmittedBatch) -> None:
+    act(batch, 0, "claim-result", outcome="cancelled", reason="Wrong item")
+    line = batch.line(0)
+    assert (line["claim_status"], line["open_claim_batch"], line["claim_batch_ref"]) == ("new", None, None)
+    assert batch.state() == "submitted"
+    result = batch.apply(batch.paid(0), batch.paid(1))
+    assert (result["state"], result["paid"]) == ("processed", 1)
+    assert (
+        "was cancelled, but the agency has paid $290.99. Its invoice is on hold." in result["unmatched"][0]["message"]
+    )
+    assert batch.office.read(batch.invoices[0])["held_at"] is not None
+    assert batch.line(1)["claim_status"] == "payment_ready"
+
+
+def test_a_batch_whose_claims_have_all_ended_is_processed(batch: SubmittedBatch) -> None:
+    for index in (0, 1):
+        act(batch, index, "claim-result", outcome="cancelled")
+    assert batch.state() == "processed"
+
+
+def test_lines_are_claimed_elsewhere_and_get_a_result(office: Office) -> None:
+    invoice = office.invoice("E1", office.line(), office.line(service_date_from="2026-01-14"))
+    path = f"/invoices/{invoice['id']}"
+    assert error_of(
+        office.client.post(f"{path}/claimed-elsewhere", {"reference": "P", "line_ids": [str(uuid7())]})
+    ) == (
+        400,
+        "line_ids[0]",
+    )
+    claimed = office.client.post(f"{path}/claimed-elsewhere", {"reference": "PORTAL-1"}).json()
+    assert [(each["claim_status"], each["claim_batch_ref"]) for each in claimed["line_items"]] == [
+        ("pending", "PORTAL-1")
+    ] * 2
+    assert error_of(office.client.post(f"{path}/claimed-elsewhere", {"reference": "P"})) == (409, "invalid_transition")
+    line = f"{path}/lines/{claimed['line_items'][0]['id']}"
+    paid = office.client.post(f"{line}/claim-result", {"outcome": "paid", "amount": 290.99}).json()
+    assert paid["line_items"][0]["claim_status"] == "payment_ready"
+    types = [each["type"] for each in wait_for_events(office.client, "invoice.*", 3)]
+    assert types == ["invoice.created", "invoice.claimed_elsewhere", "invoice.line_changed"]
+
+
+def test_the_rest_of_a_line_is_claimed_again(batch: SubmittedBatch) -> None:
+    batch.apply(batch.paid(0, 200), batch.paid(1))
+    assert error_of(act(batch, 0, "claim-rest")) == (409, "invalid_transition")
+    batch.office.execute(
+        "update invoice_lines set claim_status = 'partially_paid', has_payment = true"
+        " where plan_manager_id = $1 and id = $2",
+        batch.office.plan_manager_id,
+        UUID(batch.claims[0]["line_id"]),
+    )
+    rest = act(batch, 0, "claim-rest").json()["line_items"][0]
+    assert (rest["claim_status"], rest["is_rest_waiting"]) == ("partially_paid", True)
+    again = SubmittedBatch(batch.office, *batch.invoices)
+    assert [(each["amount"], each["is_rest"]) for each in again.claims] == [(90.99, True)]
+    act(again, 0, "claim-result", outcome="cancelled")
+    assert (again.line(0)["claim_status"], again.line(0)["is_rest_waiting"]) == ("partially_paid", True)
+    third = SubmittedBatch(batch.office, *batch.invoices)
+    third.apply(third.paid(0))
+    assert (third.line(0)["claim_status"], third.line(0)["paid_amount"]) == ("payment_ready", 290.99)
+
+
+def test_a_line_imported_as_pending_gets_a_result(office: Office) -> None:
+    line_id, invoice_id = str(uuid7()), str(uuid7())
+    row = office.values("I1", office.line(id=line_id, claim_status="pending"), id=invoice_id, claim_status="pending")
+    assert not office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row])).errors
+    path = f"/invoices/{invoice_id}/lines/{line_id}/claim-result"
+    paid = office.client.post(path, {"outcome": "paid", "amount": 200}).json()
+    assert (paid["line_items"][0]["claim_status"], paid["line_items"][0]["paid_amount"]) == ("partially_ready", 200)
+
+
+def test_receipts_of_a_batch(batch: SubmittedBatch) -> None:
+    path = f"/claim-batches/{batch.id}/receipts"
+    first = batch.client.create(path, {"date": "2026-11-02", "amount": 500.5, "reference": "NDIA 1"})
+    second = batch.client.create(path, {"date": "2026-11-03", "amount": -0.5})
+    assert batch.client.get(path).json()["data"] == [first, second]
+    assert (first["amount"], first["reference"], first["created_by"]) == (500.5, "NDIA 1", "test")
+    for body in ({"date": "2026-11-02", "amount": 0}, {"date": "2026-11-02", "amount": -501}):
+        assert error_of(batch.client.post(path, body)) == (400, "amount")
+    assert error_of(batch.client.post(path, {"date": "2999-11-02", "amount": 1})) == (400, "date")
+    draft = batch.office.batch(batch.office.invoice("D1"))
+    body = {"date": "2026-11-02", "amount": 1}
+    assert error_of(batch.client.post(f"/claim-batches/{draft['id']}/receipts", body)) == (409, "invalid_transition")
+    [event, _] = [each for each in wait_for_events(batch.client, "claim_batch.*", 5) if "receipt" in each["type"]]
+    assert event["data"]["receipt"] == first
+
+
+def test_a_reversal_lowers_what_the_agency_has_paid(batch: SubmittedBatch) -> None:
+    assert error_of(adjust(batch, "agency_reversal", 10)) == (400, "amount")
+    batch.apply(batch.paid(0))
+    assert error_of(adjust(batch, "agency_reversal", 291)) == (400, "amount")
+    assert error_of(adjust(batch, "agency_reversal", 10, "2999-01-01")) == (400, "date")
+    part = adjust(batch, "agency_reversal", 90.99, reason="Too much").json()
+    assert (batch.line(0)["claim_status"], batch.line(0)["paid_amount"]) == ("partially_ready", 200)
+    adjust(batch, "agency_reversal", 200)
+    line = batch.line(0)
+    assert (line["claim_status"], line["paid_amount"]) == ("rejected", 0)
+    assert line["rejection_reason"] == "The agency has reversed its payment."
+    data = batch.client.get(f"/invoices/{batch.claims[0]['invoice_id']}/adjustments").json()["data"]
+    assert (data[0], len(data)) == (part, 2)
+    adjusted = [each for each in wait_for_events(batch.client, "invoice.*", 6) if each["type"] == "invoice.adjusted"]
+    assert adjusted[0]["data"]["adjustment"] == part
+    assert batch.client.get("/recoveries").json()["data"] == []
+
+
+def test_a_line_in_a_draft_run_cannot_be_reversed(batch: SubmittedBatch) -> None:
+    batch.apply(batch.paid(0))
+    statement = "update invoice_lines set open_payment_run = 'P000001' where plan_manager_id = $1 and id = $2"
+    batch.office.execute(statement, batch.office.plan_manager_id, UUID(batch.claims[0]["line_id"]))
+    assert error_of(adjust(batch, "agency_reversal", 10)) == (409, "invoice_locked")
+
+
+def test_money_that_was_paid_out_is_recovered(batch: SubmittedBatch) -> None:
+    batch.apply(batch.paid(0))
+    assert error_of(adjust(batch, "provider_refund", 10)) == (400, "amount")
+    pay_out(batch)
+    adjust(batch, "agency_reversal", 90.99, "2026-10-05")
+    assert (batch.line(0)["claim_status"], batch.line(0)["paid_amount"]) == ("paid", 200)
+    [found] = batch.client.get("/recoveries").json()["data"]
+    assert (found["payee_name"], found["since"]) == ("Amber Physio", "2026-10-05")
+    assert (found["to_recover"], found["to_repay"]) == (90.99, 90.99)
+    adjust(batch, "provider_refund", 90.99)
+    [found] = batch.client.get("/recoveries").json()["data"]
+    assert (found["to_recover"], found["refunded"], found["to_repay"]) == (0, 90.99, 90.99)
+    adjust(batch, "repaid_to_agency", 90.99)
+    assert batch.client.get("/recoveries").json()["pagination"]["total"] == 0
+
+
+def test_each_kind_of_adjustment_requires_its_scope(batch: SubmittedBatch, new_key: Any) -> None:
+    batch.apply(batch.paid(0))
+    pay_out(batch)
+    place = batch.office.plan_manager_id
+    kinds = {"claims": "agency_reversal", "payments": "provider_refund"}
+    for scope, kind in kinds.items():
+        client = Client(batch.office.server.url, new_key(place, scopes=(scope,)), place)
+        for other in kinds.values():
+            body = {"line_id": batch.claims[0]["line_id"], "kind": other, "amount": 1, "date": "2026-11-01"}
+            response = client.post(f"/invoices/{batch.claims[0]['invoice_id']}/adjustments", body)
+            assert response.status_code == (201 if other == kind else 403)
+
+
+def test_two_answers_at_once_are_one(batch: SubmittedBatch) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda amount: act(batch, 0, "claim-result", outcome="paid", amount=amount), (10, 20, 30))]
+    assert sorted(each.status_code for each in found) == [200, 409, 409]
+    assert batch.line(0)["paid_amount"] == batch.read_claims()[0]["paid"]
