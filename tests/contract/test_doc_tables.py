@@ -185,6 +185,7 @@ def test_every_event_type_is_listed() -> None:
     recorded |= set(re.findall(r'"((?:participant|provider)\.(?:restored|purged|erased|hold_\w+))"', source))
     recorded |= set(re.findall(r'"(plan_manager\.\w+)"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)
+    recorded |= set(re.findall(r'"(bank_details\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= set(re.findall(r'"(payment_run\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = table_rows(section("docs/api/events.md", "Types"))

@@ -59,6 +59,14 @@ LIST_APPROVAL_LINKS: LiteralString = (
     "select (to_jsonb(r) - 'plan_manager_id' - 'token_hash' - 'content_hash')::json as content"
     f" from approval_links {OF_INVOICES} order by id"
 )
+OF_PAYEE: LiteralString = "r where plan_manager_id = $1 and payee_kind = 'participant' and payee_id = $2"
+# Without the encrypted numbers, and without what finds equal ones.
+LIST_BANK_DETAILS: LiteralString = (
+    "select (to_jsonb(r)"
+    " - '{plan_manager_id,current_account,current_hash,proposed_account,proposed_hash}'::text[])::json"
+    f" as content from bank_details {OF_PAYEE}"
+)
+LIST_BANK_DETAIL_CHANGES: LiteralString = f"{ROW} bank_detail_changes {OF_PAYEE} order by id"
 LIST_VIEW_SESSIONS: LiteralString = f"{ROW} invoice_view_sessions {OF_INVOICES} order by id"
 LIST_TRASH_ENTRIES: LiteralString = (
     f"{ROW} trash r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
@@ -118,6 +126,15 @@ async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant
 async def list_approval_links(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     """The links by mail to approve the participant's invoices, without what makes them work."""
     return _contents(await db.rows(StoredRow, LIST_APPROVAL_LINKS, plan_manager_id, participant_id))
+
+
+async def list_bank_details(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The participant's bank details, with only the endings of account numbers."""
+    return _contents(await db.rows(StoredRow, LIST_BANK_DETAILS, plan_manager_id, participant_id))
+
+
+async def list_bank_detail_changes(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_BANK_DETAIL_CHANGES, plan_manager_id, participant_id))
 
 
 async def list_view_sessions(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

@@ -70,6 +70,8 @@ class PersonExport(Struct):
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     approval_links: list[Raw]
+    bank_details: list[Raw]
+    bank_detail_changes: list[Raw]
     invoice_view_sessions: list[Raw]
     trash_entries: list[Raw]
     events: list[Raw]
@@ -112,6 +114,8 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             documents=await store.list_documents(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             approval_links=await export_store.list_approval_links(*values),
+            bank_details=await export_store.list_bank_details(*values),
+            bank_detail_changes=await export_store.list_bank_detail_changes(*values),
             invoice_view_sessions=sessions,
             trash_entries=trash_entries,
             events=events,
