@@ -184,7 +184,8 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     "invalid_transition": ErrorDefinition(
         409,
         "Invalid transition",
-        "The state of the invoice or of its line doesn't allow this action. `detail` names the state.",
+        "The state of the invoice, of its line or of the claim batch doesn't allow this action. `detail` names the"
+        " state.",
     ),
     "invoice_locked": ErrorDefinition(
         409,

@@ -109,11 +109,8 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             notes=await export_store.list_notes(*values),
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
-            invoice_lines=await export_store.list_invoice_lines(*values),
-            claims=await export_store.list_claims(*values),
+            **await _list_parts_of_invoices(*values),
             documents=await store.list_documents(*values),
-            ignored_warnings=await export_store.list_ignored_warnings(*values),
-            approval_links=await export_store.list_approval_links(*values),
             bank_details=await export_store.list_bank_details(*values),
             bank_detail_changes=await export_store.list_bank_detail_changes(*values),
             invoice_view_sessions=sessions,
@@ -126,6 +123,17 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             requests=await _requests(tx, plan_manager_id, participant_id),
             access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
+
+
+async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> dict[str, list[Raw]]:
+    """The rows that belong to the participant's invoices, by the name of their field."""
+    values = (tx, plan_manager_id, participant_id)
+    return {
+        "invoice_lines": await export_store.list_invoice_lines(*values),
+        "claims": await export_store.list_claims(*values),
+        "ignored_warnings": await export_store.list_ignored_warnings(*values),
+        "approval_links": await export_store.list_approval_links(*values),
+    }
 
 
 async def _list_session_events(tx: Transaction, plan_manager_id: UUID, sessions: Sequence[Raw]) -> list[Raw]:
