@@ -99,15 +99,13 @@ def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]
             {"id": str(uuid4()), "participant_id": id_, "total": 100 - n, "invoice_number": f"N{n % 2}"}
             for n, id_ in enumerate(created)
         ]
+        ids_of_kind = lambda kind: {id_ for name, id_ in world.ids.items() if name.endswith(f"{kind}_id")}  # noqa: E731
         assert not server.run(import_records(server, UUID(client.plan_manager_id), "invoices", rows)).errors
         yield (
             client,
             {
-                "participant": sorted([*created, world.ids["participant_id"], world.ids["claimed_participant_id"]]),
-                "invoice": sorted(
-                    [*(each["id"] for each in rows)]
-                    + [id_ for name, id_ in world.ids.items() if name.endswith("invoice_id")]
-                ),
+                "participant": sorted({*created, *ids_of_kind("participant")}),
+                "invoice": sorted({*(each["id"] for each in rows), *ids_of_kind("invoice")}),
             },
         )
 

@@ -18,7 +18,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "api_key_plan_managers_plan_manager_id_fkey",
-            "exit_reasons_plan_manager_id_fkey",
+            "exit_reasons_plan_manager_id_fkey", "restores_plan_manager_id_fkey", "bank_details_plan_manager_id_fkey",
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey", "notes_plan_manager_id_fkey",
             "account_manager_links_plan_manager_id_fkey", "saved_views_plan_manager_id_fkey",
@@ -43,6 +43,7 @@ UNBREAKABLE = {
             "webhook_deliveries_status_check", "access_records_action_check", "access_records_actor_kind_check",
             "bank_details_payee_kind_check", "bank_detail_changes_action_check",
             "access_records_kind_check", "notes_resource_kind_check", "notes_author_kind_check",
+            "office_settings_group_payments_by_check",
         ],
         _VALIDATED_BY_SCHEMA,
     ),
@@ -52,6 +53,7 @@ UNBREAKABLE = {
             "payment_lines_pkey",
             "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key",
             "office_numbers_pkey",
+            "restores_pkey",
             "bank_details_pkey", "bank_details_proposal_id_key", "bank_detail_changes_pkey",
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "notes_pkey",
             "participants_pkey",

@@ -117,8 +117,8 @@ async def _write(db: Executor, settings: Settings, content: RemittanceMail, at: 
         return None
     try:
         pdf = await asyncio.to_thread(remittance_pdf, advice, at, settings.fonts_folder)
-    except UnprintableTextError as error:  # the text of the mail says the same
-        log.warning("a remittance advice is sent without its PDF: %s", error)
+    except UnprintableTextError:  # the text of the mail says the same
+        log.warning("a remittance advice is sent without its PDF", extra={"payment": content.payment_id})
         pdf = None
     return AddressedText(payment.email, remittance_text(advice, pdf))
 
