@@ -77,6 +77,7 @@ def test_the_page_lists_every_type_of_event() -> None:
     written |= {"invoice_view_session.started", "invoice_view_session.ended", "account.signed_in"}
     written |= {
         "invoice.held",
+        "payment_run.paid",
         "invoice.claimed_elsewhere",
         "invoice.wont_claim",
         "account.invitation_withdrawn",
