@@ -114,7 +114,7 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|approval|legal-holds|service-standard)"
+            r"/settings/(access|approval|claims-and-payments|legal-holds|service-standard)"
             r"|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )
