@@ -115,9 +115,13 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
     }
     if path.endswith("/replay"):
         return path.removesuffix("/replay")
-    if entry.path.startswith("/console/approvals/"):
-        return path.removesuffix("/reject")
-    return f"{path}/new" if path.endswith(("/team-members", "/plans", "/notes")) else pages.get(path, path)
+    if entry.path.startswith(("/console/approvals/", "/console/bank-details/")):
+        return path.removesuffix("/reject").removesuffix("/approve")
+    return (
+        f"{path}/new"
+        if path.endswith(("/team-members", "/plans", "/notes", "/bank-details"))
+        else pages.get(path, path)
+    )
 
 
 @sweep("entry", FORMS_WITH_ERRORS, ids=route_name)

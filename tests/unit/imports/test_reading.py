@@ -18,7 +18,8 @@ from plankeeper.resources.upsert import ImportRow, RowError
 
 NUL = "must not contain the character U+0000"
 FIELDS = (
-    "id, created_at, entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, "
+    "id, created_at, bank_bsb, bank_account_number, bank_account_name, entity_name, abn, email, active, "
+    "primary_phone_number, address, city, state, postcode, "
     "ndis_provider_number"
 )
 

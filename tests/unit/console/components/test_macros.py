@@ -168,6 +168,37 @@ CALLS: dict[str, dict[str, Any]] = {
     "notes/macros.html note_card": {"note": NOTE, "about": TEXT, "can_edit": True},
     "notes/macros.html notes_section": {"notes": RECORD_NOTES, "can_write": True, "csrf": "c", "empty_form": {}},
     "notes/macros.html review_notes": {"notes": [NOTE]},
+    "bank_details/macros.html account": {
+        "summary": {"bsb": "062000", "account_ending": TEXT, "account_name": TEXT},
+    },
+    "bank_details/macros.html bank_details_section": {
+        "details": {
+            "url": "/console",
+            "row": {
+                "current_ending": TEXT,
+                "needs_approval": True,
+                "proposal_id": "1",
+                "proposed_ending": TEXT,
+                "proposed_by": TEXT,
+                "proposed_at": NOTE["created_at"],
+            },
+            "changes": [
+                {
+                    "action": "approved",
+                    "old_ending": TEXT,
+                    "new_ending": TEXT,
+                    "note": TEXT,
+                    "actor_name": TEXT,
+                    "actor_kind": "user",
+                    "created_at": NOTE["created_at"],
+                }
+            ],
+            "actions": {"approved": "Approved"},
+        },
+        "can_propose": True,
+        "can_open": True,
+    },
+    "bank_details/macros.html ending": {"text": TEXT},
     "components/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
     "components/charts.html bar_list": {
         "chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]},
@@ -438,6 +469,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
+    "settings/claims_and_payments.html bank_name": "values of the template, whose page is swept",
     "notes/macros.html note_fields": "a form, whose values the macro of each control shows",
     "lists/selection_macros.html missing_text": "a number",
     "components/charts.html textures": "tones of series",
