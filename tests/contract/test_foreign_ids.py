@@ -258,7 +258,7 @@ def test_a_foreign_id_in_a_path_is_not_found_whatever_else_is_sent(
             assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
             assert without_volatile_parts(answer) == without_volatile_parts(responses[0])
             assert_no_leak(owner, answer)
-        if operation.method == "GET":
+        if operation.method == "GET" and not operation.writes:
             path = operation.path.removeprefix(PREFIX).format(**(owner.ids | own))
             head = tenant.client.send("HEAD", path, headers=headers)
             assert (head.status_code, head.content) == (404, b"")
@@ -340,7 +340,11 @@ def test_a_body_accepts_only_its_own_fields(tenant: Tenant, owner: Tenant, name:
 
 
 @pytest.mark.usefixtures("unchanged")
-@sweep("name", [name for name, each in OPERATIONS.items() if each.method == "PUT" and each.body])
+# Bank details are sent whole, and what is sent is never what is shown.
+@sweep(
+    "name",
+    [name for name, each in OPERATIONS.items() if each.method == "PUT" and each.body and "bank-details" not in name],
+)
 def test_a_read_only_field_with_a_foreign_id_changes_nothing(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)

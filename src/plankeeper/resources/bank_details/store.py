@@ -233,7 +233,7 @@ class SameAccount(Struct):
 
 
 LIST_BY_HASHES: LiteralString = f"""
-    select current_hash as hash, payee_kind, payee_id, false as is_proposed
+    select current_hash as hash, payee_kind as kind, payee_id as id, false as is_proposed
     from bank_details
     where plan_manager_id = $1 and {in_array("current_hash", "$2::bytea[]")} and current_hash is not null
     union all
@@ -250,9 +250,11 @@ async def list_by_hashes(db: Executor, plan_manager_id: UUID, hashes: Sequence[b
 
 # Payees
 
-PROVIDER_CONTACT: LiteralString = "'provider', id, entity_name, primary_phone_number"
+PROVIDER_CONTACT: LiteralString = """
+    'provider' as kind, id, entity_name as name, primary_phone_number as phone
+"""
 PARTICIPANT_CONTACT: LiteralString = """
-    'participant', id, nullif(concat_ws(' ', first_name, last_name), ''), phone_number
+    'participant' as kind, id, nullif(concat_ws(' ', first_name, last_name), '') as name, phone_number as phone
 """
 # Others can change the record, but not delete it.
 LOCK_PROVIDER = f"select {PROVIDER_CONTACT} from providers where plan_manager_id = $1 and id = $2 for key share"
@@ -305,7 +307,7 @@ class PhoneChange(Struct):
 
 
 LIST_PHONE_CHANGES: LiteralString = """
-    select payee_id, before, created_at, actor_kind, actor_name
+    select payee_id, before, created_at as at, actor_kind, actor_name
     from unnest($2::text[], $3::uuid[]) payee (kind, payee_id)
     cross join lateral (
         select previous ->> 'primary_phone_number' as before, created_at, actor_kind, actor_name
