@@ -92,21 +92,22 @@ def office(server: RunningServer) -> Iterator[tuple[Client, dict[str, list[str]]
     """A plan manager with some participants and invoices, and their ids by list. Names are not in order of the ids."""
     client = server.run(create_client(server))
     with closing(client.http):
-        world = filled(server, client)
+        filled(server, client)
         names = ("Ng", "Akech", "Zhou", "Barker", "Akech")
         created = [client.create("/participants", {"last_name": name, "state": "NSW"})["id"] for name in names]
         rows = [
             {"id": str(uuid4()), "participant_id": id_, "total": 100 - n, "invoice_number": f"N{n % 2}"}
             for n, id_ in enumerate(created)
         ]
-        ids_of_kind = lambda kind: {id_ for name, id_ in world.ids.items() if name.endswith(f"{kind}_id")}  # noqa: E731
         assert not server.run(import_records(server, UUID(client.plan_manager_id), "invoices", rows)).errors
+        tables = {"participant": "participants", "invoice": "invoices"}
+        statements = {
+            kind: f"select id::text from {table} where plan_manager_id = $1" for kind, table in tables.items()
+        }
+        plan_manager_id = UUID(client.plan_manager_id)
         yield (
             client,
-            {
-                "participant": sorted({*created, *ids_of_kind("participant")}),
-                "invoice": sorted({*(each["id"] for each in rows), *ids_of_kind("invoice")}),
-            },
+            {kind: sorted(server.run(server.db.rows(str, text, plan_manager_id))) for kind, text in statements.items()},
         )
 
 
