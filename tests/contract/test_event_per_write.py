@@ -92,7 +92,10 @@ EVENTS = {
 # Writes whose response is a new record of the one in the path.
 ABOUT_THE_PATH = {"POST /claim-batches/{claim_batch_id}/receipts", "POST /invoices/{invoice_id}/adjustments"}
 # Writes that touch another table than their tag's.
-RECORDED_ELSEWHERE = {"POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries"}
+RECORDED_ELSEWHERE = {
+    "POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries",
+    "POST /claim-batches/{claim_batch_id}/receipts": "claim_receipts",
+}
 UPDATES = [name for name, operation in WRITES.items() if operation.method == "PUT"]
 
 
