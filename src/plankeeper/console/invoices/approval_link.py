@@ -36,7 +36,6 @@ async def approve(request: FormRequest, approval_token: str) -> HtmlPage | Redir
 async def reject(request: FormRequest, approval_token: str) -> HtmlPage | Redirect:
     if await open_link(request.tx, approval_token) is None:
         return await _wrong_link(request)
-    # A browser counts a line break as one character, but sends two.
     return await _decide(request, approval_token, "reject", read_reason(request.form))
 
 

@@ -312,24 +312,20 @@ def change_lines(invoice: InvoiceState, changed: Collection[UUID] = ()) -> Invoi
 
     Flagged lines are new again, unless a batch locks them, and so are the rejected ones among the changed lines.
     """
-    return _with_lines(
-        invoice,
-        (
-            replace(each, claim_status=next_status(each, "change"))
-            if not each.is_deleted and (each.id in changed or (each.status == "flagged" and find_lock(each) is None))
-            else each
-            for each in invoice.lines
-        ),
-    )
+    return _renew_lines(invoice, "change", changed)
 
 
 def resolve_lines(invoice: InvoiceState) -> InvoiceState:
     """The invoice after what kept it out of claims has ended: flagged lines are new, unless a batch locks them."""
+    return _renew_lines(invoice, "resolve")
+
+
+def _renew_lines(invoice: InvoiceState, cause: Cause, changed: Collection[UUID] = ()) -> InvoiceState:
     return _with_lines(
         invoice,
         (
-            replace(each, claim_status=next_status(each, "resolve"))
-            if not each.is_deleted and each.status == "flagged" and find_lock(each) is None
+            replace(each, claim_status=next_status(each, cause))
+            if not each.is_deleted and (each.id in changed or (each.status == "flagged" and find_lock(each) is None))
             else each
             for each in invoice.lines
         ),

@@ -24,15 +24,6 @@ REASON = {"reason": "Known to the office"}
 
 
 @pytest.fixture
-def record_ids(api: Client) -> dict[str, str]:
-    dates = {"plan_start_date": "2026-01-01", "plan_end_date": "2026-12-31"}
-    return {
-        "participant": api.create("/participants", {"first_name": "Ann", "status": "Active"} | dates)["id"],
-        "provider": api.create("/providers", {"entity_name": "Care", "abn": "51824753556"})["id"],
-    }
-
-
-@pytest.fixture
 def import_invoice(server: RunningServer, api: Client, record_ids: dict[str, str]) -> Put:
     """Import an invoice that was left out of a claim."""
     return partial(factories.import_invoice, server, api, record_ids, **FLAGGED)
