@@ -99,6 +99,7 @@ def test_fifteen_rows_of_a_check_fit_a_screen(manager_page: Any) -> None:
         manager_page, "people.csv", f"First name,Surname,DOB,NDIS number,Suburb,State\nAda,x,31/2/1990,,,\n{people}"
     )
     manager_page.locator(".import-rows").wait_for()
+    manager_page.wait_for_load_state()  # the table is there before its stylesheet
     bottoms = manager_page.locator(".import-rows tbody tr").evaluate_all(
         "rows => rows.map(each => each.getBoundingClientRect().bottom)"
     )

@@ -50,6 +50,7 @@ def test_a_long_name_of_a_saved_view_stays_in_its_button(console: Any) -> None:
     console.get_by_label("Name", exact=True).fill(LONG_NAME)
     console.get_by_role("button", name="Save view").click()
     console.get_by_text(f"View “{LONG_NAME}” saved.").wait_for()
+    console.wait_for_load_state()
     assert menu.evaluate(FITS)
     console.set_viewport_size({"width": 390, "height": 800})
     tabs, button = console.locator(".views").bounding_box(), menu.bounding_box()

@@ -148,6 +148,7 @@ def test_the_message_about_a_saved_change_moves_and_covers_nothing(
     console.get_by_role("button", name="Save changes").click()
     message = console.get_by_role("status").filter(has_text="Changes saved: Suburb.")
     message.wait_for()
+    console.wait_for_load_state()
     box, heading = message.bounding_box(), console.get_by_role("heading", level=1)
     assert 0 <= box["y"] <= size["height"] - box["height"]  # without scrolling
     assert 0 <= box["x"] <= size["width"] - box["width"]
