@@ -1,4 +1,4 @@
-"""What a payment has paid for, and who is told, in SQL."""
+"""What a payment has paid for, and the address of its remittance advice, in SQL."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -11,7 +11,7 @@ from plankeeper.database.client import Executor
 
 
 class PaidPayment(Struct):
-    """A payment with the names around it. `email` is null if nobody is told."""
+    """A payment with the names around it. `email` is null where no remittance advice is sent."""
 
     payee_name: str
     account_ending: str
