@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.resources.invoices import approval_store
-from plankeeper.resources.invoices.approval_requests import blocking_codes, is_ready
+from plankeeper.resources.invoices.approval_requests import blocking_codes, has_open_line, is_ready
 from plankeeper.resources.invoices.approval_schemas import RequestState, RevocationCause, SentLink
 from plankeeper.resources.invoices.schemas import Invoice
 
@@ -68,7 +68,7 @@ async def approval_card(request: PageRequest, invoice: Invoice) -> ApprovalCard:
 
 def _can_ask(invoice: Invoice) -> bool:
     """Whether an answer could still matter."""
-    is_open = invoice.claim_status in ("new", "flagged", "on_hold", "rejected") and not invoice.wont_claim
+    is_open = (invoice.claim_status == "on_hold" or has_open_line(invoice)) and not invoice.wont_claim
     return invoice.approval_status in ("not_required", "rejected") and is_open and not invoice.is_deleted
 
 

@@ -24,6 +24,8 @@ from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import Level, level_of
 
 APPROVED_FIELDS = ("participant_id", "pm_provider_id", "payee", "total", "tax", "subtotal")
+_OPEN = ("new", "flagged", "rejected")
+_CLOSED = ("on_hold", "paid", "cancelled")
 
 
 class ApprovalMail(Struct, tag_field="kind", tag="approval"):
@@ -53,11 +55,19 @@ def blocking_codes(invoice: Invoice, state: RequestState) -> list[str]:
     ]
 
 
+def has_open_line(invoice: Invoice) -> bool:
+    """Whether an invoice that isn't on hold has a line to claim, also beside lines that were claimed before."""
+    if invoice.claim_status in _CLOSED:
+        return False
+    lines = [each for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted]
+    return invoice.claim_status in _OPEN or any(each.claim_status in _OPEN for each in lines)
+
+
 def is_ready(invoice: Invoice, state: RequestState) -> bool:
     """Whether an invoice that is pending for approval waits for nothing else."""
     return (
         invoice.approval_status == "pending"
-        and invoice.claim_status in ("new", "flagged", "rejected")
+        and has_open_line(invoice)
         and not invoice.is_deleted
         and not invoice.wont_claim
         and not blocking_codes(invoice, state)

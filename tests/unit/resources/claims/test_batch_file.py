@@ -1,7 +1,5 @@
 """The file of a claim batch: each field's place, how numbers are written, and references."""
 
-import csv
-import io
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
@@ -22,6 +20,7 @@ from plankeeper.resources.claims.batch_file import (
     references,
     render,
 )
+from support.office_files import CLAIM_COLUMNS, read_claims
 from support.sweeps import sweep
 
 ROWS = [
@@ -56,14 +55,15 @@ def test_the_file_is_the_golden_one() -> None:
 
 
 def test_an_independent_reader_finds_each_field_at_its_place() -> None:
-    header, first, second = csv.reader(io.StringIO(render(ROWS).decode(), newline=""))
-    assert (len(header), tuple(header)) == (16, HEADER)
-    assert first == [
+    assert HEADER == CLAIM_COLUMNS
+    first, second = read_claims(render(ROWS))
+    assert [*first.values()] == [
         "4050000000", "430000001", "2026-11-02", "2026-11-02", "15_056_0128_1_3", "2026/442_1", "1.50", "", "193.99",
         "P2", "", "", "", "", "", "89000000019",
     ]  # fmt: skip
-    assert [second[HEADER.index(each)] for each in ("ClaimType", "CancellationReason", "Quantity")] == [
-        "CANC", "NSDO", "1500",
+    assert [*second.values()] == [
+        "4050000000", "430000019", "2026-11-03", "2026-11-04", "03_045_0103_1_1", "R-118", "1500", "", "25.00", "P5",
+        "", "", "", "CANC", "NSDO", "REIMB",
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plankeeper.resources.payments.aba_file import AbaCredit, AbaFileError, AbaHeader, build_aba_file
+from support.office_files import ABA_FIELDS, read_aba
 
 HEADER = AbaHeader(
     "BQL", "999002", "87654321", "HARBOUR PLAN OFFICE", "0", "HARBOUR PLAN OFFICE", "PROVIDERS", "HARBOUR PLANS", True
@@ -18,39 +19,15 @@ PAYMENTS = [
 ]
 DAY = date(2026, 12, 15)
 ACCEPTED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 &',-./+$!%()*#=:?[]_^@"
-# The first and the last position of each field, counted from 1, as banks document them.
-FIELDS = {
-    "0": {
-        "type": (1, 1), "blank_1": (2, 18), "sequence": (19, 20), "bank": (21, 23), "blank_2": (24, 30),
-        "user_name": (31, 56), "user_id": (57, 62), "description": (63, 74), "date": (75, 80), "blank_3": (81, 120),
-    },
-    "1": {
-        "type": (1, 1), "bsb": (2, 8), "account": (9, 17), "indicator": (18, 18), "code": (19, 20),
-        "amount": (21, 30), "title": (31, 62), "reference": (63, 80), "trace_bsb": (81, 87),
-        "trace_account": (88, 96), "remitter": (97, 112), "tax": (113, 120),
-    },
-    "7": {
-        "type": (1, 1), "bsb": (2, 8), "blank_1": (9, 20), "net": (21, 30), "credits": (31, 40), "debits": (41, 50),
-        "blank_2": (51, 74), "count": (75, 80), "blank_3": (81, 120),
-    },
-}  # fmt: skip
-
-
-def read(content: bytes) -> list[dict[str, str]]:
-    text = content.decode("ascii")
-    assert text.endswith("\r\n")
-    records = text[:-2].split("\r\n")
-    assert {len(each) for each in records} == {120}
-    return [{name: each[first - 1 : last] for name, (first, last) in FIELDS[each[0]].items()} for each in records]
 
 
 def test_the_fields_of_a_record_cover_all_positions() -> None:
-    for fields in FIELDS.values():
+    for fields in ABA_FIELDS.values():
         assert [position for first, last in fields.values() for position in range(first, last + 1)] == [*range(1, 121)]
 
 
 def test_a_file_has_each_field_in_its_place() -> None:
-    first, coral, dune, balance, total = read(build_aba_file(HEADER, DAY, PAYMENTS))
+    first, coral, dune, balance, total = read_aba(build_aba_file(HEADER, DAY, PAYMENTS))
     assert first == {
         "type": "0", "blank_1": " " * 17, "sequence": "01", "bank": "BQL", "blank_2": " " * 7,
         "user_name": "HARBOUR PLAN OFFICE       ", "user_id": "000000", "description": "PROVIDERS   ",
@@ -99,7 +76,7 @@ def test_the_whole_file_is_as_expected() -> None:
 
 
 def test_without_a_balancing_record_the_net_is_the_total() -> None:
-    *_, total = read(build_aba_file(HEADER._replace(has_balancing_record=False), DAY, PAYMENTS))
+    *_, total = read_aba(build_aba_file(HEADER._replace(has_balancing_record=False), DAY, PAYMENTS))
     assert (total["net"], total["credits"], total["debits"]) == ("0000027367", "0000027367", "0000000000")
     assert total["count"] == "000002"
 
@@ -123,7 +100,7 @@ payments_of_files = st.lists(
 def test_each_file_has_what_its_payments_say(payments: list[AbaCredit], has_balancing_record: bool) -> None:
     content = build_aba_file(HEADER._replace(has_balancing_record=has_balancing_record), DAY, payments)
     assert set(content.decode()) <= {*ACCEPTED, "\r", "\n"}
-    first, *records, total = read(content)
+    first, *records, total = read_aba(content)
     credited = [each for each in records if each["code"] == "50"]
     assert first["type"] + total["type"] == "07"
     assert len(records) == len(payments) + has_balancing_record == int(total["count"])
@@ -182,7 +159,7 @@ def test_an_office_whose_data_the_file_cannot_have_is_an_error(changed: dict[str
 
 def test_a_total_over_ten_digits_is_an_error() -> None:
     most = PAYMENTS[0]._replace(amount=Decimal("99999999.99"))
-    assert len(read(build_aba_file(HEADER, DAY, [most]))) == 4
+    assert len(read_aba(build_aba_file(HEADER, DAY, [most]))) == 4
     with pytest.raises(AbaFileError):
         build_aba_file(HEADER, DAY, [most, PAYMENTS[0]])
     with pytest.raises(AbaFileError):
