@@ -12,6 +12,15 @@ UPDATED_AT: LiteralString = """
     case when updated_at > statement_timestamp() - interval '15 seconds' then updated_at
         else statement_timestamp() end"""
 
+
+def later_version(moment: LiteralString, updated_at: LiteralString = "updated_at") -> LiteralString:
+    """What an update sets `updated_at` to: a moment, or just after the row's version if that is later.
+
+    Citus accepts a sum with an interval, which depends on the time zone, of a column only in a sub-select.
+    """
+    return f"(select greatest({moment}, {updated_at} + interval '1 microsecond'))"
+
+
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 

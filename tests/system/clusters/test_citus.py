@@ -53,6 +53,7 @@ ALL_SHARDS = {
     "imports.store.purge_imported": "a periodic task",
     "imports.store.purge_rejected": "a periodic task",
     "imports.store.purge_uploaded": "a periodic task",
+    "resources.bank_details.store.find_plan_manager": "the operator's commands name a proposal without its plan manager",
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
     "resources.invoices.recheck_store.list_plan_managers": "a periodic task",
@@ -240,6 +241,7 @@ SHORT_RUN = [
     "tests/api/privacy",
     "tests/api/access/access_log",
     "tests/console/participants/test_participant_pages.py",
+    "tests/system/office",
 ]
 LONG_RUN = [
     *SHORT_RUN,
@@ -247,7 +249,8 @@ LONG_RUN = [
         f"tests/api/{each}"
         for each in (
             "access/accounts", "access/api_keys", "core", "database", "events", "http", "imports", "mail",
-            "resources/account_managers", "resources/invoice_view_sessions", "resources/invoices",
+            "resources/account_managers", "resources/bank_details", "resources/claims",
+            "resources/invoice_view_sessions", "resources/invoices", "resources/payments",
         )
     ),
 ]  # fmt: skip

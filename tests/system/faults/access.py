@@ -1,6 +1,7 @@
 """A plan manager of one's own and a key for it, in any database with the schema."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -24,18 +25,17 @@ class Credentials(NamedTuple):
         return {"Authorization": f"Bearer {self.key}", "X-Plan-Manager-Id": self.plan_manager_id}
 
 
-def create_credentials(dsn: str) -> Credentials:
-    return asyncio.run(_create_credentials(dsn))
+def create_credentials(dsn: str, scopes: Sequence[str] = ("read", "write")) -> Credentials:
+    return asyncio.run(_create_credentials(dsn, scopes))
 
 
-async def _create_credentials(dsn: str) -> Credentials:
+async def _create_credentials(dsn: str, scopes: Sequence[str]) -> Credentials:
     async with Database(dsn).open() as db, db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Faults")
         assert plan_manager is not None
         ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
-        return Credentials(
-            str(plan_manager.id), await service.create(ctx, "faults", [plan_manager.id], ("read", "write"), None)
-        )
+        key = await service.create(ctx, "faults", [plan_manager.id], scopes, None)
+        return Credentials(str(plan_manager.id), key)
 
 
 def query(dsn: str, statement: str, *values: object) -> list[Any]:

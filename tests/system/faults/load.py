@@ -32,7 +32,7 @@ class Load:
         seed: int = 1,
         request_timeout: float = REQUEST_TIMEOUT,
         max_pause: float = 0.01,
-        writer: "type[Writer] | None" = None,
+        writer: "Callable[[Load, str, random.Random], Writer] | None" = None,
     ) -> None:
         self.address = address
         self.access = access

@@ -15,6 +15,7 @@ from system.faults.access import Credentials, create_credentials
 from system.faults.accounts import assert_consistent
 from system.faults.invoices import InvoiceWriter, compare_invoices
 from system.faults.load import Load
+from system.faults.money import MoneyOffice, compare_money
 
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
 PLANKEEPER_TARGETS = ("worker", "server", "everything")
@@ -44,8 +45,8 @@ class Service:
     def dsn(self) -> str:
         return self.cluster.dsn
 
-    def access(self) -> Credentials:
-        return create_credentials(self.dsn)
+    def access(self, *scopes: str) -> Credentials:
+        return create_credentials(self.dsn, scopes or ("read", "write"))
 
     def kill(self, kind: str) -> None:
         family = self.serving.child_processes()
@@ -111,4 +112,18 @@ def test_no_acknowledged_invoice_or_document_is_lost_or_duplicated_by_kills(fold
     sys.stdout.write(f"{report}: {result}\n")
     assert (result.lost, result.doubled, result.wrong_documents, result.orphans) == (0, 0, 0, 0)
     assert result.documents > 0
+    assert service.serving.stop() == 0
+
+
+def test_no_claim_or_payment_is_lost_or_doubled_by_kills(folder: Path, rounds: int) -> None:
+    chance = random.Random(6)
+    service = Service(folder, chance)
+    access = service.access("read", "write", "claims", "payments")
+    office = MoneyOffice(lambda: service.address, access, folder)
+    load = Load(lambda: service.address, access, writer=office.new_writer)
+    report = kill_repeatedly(service, load, rounds, chance)
+    result = compare_money(load, service.cluster.owner_dsn)
+    sys.stdout.write(f"{report}: {result}\n")
+    assert (result.differing_lines, result.broken_rules, result.differing_counts) == ({}, {}, {})
+    assert result.paid_out > 0
     assert service.serving.stop() == 0

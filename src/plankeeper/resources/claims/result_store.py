@@ -11,6 +11,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import in_array, records_of
+from plankeeper.database.versions import later_version
 from plankeeper.resources.claims.result_rules import ClaimState
 from plankeeper.resources.claims.result_schemas import Receipt, ReceiptListQuery
 
@@ -56,7 +57,7 @@ SET_RESULTS = f"""
         agency_number = coalesce(new.agency_number, claims.agency_number),
         reason = coalesce(new.reason, claims.reason),
         result_date = new.result_date, result_at = new.result_at, result_by = new.result_by,
-        updated_at = greatest(new.updated_at, claims.updated_at + interval '1 microsecond')
+        updated_at = {later_version("new.updated_at", "claims.updated_at")}
     from {records_of("claims")} new
     where claims.plan_manager_id = $1 and claims.id = new.id
 """
@@ -84,8 +85,8 @@ async def count_states(tx: Transaction, plan_manager_id: UUID, batch_id: UUID) -
     return await tx.rows(StateCount, COUNT_STATES, plan_manager_id, batch_id)
 
 
-SET_BATCH_STATE = """
-    update claim_batches set state = $3, updated_at = greatest($4, updated_at + interval '1 microsecond')
+SET_BATCH_STATE = f"""
+    update claim_batches set state = $3, updated_at = {later_version("$4")}
     where plan_manager_id = $1 and id = $2
     returning updated_at
 """

@@ -12,7 +12,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.row_ids import HAS_ID, in_array
-from plankeeper.database.versions import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT, later_version
 from plankeeper.resources.claims.batch_file import FileRow
 from plankeeper.resources.claims.schemas import Claim, ClaimBatch, ClaimBatchListQuery, ClaimListQuery, ClaimState
 
@@ -116,13 +116,13 @@ async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
 # The transitions of a batch. The first one of two that run at the same time wins.
 SUBMIT = f"""
     update claim_batches set state = 'submitted', submitted_at = $3, submitted_by = $4,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and state = 'draft'
     returning {WITHOUT_LISTS}
 """
 CANCEL = f"""
     update claim_batches set state = 'cancelled', cancelled_at = $3, cancelled_by = $4, cancel_reason = $5,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and state in ('draft', 'submitted')
         and not exists (
             select from claims
@@ -238,9 +238,9 @@ async def get_state(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> str 
     return await db.one_or_none(str, GET_STATE, plan_manager_id, batch_id)
 
 
-MOVE_CLAIMS = """
+MOVE_CLAIMS = f"""
     update claims set state = $4, reason = coalesce($5, reason),
-        updated_at = greatest($6, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$6")}
     where plan_manager_id = $1 and batch_id = $2 and state = $3
 """
 

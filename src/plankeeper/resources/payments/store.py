@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array
-from plankeeper.database.versions import UPDATED_AT
+from plankeeper.database.versions import UPDATED_AT, later_version
 from plankeeper.resources.payments.schemas import PayableLine, PayeeKind, Payment, PaymentRun, StoredRun
 
 STATE_COLUMNS: LiteralString = """
@@ -122,24 +122,24 @@ async def insert_payments(tx: Transaction, plan_manager_id: UUID, payments: str,
 
 
 # The transitions of a run. Its row is locked, so the state is that of `select_for_update`.
-DOWNLOADED = """
+DOWNLOADED = f"""
     update payment_runs set downloaded_at = $3, downloaded_by = $4, downloaded_by_account = $5,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and downloaded_at is null
 """
-MARK_PAID = """
+MARK_PAID = f"""
     update payment_runs set state = 'paid', paid_on = $4, paid_at = $3, paid_by = $5,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and state = 'draft'
 """
-CANCEL = """
+CANCEL = f"""
     update payment_runs set state = 'cancelled', cancelled_at = $3, cancelled_by = $4, cancel_reason = $5,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and state = 'draft'
 """
-ADD_RETURNED = """
+ADD_RETURNED = f"""
     update payment_runs set returned = returned + 1,
-        updated_at = greatest($3, updated_at + interval '1 microsecond')
+        updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2
 """
 
@@ -273,8 +273,8 @@ async def list_lines(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_
     return await db.rows(RunLine, LIST_LINES, plan_manager_id, run_id, payment_id)
 
 
-SET_STATE = """
-    update payments set state = $4, updated_at = greatest($3, updated_at + interval '1 microsecond')
+SET_STATE = f"""
+    update payments set state = $4, updated_at = {later_version("$3")}
     where plan_manager_id = $1 and run_id = $2 and state = 'draft'
 """
 CLOSE_LINES = """
@@ -283,9 +283,9 @@ CLOSE_LINES = """
         select id from payments where plan_manager_id = $1 and run_id = $2 and ($3::uuid is null or id = $3)
     )
 """
-RETURN_PAYMENT = """
+RETURN_PAYMENT = f"""
     update payments set state = 'returned', returned_on = $5, return_reference = $6, return_reason = $7,
-        returned_at = $4, returned_by = $8, updated_at = greatest($4, updated_at + interval '1 microsecond')
+        returned_at = $4, returned_by = $8, updated_at = {later_version("$4")}
     where plan_manager_id = $1 and run_id = $2 and id = $3 and state = 'paid'
     returning id
 """

@@ -1,0 +1,156 @@
+"""What must hold of claims and payments at any time, in SQL that shares nothing with the program.
+
+Each statement lists what breaks the rule that it is named after, of the plan manager $1.
+"""
+
+RULES = {
+    "a line has one open claim": """
+        select line_id::text from claims
+        where plan_manager_id = $1 and state in ('draft', 'submitted')
+        group by line_id having count(*) > 1
+    """,
+    "an open claim is of a batch that is open, and other claims aren't": """
+        select claim.id::text from claims claim
+        join claim_batches batch on batch.plan_manager_id = $1 and batch.id = claim.batch_id
+        where claim.plan_manager_id = $1 and case batch.state
+            when 'draft' then claim.state <> 'draft'
+            when 'submitted' then claim.state <> 'submitted'
+            when 'part_processed' then claim.state = 'draft'
+            else claim.state in ('draft', 'submitted')
+        end
+    """,
+    "a batch has the sums of its claims": """
+        select batch.number from claim_batches batch
+        cross join lateral (
+            select sum(amount) as total, count(*)::int as count
+            from claims where plan_manager_id = $1 and batch_id = batch.id
+        ) found
+        where batch.plan_manager_id = $1 and (batch.total <> found.total or batch.lines <> found.count)
+    """,
+    "no two claims have one reference": """
+        select reference from claims where plan_manager_id = $1 and source = 'batch'
+        group by reference having count(*) > 1
+    """,
+    "a claim is paid at most what was claimed": """
+        select id::text from claims where plan_manager_id = $1 and (
+            paid > amount or paid < 0 or (state in ('paid', 'partially_paid')) is distinct from (coalesce(paid, 0) > 0)
+        )
+    """,
+    "a claim has one open payment": """
+        select claim_id::text from payment_lines
+        where plan_manager_id = $1 and is_open
+        group by claim_id having count(*) > 1
+    """,
+    "a claim is paid out at most what the agency has paid": """
+        select claim.id::text from claims claim
+        where plan_manager_id = $1 and coalesce(paid, 0) < (
+            select coalesce(sum(amount), 0) from payment_lines
+            where plan_manager_id = $1 and claim_id = claim.id and is_open
+        )
+    """,
+    "a payment is open unless it is cancelled or returned": """
+        select payment.id::text from payments payment
+        join payment_lines paid on paid.plan_manager_id = $1 and paid.payment_id = payment.id
+        join payment_runs run on run.plan_manager_id = $1 and run.id = payment.run_id
+        where payment.plan_manager_id = $1 and (
+            paid.is_open <> (payment.state in ('draft', 'paid'))
+            or payment.state <> run.state and (run.state, payment.state) <> ('paid', 'returned')
+        )
+    """,
+    "a run has the sums of its payments": """
+        select run.number from payment_runs run
+        cross join lateral (
+            select sum(amount) as total, count(*)::int as count,
+                (count(*) filter (where state = 'returned'))::int as returned
+            from payments where plan_manager_id = $1 and run_id = run.id
+        ) found
+        cross join lateral (
+            select sum(line.amount) as total from payment_lines line
+            join payments payment on payment.plan_manager_id = $1 and payment.id = line.payment_id
+            where line.plan_manager_id = $1 and payment.run_id = run.id
+        ) lines
+        where run.plan_manager_id = $1 and (
+            run.total <> found.total or run.total <> lines.total or run.payment_count <> found.count
+            or run.returned <> found.returned
+        )
+    """,
+    "what the agency has paid for a line are its claims less its reversals": """
+        select line.id::text from invoice_lines line
+        where line.plan_manager_id = $1
+            and exists (select from claims where plan_manager_id = $1 and line_id = line.id)
+            and coalesce(line.paid_amount, 0) <> (
+                select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and line_id = line.id
+            ) - (
+                select coalesce(sum(amount), 0) from adjustments
+                where plan_manager_id = $1 and line_id = line.id and kind = 'agency_reversal'
+            )
+    """,
+    "what the agency has paid for a line is a claim or was imported": """
+        select line.id::text from invoice_lines line
+        where line.plan_manager_id = $1 and line.paid_amount > 0
+            and not exists (select from claims where plan_manager_id = $1 and line_id = line.id)
+            and not exists (
+                select from events where plan_manager_id = $1 and resource_id = line.invoice_id::text
+                    and (import_id is not null or actor_kind = 'system')
+            )
+    """,
+    "a line in a batch or a run is in one that is open": """
+        select line.id::text from invoice_lines line
+        where line.plan_manager_id = $1 and (
+            line.open_claim_batch is distinct from (
+                select batch.number from claims claim
+                join claim_batches batch on batch.plan_manager_id = $1 and batch.id = claim.batch_id
+                where claim.plan_manager_id = $1 and claim.line_id = line.id and claim.state in ('draft', 'submitted')
+            )
+            or line.open_payment_run is distinct from (
+                select max(run.number) from payment_lines paid
+                join payments payment on payment.plan_manager_id = $1 and payment.id = paid.payment_id
+                join payment_runs run on run.plan_manager_id = $1 and run.id = payment.run_id
+                where paid.plan_manager_id = $1 and paid.line_id = line.id and run.state = 'draft'
+            )
+            or line.has_payment is distinct from exists (
+                select from payment_lines where plan_manager_id = $1 and line_id = line.id and is_open
+            ) and exists (select from claims where plan_manager_id = $1 and line_id = line.id)
+        )
+    """,
+    "the state of a line is that of its claims and payments": """
+        select line.id::text || ' ' || line.claim_status from invoice_lines line
+        cross join lateral (
+            select
+                (select count(*) from claims where plan_manager_id = $1 and line_id = line.id) as claims,
+                exists (
+                    select from claims where plan_manager_id = $1 and line_id = line.id and state = 'submitted'
+                ) as is_claimed,
+                coalesce((
+                    select sum(paid.amount) from payment_lines paid
+                    join payments payment on payment.plan_manager_id = $1 and payment.id = paid.payment_id
+                    where paid.plan_manager_id = $1 and paid.line_id = line.id and payment.state = 'paid'
+                ), 0) as paid_out
+        ) found
+        where line.plan_manager_id = $1 and found.claims > 0 and not case line.claim_status
+            when 'pending' then is_claimed
+            when 'paid' then paid_out >= line.paid_amount and line.paid_amount >= 0 and not is_claimed
+            when 'partially_paid' then paid_out > 0 and paid_out >= line.paid_amount and not is_claimed
+            when 'payment_ready' then paid_out < line.paid_amount and not is_claimed
+            when 'partially_ready' then paid_out < line.paid_amount and not is_claimed
+            else paid_out = 0 and coalesce(line.paid_amount, 0) = 0 and not is_claimed
+        end
+    """,
+}
+
+# What the office holds: results (or receipts, with $2), less payments that left, plus those that came back and refunds,
+# less repayments.
+HELD = """
+    select (
+        select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and (batch_id is null or not $2)
+    ) + (
+        select coalesce(sum(amount), 0) from claim_receipts where plan_manager_id = $1 and $2
+    ) - (
+        select coalesce(sum(amount), 0) from payments where plan_manager_id = $1 and state in ('paid', 'returned')
+    ) + (
+        select coalesce(sum(amount), 0) from payments where plan_manager_id = $1 and state = 'returned'
+    ) + (
+        select coalesce(sum(case kind when 'provider_refund' then amount else -amount end), 0) from adjustments
+        where plan_manager_id = $1 and kind in ('provider_refund', 'repaid_to_agency')
+    )
+"""
