@@ -14,7 +14,7 @@ RULES = {
         join claim_batches batch on batch.plan_manager_id = $1 and batch.id = claim.batch_id
         where claim.plan_manager_id = $1 and case batch.state
             when 'draft' then claim.state <> 'draft'
-            when 'submitted' then claim.state <> 'submitted'
+            when 'submitted' then claim.state not in ('submitted', 'cancelled')
             when 'part_processed' then claim.state = 'draft'
             else claim.state in ('draft', 'submitted')
         end

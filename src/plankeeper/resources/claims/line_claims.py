@@ -17,7 +17,7 @@ from plankeeper.core.errors import DomainError, ErrorResource, FieldError, NotFo
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
-from plankeeper.resources.claims import result_store, store
+from plankeeper.resources.claims import adjustment_store, result_store, store
 from plankeeper.resources.claims.result_rules import (
     CAUSES,
     ClaimState,
@@ -275,15 +275,23 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
     importers = await result_store.list_importers(ctx.tx, ctx.plan_manager_id, str(invoice_id))
     if account is not None and str(account) in importers:
         raise _invalid(invoice_id, f"{name} was imported by you, so another person must confirm its amount.")
-    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([_confirmed_claim(ctx, invoice, line, now)]))
+    money = await adjustment_store.get_money(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
+    paid = money.paid + money.reversed  # `paid_amount` is less what was reversed since
+    amount = claim_amounts(invoice).get(line_id)
+    if amount is not None and paid > amount:
+        detail = f"{name} costs {amount:.2f}, and the agency can't have paid {paid:.2f} for it: import it again."
+        raise _invalid(invoice_id, detail)
+    claim = _confirmed_claim(ctx, invoice, line, amount or paid, paid, now)
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([claim]))
     after = (await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line_id, None)], None))[0]
     await record_event(ctx, "invoice.line_changed", None, after)
     return after
 
 
-def _confirmed_claim(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, now: datetime) -> NewClaim:
-    paid, by = line.paid_amount or Decimal(0), ctx.actor.name or ctx.actor.kind
-    amount = max(claim_amounts(invoice).get(line.id) or Decimal(0), paid)
+def _confirmed_claim(
+    ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, amount: Decimal, paid: Decimal, now: datetime
+) -> NewClaim:
+    by = ctx.actor.name or ctx.actor.kind
     return NewClaim(
         id=uuid7(),
         invoice_id=invoice.id,
@@ -291,7 +299,7 @@ def _confirmed_claim(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, 
         source="imported",
         reference=_imported_reference(invoice, line),
         amount=amount,
-        state="paid" if line.claim_status == "payment_ready" else "partially_paid",
+        state="paid" if line.claim_status == "payment_ready" or paid == amount else "partially_paid",
         paid=paid,
         agency_number=line.claim_number,
         result_date=datetime.now(ctx.settings.time_zone).date(),

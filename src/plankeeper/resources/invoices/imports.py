@@ -40,6 +40,7 @@ InvoiceImportRow = ImportRow[InvoiceImport]
 _DECIMAL_PLACES = 10
 _PAID = ("paid", "payment_ready")
 _PARTLY_PAID = ("partially_paid", "partially_ready")
+_UNPAID = ("new", "flagged", "rejected", "cancelled")
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
@@ -217,16 +218,25 @@ def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowE
     for index, item in enumerate(items):
         prefix = f"line_items[{index}]."
         yield from _validate_amounts(row.line_number, prefix, item)
-        if item.claim_status in _PARTLY_PAID and unset_to_none(item.paid_amount) is None:
-            yield RowError(
-                row.line_number, f"{prefix}paid_amount", f"is required for a line that is {item.claim_status}"
-            )
+        if message := _paid_amount_error(item):
+            yield RowError(row.line_number, f"{prefix}paid_amount", message)
         if (
             item.invoice is not UNSET
             and values.id is not UNSET
             and normalize_id(item.invoice) != normalize_id(values.id)
         ):
             yield RowError(row.line_number, f"{prefix}invoice", "must be the id of the invoice that contains it")
+
+
+def _paid_amount_error(item: InvoiceLineImport) -> str | None:
+    paid, state = unset_to_none(item.paid_amount), "new" if item.claim_status is UNSET else item.claim_status
+    if state in _PARTLY_PAID and paid is None:
+        return f"is required for a line that is {state}"
+    if paid is not None and paid < 0:
+        return "must be 0 or more"
+    if state in _UNPAID and paid:
+        return f"must be empty or 0 for a line that is {state}: the agency has paid nothing for it"
+    return None
 
 
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:

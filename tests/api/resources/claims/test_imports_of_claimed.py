@@ -66,6 +66,51 @@ def test_an_import_changes_what_an_import_has_stored(office: Office) -> None:
     assert office.read({"id": id_})["claim_status"] == "rejected"
 
 
+@pytest.mark.parametrize("status", ["new", "flagged", "rejected", "cancelled"])
+def test_a_line_that_can_be_claimed_has_no_paid_amount(office: Office, status: str) -> None:
+    message = f"must be empty or 0 for a line that is {status}: the agency has paid nothing for it"
+    row = office.values("I1", office.line(claim_status=status, paid_amount=1))
+    assert import_row(office, **row) == [("line_items[0].paid_amount", message)]
+    assert import_row(office, **office.values("I1", office.line(claim_status=status, paid_amount=0))) == []
+    negative = office.values("I2", office.line(claim_status="payment_ready", paid_amount=-1))
+    assert import_row(office, **negative) == [("line_items[0].paid_amount", "must be 0 or more")]
+
+
+def confirm(office: Office, invoice_id: str, line_id: str, actor: Actor = SYSTEM) -> str:
+    """The detail of the error, or an empty text."""
+
+    async def work() -> None:
+        async with office.server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, office.server.settings, actor)
+            await line_claims.confirm_result(ctx, UUID(invoice_id), UUID(line_id))
+
+    try:
+        office.server.run(work())
+    except DomainError as error:
+        return error.detail or error.code
+    return ""
+
+
+def test_a_reversal_before_the_confirmation_counts_once(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="payment_ready")
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="payment_ready")) == []
+    reversal = {"line_id": line_id, "kind": "agency_reversal", "amount": 90.99, "date": "2026-02-01"}
+    office.client.create(f"/invoices/{id_}/adjustments", reversal)
+    assert confirm(office, id_, line_id) == ""
+    statement = "select paid::float8 from claims where plan_manager_id = $1"
+    assert office.server.run(office.server.db.rows(float, statement, office.plan_manager_id)) == [290.99]
+    assert office.read({"id": id_})["line_items"][0]["paid_amount"] == 200
+
+
+def test_more_than_the_line_costs_is_not_confirmed(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="payment_ready", paid_amount=291)
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="payment_ready")) == []
+    detail = "Line 1 costs 290.99, and the agency can't have paid 291.00 for it: import it again."
+    assert confirm(office, id_, line_id) == detail
+
+
 async def record_import(office: Office, account_id: str, invoice_id: str) -> None:
     """The event of an import of an invoice by an account."""
     async with office.server.db.transaction() as tx:
@@ -82,23 +127,11 @@ def test_an_imported_result_is_confirmed_by_another_person(office: Office) -> No
     importer, other = str(uuid7()), str(uuid7())
     office.server.run(record_import(office, importer, id_))
 
-    def confirm(actor: Actor) -> str | None:
-        async def work() -> None:
-            async with office.server.db.transaction() as tx:
-                ctx = WriteContext(tx, office.plan_manager_id, office.server.settings, actor)
-                await line_claims.confirm_result(ctx, UUID(id_), UUID(line_id))
-
-        try:
-            office.server.run(work())
-        except DomainError as error:
-            return error.detail
-        return None
-
-    assert confirm(Actor("user", importer, "Robin")) == (
+    assert confirm(office, id_, line_id, Actor("user", importer, "Robin")) == (
         "Line 1 was imported by you, so another person must confirm its amount."
     )
-    assert confirm(Actor("user", other, "Kim")) is None
-    assert confirm(SYSTEM) == "Line 1 has a claim, so its result is known."
+    assert confirm(office, id_, line_id, Actor("user", other, "Kim")) == ""
+    assert confirm(office, id_, line_id) == "Line 1 has a claim, so its result is known."
     statement = "select json_build_object('a', source, 'b', state, 'c', paid)::text from claims where line_id = $1"
     found = office.server.run(office.server.db.rows(str, statement, UUID(line_id)))  # pyright: ignore[reportArgumentType]
     assert found == ['{"a" : "imported", "b" : "partially_paid", "c" : 200}']

@@ -1,0 +1,44 @@
+"""Whatever an office does, no cent is claimed, paid or counted twice: the rules of money hold after each step."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from support.client import Client
+from support.money_rules import HELD, RULES
+from support.money_walk import MoneyWalk
+from support.server import RunningServer
+
+STEPS = 150
+FIGURES = ("opening", "received", "paid_out", "returned", "refunded", "repaid", "fees", "closing")
+
+
+@pytest.fixture(params=range(4))
+def walk(server: RunningServer, api: Client, request: pytest.FixtureRequest) -> Iterator[MoneyWalk]:
+    made = MoneyWalk(server, api, request.param)
+    yield made
+    made.close()
+
+
+def test_the_rules_of_money_hold_after_each_step(walk: MoneyWalk) -> None:
+    for _ in range(STEPS):
+        walk.step()
+        check(walk)
+    assert len(walk.done) > 15
+
+
+def check(walk: MoneyWalk) -> None:
+    async def find_broken() -> dict[str, list[str]]:
+        found = {name: await walk.server.db.rows(str, rule, walk.plan_manager_id) for name, rule in RULES.items()}
+        return {name: rows for name, rows in found.items() if rows}
+
+    assert walk.server.run(find_broken()) == {}
+    needs_receipts = walk.needs_receipts
+    held = walk.server.run(walk.server.db.one(Decimal, HELD, walk.plan_manager_id, needs_receipts))
+    found: dict[str, Any] = walk.client.get("/reconciliation", **{"from": "2020-01-01", "to": str(walk.today)}).json()
+    figures = {name: Decimal(str(found[name])) for name in FIGURES}
+    assert (figures["opening"], figures["fees"], figures["closing"]) == (0, 0, held)
+    moved = figures["received"] - figures["paid_out"] + figures["returned"] + figures["refunded"] - figures["repaid"]
+    assert moved == held == sum(Decimal(str(each["amount"])) for each in found["lines"])
