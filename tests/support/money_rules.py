@@ -74,25 +74,20 @@ RULES = {
             or run.returned <> found.returned
         )
     """,
-    "what the agency has paid for a line are its claims less its reversals": """
+    "what the agency has paid for a line are its claims less its reversals, and what was imported": """
         select line.id::text from invoice_lines line
-        where line.plan_manager_id = $1
-            and exists (select from claims where plan_manager_id = $1 and line_id = line.id)
-            and coalesce(line.paid_amount, 0) <> (
+        cross join lateral (
+            select coalesce(line.paid_amount, 0) - (
                 select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and line_id = line.id
-            ) - (
+            ) + (
                 select coalesce(sum(amount), 0) from adjustments
                 where plan_manager_id = $1 and line_id = line.id and kind = 'agency_reversal'
-            )
-    """,
-    "what the agency has paid for a line is a claim or was imported": """
-        select line.id::text from invoice_lines line
-        where line.plan_manager_id = $1 and line.paid_amount > 0
-            and not exists (select from claims where plan_manager_id = $1 and line_id = line.id)
-            and not exists (
-                select from events where plan_manager_id = $1 and resource_id = line.invoice_id::text
-                    and (import_id is not null or actor_kind = 'system')
-            )
+            ) as amount
+        ) imported
+        where line.plan_manager_id = $1 and (imported.amount < 0 or imported.amount > 0 and not exists (
+            select from events where plan_manager_id = $1 and resource_id = line.invoice_id::text
+                and (import_id is not null or actor_kind = 'system')
+        ))
     """,
     "a line in a batch or a run is in one that is open": """
         select line.id::text from invoice_lines line
@@ -125,7 +120,12 @@ RULES = {
                     select sum(paid.amount) from payment_lines paid
                     join payments payment on payment.plan_manager_id = $1 and payment.id = paid.payment_id
                     where paid.plan_manager_id = $1 and paid.line_id = line.id and payment.state = 'paid'
-                ), 0) as paid_out
+                ), 0) + coalesce(line.paid_amount, 0) - (
+                    select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and line_id = line.id
+                ) + (
+                    select coalesce(sum(amount), 0) from adjustments
+                    where plan_manager_id = $1 and line_id = line.id and kind = 'agency_reversal'
+                ) as paid_out -- here, and elsewhere before an import
         ) found
         where line.plan_manager_id = $1 and found.claims > 0 and not case line.claim_status
             when 'pending' then is_claimed

@@ -116,7 +116,7 @@ class MoneyWalk:
         return self.client.post("/invoices", self._values())
 
     def _step_enter_many(self) -> httpx.Response:
-        return self.client.post("/invoices/bulk", [self._values()])
+        return self.client.post("/invoices/bulk", {"items": [self._values()]})
 
     def _step_reprice(self) -> httpx.Response | None:
         """Change a price. Through the API, a state or a paid amount can't be written."""

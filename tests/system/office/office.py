@@ -71,7 +71,7 @@ class People:
 
 
 class Office:
-    """The work on the invoices of one participant. `ledger` is told of each movement of money."""
+    """The work on the invoices of one participant. `ledger` records each movement of money."""
 
     def __init__(self, mailing: MailingServer, plan_manager_id: UUID, *, needs_receipts: bool) -> None:
         self.mailing, self.people = mailing, People(mailing, plan_manager_id)

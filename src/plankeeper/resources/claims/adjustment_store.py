@@ -46,8 +46,8 @@ async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id, invoice_id)
 
 
-# The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned. A line
-# that was imported as paid has no payment here.
+# The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned. What was
+# imported as paid has neither a claim nor a payment here, also if the rest of its line has.
 MONEY: LiteralString = """
     cross join lateral (
         select
@@ -60,14 +60,23 @@ MONEY: LiteralString = """
         offset 0
     ) adjusted
     cross join lateral (
+        select count(*) as claim_count, coalesce(sum(claims.paid), 0) as claim_sum
+        from claims
+        where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        offset 0
+    ) claimed
+    cross join lateral (
         select coalesce(line.paid_amount, 0) as paid,
             case
-                when count(*) > 0 then coalesce(sum(part.amount) filter (where part.is_open and (
-                    select state from payments where plan_manager_id = $1 and id = part.payment_id
-                ) = 'paid'), 0)
-                when line.claim_status in ('paid', 'partially_paid')
+                when count(part.amount) = 0 and line.claim_status in ('paid', 'partially_paid')
                     then coalesce(line.paid_amount, 0) + adjusted.reversed
-                else 0
+                else coalesce(sum(part.amount) filter (where part.is_open and (
+                    select state from payments where plan_manager_id = $1 and id = part.payment_id
+                ) = 'paid'), 0) + case
+                    when claimed.claim_count > 0
+                        then greatest(coalesce(line.paid_amount, 0) + adjusted.reversed - claimed.claim_sum, 0)
+                    else 0
+                end
             end as paid_out
         from payment_lines part
         where part.plan_manager_id = $1 and part.invoice_id = line.invoice_id and part.line_id = line.id

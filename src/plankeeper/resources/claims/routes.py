@@ -40,7 +40,14 @@ async def list_(ctx: ReadContext, query: ClaimBatchListQuery) -> Page[ClaimBatch
     return build_page(query, rows, total)
 
 
-@router.post("/claim-batches", scope=CLAIMS, extension=True, creates=True, status=201)
+@router.post(
+    "/claim-batches",
+    scope=CLAIMS,
+    extension=True,
+    creates=True,
+    status=201,
+    errors=("invalid_transition",),  # after a restore
+)
 async def create(ctx: WriteContext, query: ClaimBatchCreateQuery, new: NewClaimBatch) -> ClaimBatch:
     """Make a draft of the lines that can be claimed, up to 5,000. The others are left out, each with a reason."""
     return await service.create(ctx, new, is_dry_run=query.dry_run is True)
@@ -67,6 +74,7 @@ async def list_lines(ctx: ReadContext, claim_batch_id: UUID, query: ClaimListQue
     extension=True,
     access_log=_list_disclosed,
     media_types=(MEDIA_TYPE,),
+    errors=("invalid_transition",),  # after a restore
 )
 async def download(ctx: ReadContext, claim_batch_id: UUID) -> Download:
     """Download the file of a batch for the agency's portal. It is always the same."""

@@ -40,7 +40,7 @@ async def list_(ctx: ReadContext, query: PaymentRunListQuery) -> Page[PaymentRun
     extension=True,
     status=201,
     creates=True,
-    errors=("secret_key_missing",),
+    errors=("invalid_transition", "secret_key_missing"),  # the first one after a restore
 )
 async def create(ctx: WriteContext, query: NewPaymentRunQuery, new: NewPaymentRun) -> PaymentRun:
     """Make a payment run of lines that are ready to be paid, or see what it would contain."""

@@ -103,6 +103,21 @@ def test_a_reversal_before_the_confirmation_counts_once(office: Office) -> None:
     assert office.read({"id": id_})["line_items"][0]["paid_amount"] == 200
 
 
+def test_what_was_paid_elsewhere_is_recovered_also_beside_a_rest_that_was_claimed_here(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="partially_paid", paid_amount=200)
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="partially_paid")) == []
+    office.client.create(f"/invoices/{id_}/lines/{line_id}/claim-rest", {})
+    batch = SubmittedBatch(office, {"id": id_})
+    assert batch.claims[0]["amount"] == 90.99
+    batch.apply(batch.paid(0))
+    reversal = {"line_id": line_id, "kind": "agency_reversal", "amount": 100, "date": "2026-02-01"}
+    office.client.create(f"/invoices/{id_}/adjustments", reversal)
+    # Of 290.99, the payee has 200, and may keep 190.99.
+    [found] = office.client.get("/recoveries").json()["data"]
+    assert (found["to_recover"], found["to_repay"]) == (9.01, 100)
+
+
 def test_more_than_the_line_costs_is_not_confirmed(office: Office) -> None:
     id_, line_id = str(uuid7()), str(uuid7())
     line = office.line(id=line_id, claim_status="payment_ready", paid_amount=291)
