@@ -103,9 +103,9 @@ RULES = {
                 join payment_runs run on run.plan_manager_id = $1 and run.id = payment.run_id
                 where paid.plan_manager_id = $1 and paid.line_id = line.id and run.state = 'draft'
             )
-            or line.has_payment is distinct from exists (
+            or not line.has_payment and exists (
                 select from payment_lines where plan_manager_id = $1 and line_id = line.id and is_open
-            ) and exists (select from claims where plan_manager_id = $1 and line_id = line.id)
+            )
         )
     """,
     "the state of a line is that of its claims and payments": """
@@ -132,7 +132,8 @@ RULES = {
             when 'paid' then paid_out >= line.paid_amount and line.paid_amount >= 0 and not is_claimed
             when 'partially_paid' then paid_out > 0 and paid_out >= line.paid_amount and not is_claimed
             when 'payment_ready' then paid_out < line.paid_amount and not is_claimed
-            when 'partially_ready' then paid_out < line.paid_amount and not is_claimed
+            -- after a reversal of its rest, nothing may be due of it
+            when 'partially_ready' then line.paid_amount > 0 and not is_claimed
             else paid_out = 0 and coalesce(line.paid_amount, 0) = 0 and not is_claimed
         end
     """,

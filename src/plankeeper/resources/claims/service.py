@@ -282,10 +282,17 @@ async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
     claims = await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id)
     await store.move_claims(ctx.tx, ctx.plan_manager_id, batch_id, ("draft", "submitted"), None, now)
     invoices = await line_moves.lock(ctx, {each.invoice_id for each in claims})
-    values = {"claim_batch_ref": before.number}
-    await _move(ctx, invoices, [LineMove(each.invoice_id, each.line_id, "submit_batch", values) for each in claims])
+    await _move(ctx, invoices, [_submit_move(each, before.number) for each in claims])
     await record_event(ctx, "claim_batch.submitted", before, after)
     return await _get(ctx, batch_id)
+
+
+def _submit_move(claim: Claim, batch_number: str | None) -> LineMove:
+    """The move of a line with its batch. A part of a line with a rest is paid out, here or before an import."""
+    values: dict[str, object] = {"claim_batch_ref": batch_number}
+    if claim.is_rest:
+        values["has_payment"] = True
+    return LineMove(claim.invoice_id, claim.line_id, "submit_batch", values)
 
 
 async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> ClaimBatch:

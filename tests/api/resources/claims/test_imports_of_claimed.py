@@ -118,6 +118,20 @@ def test_what_was_paid_elsewhere_is_recovered_also_beside_a_rest_that_was_claime
     assert (found["to_recover"], found["to_repay"]) == (9.01, 100)
 
 
+@pytest.mark.parametrize("end", ["rejected", "cancelled"])
+def test_a_part_that_was_paid_elsewhere_stays_paid_without_its_rest(office: Office, end: str) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="partially_paid", paid_amount=200)
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="partially_paid")) == []
+    office.client.create(f"/invoices/{id_}/lines/{line_id}/claim-rest", {})
+    batch = SubmittedBatch(office, {"id": id_})
+    if end == "rejected":
+        batch.apply(batch.rejected(0))
+    else:
+        office.client.create(f"/claim-batches/{batch.id}/cancel", {"uploaded": False, "reason": "Wrong"})
+    assert (batch.line(0)["claim_status"], batch.line(0)["paid_amount"]) == ("partially_paid", 200)
+
+
 def test_more_than_the_line_costs_is_not_confirmed(office: Office) -> None:
     id_, line_id = str(uuid7()), str(uuid7())
     line = office.line(id=line_id, claim_status="payment_ready", paid_amount=291)
