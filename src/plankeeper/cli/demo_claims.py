@@ -35,6 +35,7 @@ from plankeeper.resources.office_settings.service import set_claims_and_payments
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import files
 from plankeeper.resources.payments import service as payments
+from plankeeper.resources.payments.planning import READY
 from plankeeper.resources.payments.queries import list_payments_page
 from plankeeper.resources.payments.schemas import NewPaymentRun, PaymentListQuery, PaymentReturn, PaymentRun
 
@@ -48,6 +49,7 @@ SETTINGS = {
     "direct_entry_user_id": "301500",
     "direct_entry_description": "PROVIDERS",
 }
+MIN_INVOICES = 10  # that can be claimed and become claims
 PAYEE_BSB = "999001"  # of no bank
 FIRST_ACCOUNT = 10_000_101  # the account number of the first payee
 # Of ten claims of a batch, in the order of its file: this one is rejected, and the other one is paid in part.
@@ -72,14 +74,14 @@ async def add_demo_claims(db: Database, settings: Settings) -> None:
 async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
     await _set_office(ctx, manager.name.partition(" (")[0])
     invoices = (await _list_claimable(ctx))[::2]
-    part = len(invoices) // 15
-    processed, submitted, draft = invoices[: 8 * part], invoices[8 * part : 12 * part], invoices[12 * part :]
-    payees = await _set_accounts(ctx, processed)
-    batch = await _claim(ctx, processed)
+    if len(invoices) < MIN_INVOICES:
+        return
+    first, second = len(invoices) * 6 // 10, len(invoices) * 8 // 10
+    batch = await _claim(ctx, invoices[:first])
     await _apply_results(ctx, batch)
-    await _pay(ctx, payees)
-    await _claim(ctx, submitted)
-    await service.create(ctx, NewClaimBatch(invoice_ids=[str(each) for each in draft]))
+    await _pay(ctx, await _set_accounts(ctx, invoices[:first]))
+    await _claim(ctx, invoices[first:second])
+    await service.create(ctx, NewClaimBatch(invoice_ids=[str(each) for each in invoices[second:]]))
 
 
 async def _set_office(ctx: WriteContext, name: str) -> None:
@@ -97,9 +99,11 @@ async def _list_claimable(ctx: WriteContext) -> list[UUID]:
 
 
 async def _set_accounts(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> dict[Payee, list[UUID]]:
-    """Set bank details of the payees of invoices. Returns the payees with their invoices."""
+    """Set bank details of the payees of invoices that are ready to be paid. Returns the payees with these invoices."""
     payees = dict[Payee, list[UUID]]()
     for each in await invoice_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids):
+        if each.claim_status not in READY:
+            continue
         id_ = each.participant_id if each.payee == "participant" else each.pm_provider_id
         payees.setdefault(Payee(each.payee, or_404(id_)), []).append(each.id)
     contacts = await list_contacts(ctx.tx, ctx.plan_manager_id, [*payees])
@@ -152,6 +156,8 @@ class _Turns(NamedTuple):
 
 async def _pay(ctx: WriteContext, payees: dict[Payee, list[UUID]]) -> None:
     """A run in each state, a payment that is returned, money to recover, and a change of bank details that waits."""
+    if len(payees) < len(_Turns._fields):
+        return
     turns = _Turns(*([*payees][turn::4] for turn in range(4)))
     await _pay_out(ctx, await _make_run(ctx, turns.paid, payees))
     downloaded = await _make_run(ctx, turns.downloaded, payees)
@@ -172,8 +178,9 @@ async def _pay_out(ctx: WriteContext, run: PaymentRun) -> None:
     await files.download(ctx, run_id)
     await payments.mark_paid(ctx, run_id, today)
     made = await list_payments_page(ctx.tx, ctx.plan_manager_id, run_id, PaymentListQuery())
-    sent_back = PaymentReturn(date=today, reference="R0457", reason="The account is closed.")
-    await payments.record_return(ctx, run_id, made[-1].id, sent_back)
+    if len(made) > 1:
+        sent_back = PaymentReturn(date=today, reference="R0457", reason="The account is closed.")
+        await payments.record_return(ctx, run_id, made[-1].id, sent_back)
     paid = made[0].lines[0]
     reversed_ = NewAdjustment(
         line_id=str(paid.line_id),
