@@ -50,6 +50,8 @@ OTHER_STORES = {
     "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
     "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
     "resources.claims.result_store": "results and receipts, beside batches and claims",
+    "resources.claims.export_store": "exports of claims, beside batches and claims",
+    "resources.payments.export_store": "exports of payments, beside payment runs",
     "resources.payments.remittance_store": "what a remittance advice says",
     "resources.claims.adjustment_store": "adjustments, beside claims",
     "resources.claims.candidate_store": "what a new batch can contain, beside batches and claims",

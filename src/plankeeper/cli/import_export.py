@@ -31,9 +31,10 @@ from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
 from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
 from plankeeper.resources.documents.storage import StorageError
+from plankeeper.resources.exports import FINANCIAL_RECORDS, Export
 from plankeeper.resources.providers.bank_columns import export as export_with_bank_details
 from plankeeper.resources.providers.schemas import ProviderExport
-from plankeeper.resources.registry import CONSTRAINT_ERRORS, FINANCIAL_RECORDS, RESOURCES, Export
+from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from plankeeper.resources.upsert import RowError
 
 _resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))

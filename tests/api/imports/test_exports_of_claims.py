@@ -13,7 +13,8 @@ from plankeeper.access.plan_managers import store
 from plankeeper.cli.demo_claims import add_demo_claims
 from plankeeper.cli.sample_data import plan_managers
 from plankeeper.imports.writer import JsonLinesWriter
-from plankeeper.resources.registry import FINANCIAL_RECORDS, RESOURCES
+from plankeeper.resources.exports import FINANCIAL_RECORDS
+from plankeeper.resources.registry import RESOURCES
 from support.cluster import SharedCluster
 from support.import_samples import assert_imported
 from support.importing import import_bytes
