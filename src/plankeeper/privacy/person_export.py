@@ -67,6 +67,9 @@ class PersonExport(Struct):
     invoices: list[Raw]
     invoice_lines: list[Raw]
     claims: list[Raw]
+    adjustments: list[Raw]
+    payment_lines: list[Raw]
+    payments: list[Raw]
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     approval_links: list[Raw]
@@ -110,6 +113,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             **await _list_parts_of_invoices(*values),
+            payments=await export_store.list_payments(*values),
             documents=await store.list_documents(*values),
             bank_details=await export_store.list_bank_details(*values),
             bank_detail_changes=await export_store.list_bank_detail_changes(*values),
@@ -131,6 +135,8 @@ async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, partic
     return {
         "invoice_lines": await export_store.list_invoice_lines(*values),
         "claims": await export_store.list_claims(*values),
+        "adjustments": await export_store.list_adjustments(*values),
+        "payment_lines": await export_store.list_payment_lines(*values),
         "ignored_warnings": await export_store.list_ignored_warnings(*values),
         "approval_links": await export_store.list_approval_links(*values),
     }

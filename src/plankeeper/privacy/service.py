@@ -23,6 +23,7 @@ from plankeeper.privacy.schemas import (
     PersonEvent,
 )
 from plankeeper.resources.bank_details import service as bank_details
+from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
@@ -197,6 +198,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     await _require_no_hold(ctx, participant_id)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
+    await _lock_records(ctx, participant_id)
     on_invoices = await note_service.delete_of_invoices_of(ctx, participant_id)
     counts = await _delete_records(ctx, participant_id)
     counts["notes"] += len(on_invoices)
@@ -258,6 +260,17 @@ async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
     held = await store.get_hold(ctx.tx, ctx.plan_manager_id, participant_id)
     if held:
         raise LegalHoldError(held)
+
+
+async def _lock_records(ctx: WriteContext, participant_id: UUID) -> None:
+    """Lock the participant, its bank details and its invoices, in the order of all other writes.
+
+    A background check, a claim batch or a payment run can have locked an invoice, and write its parts. An erasure that
+    wrote these parts first would wait for the invoice, and the other one for the parts: a deadlock.
+    """
+    await participant_store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
+    await bank_details.lock(ctx, Payee("participant", participant_id))
+    await store.lock_invoices(ctx.tx, ctx.plan_manager_id, participant_id)
 
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:

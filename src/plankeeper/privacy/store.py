@@ -263,6 +263,14 @@ async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participan
     return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
 
 
+LOCK_INVOICES = "select id from invoices where plan_manager_id = $1 and participant_id = $2 order by id for update"
+
+
+async def lock_invoices(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> list[UUID]:
+    """Lock a participant's invoices, and with them their lines, claims and documents, until the transaction ends."""
+    return await tx.rows(UUID, LOCK_INVOICES, plan_manager_id, participant_id)
+
+
 LIST_DOCUMENTS: LiteralString = f"""
     select {document_store.COLUMNS} from documents
     where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}
