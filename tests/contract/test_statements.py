@@ -61,6 +61,7 @@ OTHER_STORES = {
     "core.encryption.rotation": "stored secrets, wherever they are, beside their encryption with another key",
     "imports.file_store": "uploaded files, beside the imports",
     "resources.parents": "records that others belong to, which their parts may not import",
+    "privacy.financial_store": "the claims and payments that an erasure keeps",
     "privacy.export_store": "the export of one person, beside the erasure",
     "resources.participants.queries": "the list of participants",
     "resources.providers.queries": "the list of providers",

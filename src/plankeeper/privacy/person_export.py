@@ -113,7 +113,6 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             **await _list_parts_of_invoices(*values),
-            payments=await export_store.list_payments(*values),
             documents=await store.list_documents(*values),
             bank_details=await export_store.list_bank_details(*values),
             bank_detail_changes=await export_store.list_bank_detail_changes(*values),
@@ -130,13 +129,14 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
 
 
 async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> dict[str, list[Raw]]:
-    """The rows that belong to the participant's invoices, by the name of their field."""
+    """The rows that belong to the participant's invoices, and the payments to it, by the name of their field."""
     values = (tx, plan_manager_id, participant_id)
     return {
         "invoice_lines": await export_store.list_invoice_lines(*values),
         "claims": await export_store.list_claims(*values),
         "adjustments": await export_store.list_adjustments(*values),
         "payment_lines": await export_store.list_payment_lines(*values),
+        "payments": await export_store.list_payments(*values),
         "ignored_warnings": await export_store.list_ignored_warnings(*values),
         "approval_links": await export_store.list_approval_links(*values),
     }
