@@ -1624,6 +1624,7 @@ create table imports (
     mapping text[],
     existing text not null default 'update',
     clears_empty boolean not null default false,
+    sets_states boolean not null default false, -- also of existing invoices
     notify boolean not null default false,
     state text not null default 'uploaded',
     created_by uuid not null,
