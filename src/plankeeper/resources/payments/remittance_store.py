@@ -71,9 +71,14 @@ async def list_lines(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> l
 
 
 LIST_PEOPLE = """
-    select invoice.id as invoice_id, concat_ws(' ', person.first_name, person.last_name) as name
+    select invoice.id as invoice_id, person.name
     from invoices invoice
-    join participants person on person.plan_manager_id = $1 and person.id = invoice.participant_id
+    cross join lateral (
+        select concat_ws(' ', first_name, last_name) as name
+        from participants
+        where plan_manager_id = $1 and id = invoice.participant_id
+        offset 0
+    ) person
     where invoice.plan_manager_id = $1 and invoice.id = any ($2)
     order by invoice.id
 """
