@@ -66,6 +66,7 @@ MONEY: LiteralString = """
                     select state from payments where plan_manager_id = $1 and id = part.payment_id
                 ) = 'paid'), 0)
                 when line.claim_status in ('paid', 'partially_paid')
+                    or line.claim_status = 'pending' and line.has_payment
                     then coalesce(line.paid_amount, 0) + adjusted.reversed
                 else 0
             end as paid_out

@@ -282,10 +282,20 @@ async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
     claims = await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id)
     await store.move_claims(ctx.tx, ctx.plan_manager_id, batch_id, ("draft", "submitted"), None, now)
     invoices = await line_moves.lock(ctx, {each.invoice_id for each in claims})
-    values = {"claim_batch_ref": before.number}
-    await _move(ctx, invoices, [LineMove(each.invoice_id, each.line_id, "submit_batch", values) for each in claims])
+    await _move(ctx, invoices, [_submit_move(before, each, invoices[each.invoice_id]) for each in claims])
     await record_event(ctx, "claim_batch.submitted", before, after)
     return await _get(ctx, batch_id)
+
+
+def _submit_move(batch: ClaimBatch, claim: Claim, invoice: Invoice) -> LineMove:
+    """The move of a line into a submitted batch. The payee of a partially paid line, also of an imported one, has been
+    paid for the part: the line remembers it while its rest is pending.
+    """
+    values: dict[str, object] = {"claim_batch_ref": batch.number}
+    line = next(each for each in unset_to_none(invoice.line_items) or [] if each.id == claim.line_id)
+    if line.claim_status == "partially_paid":
+        values["has_payment"] = True
+    return LineMove(claim.invoice_id, claim.line_id, "submit_batch", values)
 
 
 async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> ClaimBatch:
