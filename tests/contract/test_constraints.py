@@ -25,6 +25,7 @@ UNBREAKABLE = {
             "account_manager_links_plan_manager_id_fkey", "saved_views_plan_manager_id_fkey",
             "list_settings_plan_manager_id_fkey",
             "legal_holds_plan_manager_id_fkey",
+            "kept_financial_records_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
             "payment_runs_plan_manager_id_fkey",
             "claim_batches_plan_manager_id_fkey", "claims_plan_manager_id_fkey", "office_numbers_plan_manager_id_fkey",
@@ -66,7 +67,8 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
-            "account_managers_pkey", "account_managers_id_fkey", "legal_holds_pkey", "api_key_plan_managers_pkey",
+            "account_managers_pkey", "account_managers_id_fkey", "legal_holds_pkey",
+            "kept_financial_records_pkey", "api_key_plan_managers_pkey",
             "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "invoice_lines_pkey",
             "documents_pkey", "documents_current", "documents_media_type_check", "documents_invoice_id_fkey",
             "object_cleanup_pkey", "object_cleanup_plan_manager_id_fkey", "invoice_lines_invoice_id_fkey",

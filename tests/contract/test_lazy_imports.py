@@ -6,14 +6,14 @@ import sys
 from contract.sources import imports, modules
 
 
-def test_only_the_module_that_loads_the_sample_data_imports_it() -> None:
+def test_only_the_modules_that_load_the_sample_data_import_it() -> None:
     importing = {
         module.name
         for module in modules()
         if not module.name.startswith("cli.sample_data.")
         if any(f"{name}.".startswith("plankeeper.cli.sample_data.") for name in imports(module))
     }
-    assert importing == {"cli.demo"}
+    assert importing == {"cli.demo", "cli.demo_claims"}
 
 
 def test_neither_the_commands_nor_the_application_import_the_sample_data() -> None:

@@ -43,6 +43,7 @@ GLOBAL_REFERENCES = {
 }
 # Statements on tenant tables that are not bound to one plan manager.
 UNBOUND = {
+    "privacy.financial_store.list_due": "the task that de-identifies covers all plan managers",
     "resources.claims.result_store.find_lines": "the operator's `invoices confirm-result` names only the line",
     "access.accounts.store.get_session": "a session can select any plan manager of its account",
     "access.accounts.member_store.list_memberships": "an account event is recorded for all its plan managers",

@@ -1,7 +1,7 @@
 """`plankeeper import` and `plankeeper export`."""
 
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from plankeeper.imports.importer import MAX_REPORTED, ImportReport, import_file
 from plankeeper.imports.reader import UnreadableFileError
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
 from plankeeper.resources.documents.storage import StorageError
+from plankeeper.resources.exports import FINANCIAL_RECORDS, Export
 from plankeeper.resources.providers.bank_columns import export as export_with_bank_details
 from plankeeper.resources.providers.schemas import ProviderExport
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
@@ -188,8 +189,14 @@ async def _export_documents(db: Database, settings: Settings, plan_manager_id: U
     report_lost(lost)
 
 
+_EXPORTS: Mapping[str, Export] = {
+    **{name: Export(each.export_schema, each.export) for name, each in RESOURCES.items()},
+    **FINANCIAL_RECORDS,
+}
+
+
 @click.command(name="export")
-@_resource_argument
+@click.argument("resource", type=click.Choice(list(_EXPORTS)))
 @_plan_manager_option
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 @click.option(
@@ -202,12 +209,12 @@ async def _export_documents(db: Database, settings: Settings, plan_manager_id: U
     "--with-bank-details", is_flag=True, help="Also write the bank accounts of providers, with their numbers."
 )
 def export_(resource: str, plan_manager_id: UUID, format_: str, folder: Path | None, with_bank_details: bool) -> None:
-    """Write all records of a RESOURCE to standard output, in the format that `import` reads."""
+    """Write all records of a RESOURCE to standard output. Except claims and payments, `import` reads them."""
     _require_invoices(resource, folder)
     if with_bank_details and resource != "providers":
         raise click.BadParameter(f"{resource} have none, only providers have.", param_hint="--with-bank-details")
-    definition, name = RESOURCES[resource], f"{resource}-with-bank-details" if with_bank_details else resource
-    schema = ProviderExport if with_bank_details else definition.export_schema
+    definition, name = _EXPORTS[resource], f"{resource}-with-bank-details" if with_bank_details else resource
+    schema = ProviderExport if with_bank_details else definition.schema
     writer = CsvWriter(schema) if format_ == "csv" else JsonLinesWriter()
     out: Any = sys.stdout.buffer
 

@@ -83,6 +83,8 @@ def erase(participant_id: UUID, plan_manager_id: UUID, yes: bool) -> None:
     for kind, count in report.counts.items():
         if count:
             click.echo(f"{count:,} {COUNT_LABELS[kind][count != 1]}")
+    if report.kept:
+        click.echo(report.kept.text)
     _print_mentions(report)
     if not yes and not report.is_empty:
         click.echo("Nothing has been changed. To erase this permanently, repeat the command with --yes.")

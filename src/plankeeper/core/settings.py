@@ -272,6 +272,12 @@ class Settings:
         "30d",
         "How long participants and providers that the console deleted can be restored: `30d`, or `off` for no limit.",
     )
+    financial_retention: int | None = retention(
+        "PLANKEEPER_FINANCIAL_RETENTION",
+        "2555d",
+        "How long an erasure keeps the [claims and payments](operations/data-protection.md#financial-records) of a"
+        " person: `2555d`, or `off` to keep them forever.",
+    )
     import_file_retention: int = setting(
         "PLANKEEPER_IMPORT_FILE_RETENTION", "1h", parsers.parse_hours, "How long an uploaded file waits: `1h`."
     )

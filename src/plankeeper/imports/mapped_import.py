@@ -23,6 +23,7 @@ from plankeeper.imports.importer import BATCH_SIZE, ImportReport, upsert_batch
 from plankeeper.imports.matching import Matcher, MatchResult, assign_ids
 from plankeeper.imports.schemas import ImportOptions, ImportRowRecord, Outcome, OutcomeCounts, Problem
 from plankeeper.imports.source_files import SourceFile, SourceRow, read_source
+from plankeeper.resources.invoices.import_states import keep_states
 from plankeeper.resources.note_types import store as note_type_store
 from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.providers import rules as provider_rules
@@ -135,7 +136,7 @@ async def import_mapped(
     while batch := await read_batch(source):
         if not may_propose:
             batch = [_without_bank_details(each) for each in batch]
-        results = await _import_batch(ctx, options.resource, resource, matcher, batch)
+        results = await _import_batch(ctx, options, resource, matcher, batch)
         events = await event_store.list_by_import(ctx.tx, ctx.plan_manager_id, _import_id(ctx), last_event)
         last_event = events[-1].id if events else last_event
         _add_events(results, [each for each in events if each.resource.kind != "bank_details"])
@@ -209,7 +210,7 @@ def _to_text(raw: Raw | None) -> str | None:
 
 
 async def _import_batch(
-    ctx: WriteContext, name: str, resource: Resource, matcher: Matcher, batch: Sequence[SourceRow]
+    ctx: WriteContext, options: ImportOptions, resource: Resource, matcher: Matcher, batch: Sequence[SourceRow]
 ) -> list[RowResult]:
     """Import the rows of a batch. Without an error, the outcome is `unchanged` until the events are known."""
     results = {each.line_number: RowResult(each.line_number, each.cells, "unchanged") for each in batch}
@@ -219,7 +220,11 @@ async def _import_batch(
     rejected_numbers = [(each.line_number, each.number) for each in batch if each.row is None]
     matched = await matcher.match(ctx, [each.row for each in batch if each.row], rejected_numbers)
     _apply_match(results, matched)
-    rows = await _without_new_note_type_ids(ctx, matched.rows, results) if name == "note-types" else matched.rows
+    rows, name = matched.rows, options.resource
+    if name == "note-types":
+        rows = await _without_new_note_type_ids(ctx, rows, results)
+    if name == "invoices" and not options.sets_states:
+        rows = await keep_states(ctx, rows)
     assign_ids(name, rows)
     report = ImportReport(max_reported=_ALL_ERRORS)
     if rows:

@@ -48,6 +48,7 @@ class ImportOptions(Struct):
     existing: ExistingRecords = "update"
     included_lines: list[int] = []  # of rows that are imported although they seem to be about another person
     clears_empty: bool = False  # a blank cell clears the value; otherwise, it doesn't change anything
+    sets_states: bool = False  # the claim and approval states of existing invoices are those of the file
 
 
 class Import(OutcomeCounts, kw_only=True):
@@ -59,6 +60,7 @@ class Import(OutcomeCounts, kw_only=True):
     digest: str
     existing: ExistingRecords
     clears_empty: bool
+    sets_states: bool = False
     included_lines: list[int] = []
     notify: bool
     state: ImportState

@@ -23,7 +23,7 @@ COUNTS: LiteralString = """
     created_count, changed_count, unchanged_count, skipped_count, rejected_count, unconfirmed_count, warning_count
 """
 COLUMNS: LiteralString = f"""
-    {COUNTS}, id, resource, file_name, digest, existing, clears_empty, included_lines, notify, state,
+    {COUNTS}, id, resource, file_name, digest, existing, clears_empty, sets_states, included_lines, notify, state,
     created_by, created_by_name, created_at, imported_at, undone_at, undone_by_name, columns, mapping
 """
 INSERT = """
@@ -112,8 +112,8 @@ async def list_same_files(db: Executor, plan_manager_id: UUID, digests: Sequence
 UPDATE_CHECKED = """
     update imports set
         state = 'checked', resource = $3, mapping = $4, existing = $5, included_lines = $6, clears_empty = $7,
-        created_count = $8, changed_count = $9, unchanged_count = $10, skipped_count = $11, rejected_count = $12,
-        unconfirmed_count = $13, warning_count = $14
+        sets_states = $8, created_count = $9, changed_count = $10, unchanged_count = $11, skipped_count = $12,
+        rejected_count = $13, unconfirmed_count = $14, warning_count = $15
     where plan_manager_id = $1 and id = $2
 """
 

@@ -54,6 +54,24 @@ OF_INVOICES: LiteralString = (
 )
 LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
 LIST_CLAIMS: LiteralString = f"{ROW} claims {OF_INVOICES} order by id"
+LIST_ADJUSTMENTS: LiteralString = f"{ROW} adjustments {OF_INVOICES} order by id"
+# What is paid for the lines, with the payment: it can pay lines of others, too.
+LIST_PAYMENT_LINES: LiteralString = f"""
+    {ROW} (
+        select line.*, payment.run_id, payment.payee_kind, payment.payee_id, payment.reference, payment.state,
+            payment.returned_on
+        from (select * from payment_lines {OF_INVOICES}) line
+        cross join lateral (
+            select * from payments where plan_manager_id = $1 and id = line.payment_id offset 0
+        ) payment
+    ) r
+    order by payment_id, claim_id
+"""
+# Without the encrypted number.
+LIST_PAYMENTS: LiteralString = (
+    "select (to_jsonb(r) - 'plan_manager_id' - 'account')::json as content"
+    " from payments r where plan_manager_id = $1 and payee_kind = 'participant' and payee_id = $2 order by id"
+)
 LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
 LIST_APPROVAL_LINKS: LiteralString = (
     "select (to_jsonb(r) - 'plan_manager_id' - 'token_hash' - 'content_hash')::json as content"
@@ -117,6 +135,21 @@ async def list_invoice_lines(db: Executor, plan_manager_id: UUID, participant_id
 async def list_claims(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     """The claims of the lines of the participant's invoices."""
     return _contents(await db.rows(StoredRow, LIST_CLAIMS, plan_manager_id, participant_id))
+
+
+async def list_adjustments(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The reversals, refunds and repayments of the lines of the participant's invoices."""
+    return _contents(await db.rows(StoredRow, LIST_ADJUSTMENTS, plan_manager_id, participant_id))
+
+
+async def list_payment_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """What payments pay of the lines of the participant's invoices."""
+    return _contents(await db.rows(StoredRow, LIST_PAYMENT_LINES, plan_manager_id, participant_id))
+
+
+async def list_payments(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The payments to the participant, with only the endings of account numbers."""
+    return _contents(await db.rows(StoredRow, LIST_PAYMENTS, plan_manager_id, participant_id))
 
 
 async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

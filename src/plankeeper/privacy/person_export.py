@@ -67,6 +67,9 @@ class PersonExport(Struct):
     invoices: list[Raw]
     invoice_lines: list[Raw]
     claims: list[Raw]
+    adjustments: list[Raw]
+    payment_lines: list[Raw]
+    payments: list[Raw]
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     approval_links: list[Raw]
@@ -126,11 +129,14 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
 
 
 async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> dict[str, list[Raw]]:
-    """The rows that belong to the participant's invoices, by the name of their field."""
+    """The rows that belong to the participant's invoices, and the payments to it, by the name of their field."""
     values = (tx, plan_manager_id, participant_id)
     return {
         "invoice_lines": await export_store.list_invoice_lines(*values),
         "claims": await export_store.list_claims(*values),
+        "adjustments": await export_store.list_adjustments(*values),
+        "payment_lines": await export_store.list_payment_lines(*values),
+        "payments": await export_store.list_payments(*values),
         "ignored_warnings": await export_store.list_ignored_warnings(*values),
         "approval_links": await export_store.list_approval_links(*values),
     }

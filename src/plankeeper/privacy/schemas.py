@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Raw, Struct
 
 from plankeeper.core.fields import AwareDatetime
+from plankeeper.core.formatting import format_date
 
 
 class LegalHold(Struct):
@@ -93,6 +94,7 @@ COUNT_LABELS = {
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
     "documents": ("document of an invoice deleted", "documents of invoices deleted"),
+    "financial_records": ("claim or payment de-identified", "claims or payments de-identified"),
     "access_records": ("query of an access record erased", "queries of access records erased"),
     "saved_views": ("saved view of a list deleted", "saved views of lists deleted"),
     "events": ("event de-identified", "events de-identified"),
@@ -107,15 +109,33 @@ COUNT_LABELS = {
 }
 
 
+class KeptRecords(Struct):
+    """What an erasure keeps: the claims, payments, documents and approvals of claimed invoices, and until when.
+
+    `until` is null if they are kept without an end.
+    """
+
+    until: AwareDatetime | None
+    invoices: int
+
+    @property
+    def text(self) -> str:
+        """The sentence for people."""
+        end = f"until {format_date(self.until.date())}" if self.until else "without an end"
+        number = "1 claimed invoice" if self.invoices == 1 else f"{self.invoices:,} claimed invoices"
+        return f"The claims, payments, document and approval of {number} are kept {end}."
+
+
 class ErasureReport(Struct):
     """The result of an erasure, or of its preview: the number of records of each kind of `COUNT_LABELS`.
 
-    `mentions` are texts in other records, which people have to review.
+    `mentions` are texts in other records, which people have to review. `kept` is null if nothing has to be kept.
     """
 
     counts: Mapping[str, int]
     mentions: list[Mention]
     more_mentions: bool  # whether there are more than those
+    kept: KeptRecords | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -13,16 +13,18 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
-from plankeeper.privacy import store
+from plankeeper.privacy import financial_records, store
 from plankeeper.privacy.schemas import (
     ErasureReport,
     JsonObject,
+    KeptRecords,
     LegalHold,
     Mention,
     ParticipantReference,
     PersonEvent,
 )
 from plankeeper.resources.bank_details import service as bank_details
+from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
@@ -197,6 +199,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     await _require_no_hold(ctx, participant_id)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
+    await _lock_records(ctx, participant_id)
     on_invoices = await note_service.delete_of_invoices_of(ctx, participant_id)
     counts = await _delete_records(ctx, participant_id)
     counts["notes"] += len(on_invoices)
@@ -211,10 +214,9 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     counts["users"], kept_user_ids = await _delete_users(ctx, team)
     participant = [record for event in events if event.resource_kind == "participant" for record in _records(event)]
     texts = _collect_texts([*participant, *(each.record for each in in_trash)], team, kept_user_ids)
-    counts |= await _erase_texts(ctx, participant_id, texts.pattern)
-    await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id)
+    more, kept = await _erase_of_invoices(ctx, participant_id)
+    counts |= more | await _erase_texts(ctx, participant_id, texts.pattern)
     await store.erase_ignored_alerts(ctx.tx, ctx.plan_manager_id, participant_id)
-    counts["documents"] = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, datetime.now(UTC))
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
     for each in on_invoices:
@@ -225,7 +227,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     counts |= await _erase_imports(ctx, participant_id, texts)
     mentions = await _list_mentions(ctx, participant_id, texts, search_events=search_events)
     await _require_nothing_left(ctx, participant_id)
-    report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS)
+    report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS, kept)
     if not report.is_empty:
         await record_event(ctx, "participant.erased", None, ParticipantReference(participant_id))
     return report
@@ -258,6 +260,27 @@ async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:
     held = await store.get_hold(ctx.tx, ctx.plan_manager_id, participant_id)
     if held:
         raise LegalHoldError(held)
+
+
+async def _lock_records(ctx: WriteContext, participant_id: UUID) -> None:
+    """Lock the participant, its bank details and its invoices, in the order of all other writes.
+
+    A background check, a claim batch or a payment run can have locked an invoice, and write its parts. An erasure that
+    wrote these parts first would wait for the invoice, and the other one for the parts: a deadlock.
+    """
+    await participant_store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
+    await bank_details.lock(ctx, Payee("participant", participant_id))
+    await store.lock_invoices(ctx.tx, ctx.plan_manager_id, participant_id)
+
+
+async def _erase_of_invoices(ctx: WriteContext, participant_id: UUID) -> tuple[dict[str, int], KeptRecords | None]:
+    """Delete approvals and documents, and de-identify claims and payments, except those that have to be kept."""
+    now = datetime.now(UTC)
+    invoices = await financial_records.list_invoices(ctx, participant_id, now)
+    await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept)
+    documents = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
+    erased, kept = await financial_records.erase_expired(ctx, participant_id, invoices)
+    return {"documents": documents, "financial_records": erased}, kept
 
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:

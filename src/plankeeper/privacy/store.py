@@ -256,11 +256,30 @@ ERASE_REASONS: LiteralString = f"""
 """
 
 
+ERASE_FILE_NAMES_OF_DOCUMENTS: LiteralString = f"""
+    with erased as (
+        update documents set file_name = '[erased]'
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and file_name ~* $3
+        returning id
+    )
+    select count(*) from erased
+"""
+
+
 async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, pattern: str) -> int:
     """Replace the texts of a participant's invoices that match a pattern, and return the number of changed rows."""
     changed = await tx.one(int, ERASE_INVOICE_TEXTS, plan_manager_id, participant_id, pattern)
     changed += await tx.one(int, ERASE_LINE_TEXTS, plan_manager_id, participant_id, pattern)
+    changed += await tx.one(int, ERASE_FILE_NAMES_OF_DOCUMENTS, plan_manager_id, participant_id, pattern)
     return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
+
+
+LOCK_INVOICES = "select id from invoices where plan_manager_id = $1 and participant_id = $2 order by id for update"
+
+
+async def lock_invoices(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> list[UUID]:
+    """Lock a participant's invoices, and with them their lines, claims and documents, until the transaction ends."""
+    return await tx.rows(UUID, LOCK_INVOICES, plan_manager_id, participant_id)
 
 
 LIST_DOCUMENTS: LiteralString = f"""
@@ -275,18 +294,21 @@ async def list_documents(db: Executor, plan_manager_id: UUID, participant_id: UU
     return await db.rows(DocumentRow, LIST_DOCUMENTS, plan_manager_id, participant_id)
 
 
+IS_OF_OTHER_INVOICE: LiteralString = f"invoice_id {IS_OF_THEIR_INVOICE} and invoice_id <> all ($3::uuid[])"
 DELETE_APPROVAL_REQUESTS: LiteralString = (
-    f"delete from approval_requests where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}"
+    f"delete from approval_requests where plan_manager_id = $1 and {IS_OF_OTHER_INVOICE}"
 )
 DELETE_APPROVAL_LINKS: LiteralString = (
-    f"delete from approval_links where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE}"
+    f"delete from approval_links where plan_manager_id = $1 and {IS_OF_OTHER_INVOICE}"
 )
 
 
-async def delete_approval_links(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
-    """Delete the requests for the approval of a participant's invoices, with their links."""
-    await tx.execute(DELETE_APPROVAL_REQUESTS, plan_manager_id, participant_id)
-    await tx.execute(DELETE_APPROVAL_LINKS, plan_manager_id, participant_id)
+async def delete_approval_links(
+    tx: Transaction, plan_manager_id: UUID, participant_id: UUID, kept_invoice_ids: Sequence[UUID]
+) -> None:
+    """Delete the requests for the approval of a participant's invoices, with their links, except those of some."""
+    await tx.execute(DELETE_APPROVAL_REQUESTS, plan_manager_id, participant_id, kept_invoice_ids)
+    await tx.execute(DELETE_APPROVAL_LINKS, plan_manager_id, participant_id, kept_invoice_ids)
 
 
 CLEAR_DOCUMENT_KEYS: LiteralString = f"""
@@ -295,9 +317,15 @@ CLEAR_DOCUMENT_KEYS: LiteralString = f"""
 """
 
 
-async def delete_documents(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, now: datetime) -> int:
-    """Delete the documents of a participant's invoices, and return their number. Their objects are deleted soon."""
-    documents = await list_documents(tx, plan_manager_id, participant_id)
+async def delete_documents(
+    tx: Transaction, plan_manager_id: UUID, participant_id: UUID, kept_invoice_ids: Sequence[UUID], now: datetime
+) -> int:
+    """Delete the documents of a participant's invoices, except those of some, and return the number of deleted ones.
+
+    Their objects are deleted soon.
+    """
+    listed = await list_documents(tx, plan_manager_id, participant_id)
+    documents = [each for each in listed if each.invoice_id not in kept_invoice_ids]
     if documents:
         await document_store.delete(tx, plan_manager_id, documents, now)
         invoice_ids = sorted({each.invoice_id for each in documents})

@@ -24,6 +24,7 @@ from plankeeper.http.rate_limits.store import purge as purge_rate_limits
 from plankeeper.imports.file_store import ImportRetention
 from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
+from plankeeper.privacy import financial_records
 from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
@@ -67,17 +68,8 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     fan_out = FanOut(db)
     sequencer = Sequencer(db, fan_out.notify)
 
-    async def warn_of_expiry(_db: object) -> None:
-        await service.record_expiry_warnings(db, settings)
-
-    async def expire_view_sessions(_db: object) -> None:
-        await viewing.end_stale(db, settings)
-
-    async def delete_due_objects(_db: object) -> None:
-        await documents.delete_due_objects(db, settings)
-
-    async def switch_plans(_db: object) -> None:
-        await plans.switch_due(db, settings)
+    def with_settings(run: Callable[[Database, Settings], Awaitable[object]]) -> PeriodicTask:
+        return lambda _db: run(db, settings)
 
     periodic_tasks = [
         fan_out.find_lagging,
@@ -86,12 +78,13 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_rate_limits,
         purge_mails,
         password_reset.purge,
-        warn_of_expiry,
-        expire_view_sessions,
-        switch_plans,
+        with_settings(service.record_expiry_warnings),
+        with_settings(viewing.end_stale),
+        with_settings(plans.switch_due),
         RecheckWorker(settings),
         ApprovalReminders(settings),
-        delete_due_objects,
+        with_settings(documents.delete_due_objects),
+        with_settings(financial_records.erase_due),
         *_purge_tasks(settings),
     ]
     async with asyncio.TaskGroup() as group:

@@ -9,9 +9,13 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.errors import NotFound
 from plankeeper.database.client import Database
 from plankeeper.privacy import service
+from plankeeper.resources.bank_details import service as bank_details
+from plankeeper.resources.bank_details.accounts import Payee
+from plankeeper.resources.bank_details.store import lock_payee
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants.schemas import ParticipantImport
 from plankeeper.resources.registry import RESOURCES
@@ -125,4 +129,48 @@ def test_a_permanent_delete_and_an_erasure_follow_each_other(world: SeededPlanMa
 
     erased, deleted = world.server.run(interleave())
     assert (erased, type(deleted)) == (None, NotFound)
+    assert places_of(world, world.texts["participant.first_name"]) == set()
+
+
+def test_an_erasure_waits_for_a_write_of_an_invoice_before_it_writes_its_lines(world: SeededPlanManager) -> None:
+    """As a background check, a claim batch and a payment run write: the invoice is locked, then its lines."""
+    id_, db = UUID(world.ids["participant_id"]), world.server.db
+    lock = "select from invoices where plan_manager_id = $1 and participant_id = $2 for update"
+    write_lines = """
+        update invoice_lines set description = description || ' ' || $3
+        where plan_manager_id = $1 and invoice_id in (select id from invoices where participant_id = $2)
+    """
+    name = world.texts["participant.first_name"]
+
+    async def interleave() -> None:
+        async with db.transaction() as tx:
+            await tx.execute(lock, world.plan_manager_id, id_)
+            erasing = asyncio.create_task(erase(world, id_))
+            await wait_for(db, 1)
+            await tx.execute(write_lines, world.plan_manager_id, id_, name)
+        await erasing
+
+    world.server.run(interleave())
+    assert places_of(world, name) == set()
+
+
+def test_an_erasure_waits_for_a_proposal_of_bank_details(world: SeededPlanManager) -> None:
+    """A proposal locks the participant before the bank details."""
+    id_, db = UUID(world.ids["participant_id"]), world.server.db
+    payee, account = Payee("participant", id_), BankAccount("999001", "12345678", "Account")
+
+    async def propose() -> None:
+        async with context(world) as ctx:
+            await bank_details.propose(ctx, payee, account)
+
+    async def interleave() -> None:
+        await propose()
+        async with context(world) as ctx:
+            await lock_payee(ctx.tx, ctx.plan_manager_id, payee)
+            erasing = asyncio.create_task(erase(world, id_))
+            await wait_for(db, 1)
+            await bank_details.lock(ctx, payee)
+        await erasing
+
+    world.server.run(interleave())
     assert places_of(world, world.texts["participant.first_name"]) == set()

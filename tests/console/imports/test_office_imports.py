@@ -8,7 +8,9 @@ from uuid import UUID
 
 import pytest
 from msgspec import Struct
+from uuid_utils.compat import uuid7
 
+from plankeeper.core.json import to_json
 from support.client import Client
 from support.console import Account, Browser
 from support.importing import import_records
@@ -307,8 +309,38 @@ def test_an_import_of_another_plan_manager_is_not_found(
     assert "people.csv" not in other.get("/console/imports").text
 
 
-def test_the_statuses_of_an_invoice_are_imported(owner: Browser, client: Client) -> None:
+def test_existing_invoices_keep_their_states_unless_an_owner_says_that_the_file_is_the_record_of_them(
+    owner: Browser, client: Client, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
     confirm(owner, import_path(upload(owner, b"invoice_number,claim_status\nINV-1,on_hold\n", "invoices")))
     invoice_id = client.get("/invoices").json()["data"][0]["id"]
-    confirm(owner, import_path(upload(owner, f"id,claim_status\n{invoice_id},rejected\n".encode())))
+    content = f"id,invoice_number,claim_status\n{invoice_id},INV-2,rejected\n".encode()
+    path = import_path(upload(owner, content, "invoices"))
+    assert "Existing invoices keep their claim and approval states." in owner.get(path).text
+    confirm(owner, path)
+    invoice = client.get(f"/invoices/{invoice_id}").json()
+    assert (invoice["invoice_number"], invoice["claim_status"]) == ("INV-2", "on_hold")
+    form = {"resource": "invoices", "column-0": "id", "column-1": "invoice_number", "column-2": "claim_status"}
+    for browser, is_record in ((new_browser(new_account("manager")), False), (owner, True)):
+        path = import_path(upload(browser, content + b"\n" * is_record, "invoices"))
+        assert ('name="sets_states"' in browser.get(f"{path}/columns").text) == is_record
+        browser.submit(f"{path}/columns", form | {"sets_states": "yes"})
+        assert ("get the claim and approval states of the file" in browser.get(path).text) == is_record
+        confirm(browser, path)
+    assert client.get(f"/invoices/{invoice_id}").json()["claim_status"] == "rejected"
     assert ">Rejected<" in owner.get(f"/console/invoices/{invoice_id}").text
+
+
+def test_lines_of_existing_invoices_keep_their_states_and_paid_amounts(owner: Browser, client: Client) -> None:
+    line = {"id": str(uuid7()), "description": "Mowing", "total_price": 20, "claim_status": "paid", "paid_amount": 20}
+    row = {"id": str(uuid7()), "total": 20, "subtotal": 20, "tax": 0, "claim_status": "paid", "line_items": [line]}
+    confirm(owner, import_path(upload(owner, to_json(row).encode(), "invoices")))
+    lines = [
+        line | {"description": "Mowing twice", "claim_status": "new", "paid_amount": None},
+        {"description": "Weeding", "total_price": 10, "claim_status": "paid"},
+    ]
+    changed = row | {"total": 30, "subtotal": 30, "line_items": lines, "claim_status": "new"}
+    confirm(owner, import_path(upload(owner, to_json(changed).encode(), "invoices")))
+    stored = client.get(f"/invoices/{row['id']}").json()["line_items"]
+    found = [(each["description"], each["claim_status"], each["paid_amount"]) for each in stored]
+    assert found == [("Mowing twice", "paid", 20), ("Weeding", "new", None)]

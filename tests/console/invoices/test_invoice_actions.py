@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from support import factories
+from support.claims import Office
 from support.client import Client
 from support.console import Account, Browser, main_text
 from support.factories import INVOICE_LINE
@@ -217,6 +218,21 @@ def test_a_line_is_cancelled_reopened_and_claimed_again(owner: Browser, client: 
     refused = owner.submit(f"{path}/{first}/retry")
     assert (refused.status_code, "Line 1 is new, so it can&#39;t be" in refused.text) == (409, True)
     assert owner.submit(f"{path}/{ident}/reopen").status_code == 404
+
+
+def test_a_change_by_a_claim_batch_is_undone_only_with_the_batch(
+    server: RunningServer,
+    owner: Browser,
+    client: Client,
+    plan_manager_id: UUID,
+    new_client: Callable[..., Client],
+) -> None:
+    office = Office(server, new_client(plan_manager_id, scopes=("read", "write", "claims")))
+    office.batch(office.invoice("A1"))
+    event = wait_for_events(client, "invoice.line_changed", 1)[-1]["id"]
+    undo_path = f"/console/activity/{event}/undo"
+    refused = owner.submit(undo_path, form_fields(owner, undo_path))
+    assert (refused.status_code, "cancel the claim batch or the payment run" in refused.text) == (409, True)
 
 
 def test_a_line_is_split_at_a_date(owner: Browser, client: Client) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import httpx
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.access.access_log import store
 from plankeeper.access.access_log.schemas import AccessRecordFilter
@@ -85,3 +86,22 @@ def test_only_the_people_of_the_plan_manager_see_a_document(
     stranger = new_browser(new_account(owner=new_plan_manager()))
     assert [view(stranger, invoice_id, path).status_code for path in ("", "/pages/1")] == [404, 404]
     assert [view(new_browser(), invoice_id, path).status_code for path in ("", "/pages/1")] == [303, 303]
+
+
+def test_the_document_of_an_erased_person_is_restricted_to_people_who_make_payments(
+    server: RunningServer,
+    owner: Browser,
+    client: Client,
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+) -> None:
+    ids = {"participant": str(uuid7()), "provider": None}
+    invoice_id = factories.import_invoice(server, client, ids)
+    upload(client, invoice_id, PDF)
+    manager = new_browser(new_account("manager"))
+    assert view(manager, invoice_id).status_code == 200
+    statement = "insert into kept_financial_records (plan_manager_id, participant_id) values ($1, $2)"
+    server.run(server.db.execute(statement, UUID(client.plan_manager_id), UUID(ids["participant"])))
+    paths = ("", "/pages/1")
+    assert [view(manager, invoice_id, each).status_code for each in paths] == [404, 404]
+    assert [view(owner, invoice_id, each).status_code for each in paths] == [200, 200]

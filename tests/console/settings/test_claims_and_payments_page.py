@@ -71,6 +71,12 @@ def test_an_empty_number_keeps_the_account_and_an_empty_bsb_removes_it(
     assert owner.submit(PAGE, FORM | {"bank_account_number": "12344321"}).status_code == 303
     number = service.get_account_number(server.db, server.settings, plan_manager_id)
     assert server.run(number) == "12344321"
+    # The event says so, although the last digits are the same.
+    statement = """
+        select previous ->> 'bank_account_changed' || ' ' || (data ->> 'bank_account_changed') from events
+        where plan_manager_id = $1 and type = 'plan_manager.updated' order by id desc limit 1
+    """
+    assert server.run(server.db.one(str, statement, plan_manager_id)) == "false true"
     owner.submit(PAGE, FORM | {"bank_bsb": "", "bank_account_number": ""})
     assert server.run(store.get_account(server.db, plan_manager_id)) is None
 

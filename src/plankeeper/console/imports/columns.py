@@ -83,8 +83,14 @@ async def choose_options(
         None if file.is_json else mapping,
         existing if existing in EXISTING else "update",
         clears_empty=bool(request.form.text("clears_empty")) if request.form else record.clears_empty,
+        sets_states=_sets_states(request, resource) if request.form else record.sets_states,
     )
     return options, dict(zip(map(fold, file.columns), mapping, strict=True)) if request.form else {}
+
+
+def _sets_states(request: PageRequest, resource: str) -> bool:
+    """Whether an owner says that the file is the record of claim and approval states."""
+    return resource == "invoices" and request.has_role("owner") and bool(request.form.text("sets_states"))
 
 
 def columns_context(record: Import, file: SourceFile, options: ImportOptions) -> dict[str, Any]:

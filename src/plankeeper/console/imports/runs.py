@@ -91,7 +91,9 @@ async def check_file(request: FormRequest, record: Import, file: SourceFile, opt
 def options_of(record: Import) -> ImportOptions:
     """The options with which a file was checked."""
     mapping, lines = record.mapping, record.included_lines
-    return ImportOptions(record.resource, mapping, record.existing, lines, clears_empty=record.clears_empty)
+    options = ImportOptions(record.resource, mapping, record.existing, lines)
+    options.clears_empty, options.sets_states = record.clears_empty, record.sets_states
+    return options
 
 
 async def _check_rows(

@@ -42,4 +42,8 @@ async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 
 async def _get_or_404(request: PageRequest, invoice_id: UUID) -> DocumentRow:
+    """The document; raises NotFound if its participant was erased, and the account can't make payments."""
+    is_allowed = request.has_permission("make_payments")
+    if not is_allowed and await store.is_restricted(request.db, request.plan_manager_id, invoice_id):
+        raise NotFound
     return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))

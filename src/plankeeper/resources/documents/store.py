@@ -22,6 +22,21 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> Document
     return await db.one_or_none(DocumentRow, GET, plan_manager_id, invoice_id)
 
 
+IS_RESTRICTED = """
+    select exists (
+        select from kept_financial_records kept
+        where plan_manager_id = $1
+            and participant_id = (select participant_id from invoices where plan_manager_id = $1 and id = $2)
+            and not exists (select from participants where plan_manager_id = $1 and id = kept.participant_id)
+    )
+"""
+
+
+async def is_restricted(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> bool:
+    """Whether the participant of an invoice was erased, so that its document is kept only as a financial record."""
+    return await db.one(bool, IS_RESTRICTED, plan_manager_id, invoice_id)
+
+
 LIST_PAGE = f"select {COLUMNS} from documents where plan_manager_id = $1 and id > $2 order by id limit $3"
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.errors import NotFound
 from plankeeper.core.files import Download, Upload
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import record_event
@@ -57,6 +58,8 @@ async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> D
 
 
 async def open_current(ctx: ReadContext, invoice_id: UUID) -> Download:
-    """The content of the current document; raises NotFound without one."""
+    """The content of the current document; raises NotFound without one, and if its participant was erased."""
     row = or_404(await document_store.get(ctx.db, ctx.plan_manager_id, invoice_id))
+    if await document_store.is_restricted(ctx.db, ctx.plan_manager_id, invoice_id):
+        raise NotFound
     return service.open_document(ctx.settings, row)

@@ -54,6 +54,9 @@ async def _restore_lines(ctx: WriteContext, key: str, before: Changed, after: Ch
         items = [{name: value for name, value in line.items() if name in names} for line in lines]
         await service.update(ctx, UUID(key), validate_struct(InvoiceUpdate, {"line_items": items}))
         return
+    if not any(line["claim_status"] != statuses.get(line["id"]) for line in lines):
+        detail = "This change is undone with what made it: cancel the claim batch or the payment run of the line."
+        raise DomainError("invalid_transition", detail)
     for line in lines:
         now = statuses.get(line["id"])
         if line["claim_status"] == "cancelled" != now:

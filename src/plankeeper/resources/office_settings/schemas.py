@@ -91,6 +91,12 @@ class OfficeSettings(StoredSettings, kw_only=True):
     ] = {}
 
 
+class AccountChange(OfficeSettings, kw_only=True):
+    """The settings in the event of a change of the account's number, of which only the last digits are shown."""
+
+    bank_account_changed: Annotated[bool, Meta(description="Whether the account is another one than before.")]
+
+
 class SettingsRow(StoredSettings, kw_only=True):
     """A row of the settings."""
 

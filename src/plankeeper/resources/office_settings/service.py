@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from plankeeper.core.context import WriteContext
 from plankeeper.core.settings import Settings
@@ -17,6 +17,7 @@ from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
 from plankeeper.resources.office_settings.claims_and_payments import ParsedSettings
 from plankeeper.resources.office_settings.own_account import decrypt_number, encrypt_number
+from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
@@ -57,11 +58,11 @@ async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> 
         values["bank_account_ending"] = None
     elif number:
         values["bank_account_ending"] = account_ending(number)
-    is_different = await _set(ctx, **values)
+    is_different = await _set(ctx, is_other_account=is_other, **values)
     if is_other or (before.bank_account_ending and values["bank_bsb"] is None):
         stored = encrypt_number(ctx.settings, ctx.plan_manager_id, number) if number else None
         await store.set_account(ctx.tx, ctx.plan_manager_id, stored)
-    return is_different or is_other
+    return is_different
 
 
 async def get_account_number(db: Executor, settings: Settings, plan_manager_id: UUID) -> str | None:
@@ -70,12 +71,19 @@ async def get_account_number(db: Executor, settings: Settings, plan_manager_id: 
     return decrypt_number(settings, plan_manager_id, stored) if stored else None
 
 
-async def _set(ctx: WriteContext, **values: Any) -> bool:
+async def _set(ctx: WriteContext, *, is_other_account: bool = False, **values: Any) -> bool:
     before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
     after = replace(before, **values)
-    if not is_changed(before, after):
+    if not is_changed(before, after) and not is_other_account:
         return False
     after.updated_at = next_updated_at(before.updated_at)
     await store.upsert(ctx.tx, ctx.plan_manager_id, after)
+    if is_other_account:  # the last digits can be the same
+        before, after = _with_account_change(before, changed=False), _with_account_change(after, changed=True)
     await record_event(ctx, "plan_manager.updated", before, after)
     return True
+
+
+def _with_account_change(settings: OfficeSettings, *, changed: bool) -> AccountChange:
+    fields: dict[str, Any] = asdict(settings)
+    return AccountChange(**fields, bank_account_changed=changed)

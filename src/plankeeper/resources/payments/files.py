@@ -89,7 +89,8 @@ def text_changed(text: str, shown: str) -> RunWarning:
 async def download(ctx: WriteContext, run_id: UUID) -> Download:
     """The file of a run. The first download is checked and recorded.
 
-    Raises NotFound, and DomainError `run_outdated`, and `invalid_transition` for a cancelled run.
+    Raises NotFound, and DomainError `run_outdated`, and `invalid_transition` for a cancelled run, and for one that paid
+    a person whose data was erased.
     """
     run = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id))
     if run.state == "cancelled":
@@ -97,6 +98,9 @@ async def download(ctx: WriteContext, run_id: UUID) -> Download:
         raise DomainError("invalid_transition", detail, resource=ErrorResource("payment_run", str(run_id)))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     payments = await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id)
+    if not all(each.account for each in payments):
+        detail = "The file contained the account of a person whose data was erased, so it can't be made again."
+        raise DomainError("invalid_transition", detail, resource=ErrorResource("payment_run", str(run_id)))
     if run.downloaded_at is None:
         if run.state == "draft":
             await require_current(ctx, run, payments)

@@ -198,6 +198,25 @@ def test_money_that_was_paid_out_is_recovered(batch: SubmittedBatch) -> None:
     assert batch.client.get("/recoveries").json()["pagination"]["total"] == 0
 
 
+def test_money_of_an_imported_line_is_recovered_while_its_rest_is_pending(office: Office) -> None:
+    """The line was imported as paid in part, so its payee has the part."""
+    line = office.line(id=str(uuid7()), claim_status="partially_paid", paid_amount=100)
+    row = office.values("A9", line, id=str(uuid7()), claim_status="partially_paid")
+    assert not office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row])).errors
+    place = f"/invoices/{row['id']}"
+    office.client.post(f"{place}/lines/{line['id']}/claim-rest", {}).raise_for_status()
+    batch = SubmittedBatch(office, {"id": row["id"]})
+    invoice = office.client.get(place).json()
+    assert (invoice["claim_status"], invoice["line_items"][0]["claim_status"]) == ("partially_paid", "pending")
+    adjust(batch, "agency_reversal", 40).raise_for_status()
+    [found] = office.client.get("/recoveries").json()["data"]
+    assert (found["to_recover"], found["to_repay"]) == (40, 40)
+    batch.apply(batch.rejected(0))
+    assert office.client.get(place).json()["line_items"][0]["claim_status"] == "partially_paid"
+    [found] = office.client.get("/recoveries").json()["data"]
+    assert (found["to_recover"], found["to_repay"]) == (40, 40)
+
+
 def test_each_kind_of_adjustment_requires_its_scope(batch: SubmittedBatch, new_key: Any) -> None:
     batch.apply(batch.paid(0))
     pay_out(batch)

@@ -618,6 +618,15 @@ create table legal_holds (
     primary key (plan_manager_id, participant_id)
 );
 
+-- Erased participants whose claims, payments, documents and approvals the office has to keep for some years.
+create table kept_financial_records (
+    plan_manager_id uuid not null references plan_managers (id),
+    participant_id uuid not null,
+    kept_until timestamptz, -- null: without an end
+    primary key (plan_manager_id, participant_id)
+);
+create index kept_financial_records_due on kept_financial_records (kept_until) where kept_until is not null;
+
 -- Plans of participants
 
 create extension if not exists btree_gist with schema public;
@@ -1615,6 +1624,7 @@ create table imports (
     mapping text[],
     existing text not null default 'update',
     clears_empty boolean not null default false,
+    sets_states boolean not null default false, -- also of existing invoices
     notify boolean not null default false,
     state text not null default 'uploaded',
     created_by uuid not null,

@@ -1,0 +1,173 @@
+"""Claims and payments of an erased person: kept, with their documents, until they are old enough."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.formatting import format_date
+from plankeeper.core.settings import Settings
+from plankeeper.privacy import financial_records, person_export, service
+from plankeeper.privacy.schemas import ErasureReport
+from support.client import Client
+from support.factories import upload_document
+from support.payments import PayingOffice
+from support.server import RunningServer
+
+NDIS_NUMBER = "430000001"
+EIGHT_YEARS = timedelta(days=8 * 365)
+
+
+class Person:
+    """A participant that was reimbursed for one invoice, with another invoice that isn't claimed."""
+
+    def __init__(self, office: PayingOffice) -> None:
+        self.office, self.client = office, office.client
+        self.id = office.participant
+        self.invoice = office.invoice("120.00", payee="participant")
+        self.other = self.client.create("/invoices", {"participant_id": self.id})["id"]
+        for each in (self.invoice, self.other):
+            upload_document(self.client, each)
+        fields = json.dumps({"ndis_number": NDIS_NUMBER, "support_number": "01_011_0107_1_1"})
+        office.execute(
+            "update claims set fields = $2::text::jsonb, reason = 'Robin was away' where plan_manager_id = $1",
+            office.plan_manager_id, fields,
+        )  # fmt: skip
+        run = office.run(self.invoice)
+        office.act(run, "mark-paid", paid_on="2026-11-20").raise_for_status()
+        self.run = run
+
+    def make_old(self) -> None:
+        """As if everything had happened eight years ago."""
+        plan_manager_id = self.office.plan_manager_id
+        for table, columns in {
+            "claims": ("created_at", "result_at"),
+            "payments": ("created_at",),
+            "payment_runs": ("paid_at",),
+            "invoices": ("received_at",),
+        }.items():
+            changes = ", ".join(f"{each} = {each} - $2::interval" for each in columns)
+            self.office.execute(
+                f"update {table} set {changes} where plan_manager_id = $1", plan_manager_id, EIGHT_YEARS
+            )
+
+    def erase(self, settings: Settings | None = None) -> ErasureReport:
+        async def work() -> ErasureReport:
+            async with self.office.server.db.transaction() as tx:
+                used = settings or self.office.server.settings
+                ctx = WriteContext(tx, self.office.plan_manager_id, used, SYSTEM)
+                return await service.erase(ctx, UUID(self.id), search_events=False)
+
+        return self.office.server.run(work())
+
+    def run_task(self) -> None:
+        server = self.office.server
+        server.run(financial_records.erase_due(server.db, server.settings))
+
+    def export(self) -> str:
+        server = self.office.server
+        work = person_export.export_person(server.db, self.office.plan_manager_id, UUID(self.id))
+        return person_export.to_document(server.run(work))
+
+    def has_document(self, invoice_id: str) -> bool:
+        return self.client.get(f"/invoices/{invoice_id}").json()["document"] is not None
+
+
+@pytest.fixture
+def person(server: RunningServer, new_client: Callable[..., Client]) -> Person:
+    return Person(PayingOffice(server, new_client(scopes=("read", "write", "claims", "payments"))))
+
+
+def test_the_export_of_a_person_has_claims_and_payments(person: Person) -> None:
+    adjustment = {
+        "line_id": person.office.line_ids(person.invoice)[0], "kind": "agency_reversal", "amount": 20,
+        "date": "2026-11-26", "reason": "twice",
+    }  # fmt: skip
+    person.client.create(f"/invoices/{person.invoice}/adjustments", adjustment)
+    found = json.loads(person.export())
+    [claim], [payment], [line] = found["claims"], found["payments"], found["payment_lines"]
+    assert (claim["fields"]["ndis_number"], payment["payee_name"], line["amount"]) == (NDIS_NUMBER, "Robin Hale", 120)
+    assert [each["reason"] for each in found["adjustments"]] == ["twice"]
+    assert (payment["account_ending"], "account" in payment, line["state"]) == (
+        payment["account_ending"],
+        False,
+        "paid",
+    )
+
+
+def test_an_erasure_keeps_what_was_claimed_and_says_until_when(person: Person) -> None:
+    report = person.erase()
+    assert report.kept is not None
+    assert report.kept.until is not None
+    days = (report.kept.until - datetime.now(UTC)).days
+    assert (report.kept.invoices, report.counts["documents"], days >= 2554) == (1, 1, True)
+    assert report.kept.text.endswith(f"kept until {format_date(report.kept.until.date())}.")
+    assert (person.has_document(person.invoice), person.has_document(person.other)) == (True, False)
+    document = person.export()
+    assert NDIS_NUMBER in document
+    assert "Robin Hale" in document
+    assert person.erase().kept == report.kept
+
+
+def test_the_document_that_is_kept_is_restricted(person: Person) -> None:
+    url = f"/invoices/{person.invoice}/document"
+    assert person.client.get(url).status_code == 200
+    person.erase()
+    assert person.client.get(url).status_code == 404
+
+
+def test_old_records_are_erased_at_once(person: Person) -> None:
+    person.make_old()
+    report = person.erase()
+    assert (report.kept, report.counts["documents"], report.counts["financial_records"]) == (None, 2, 2)
+    document = person.export()
+    assert NDIS_NUMBER not in document
+    assert "Robin" not in document
+    assert person.erase().is_empty
+
+
+def test_the_task_erases_what_has_become_old_enough(person: Person) -> None:
+    person.erase()
+    person.run_task()
+    assert person.has_document(person.invoice)
+    person.make_old()
+    person.office.execute(
+        "update kept_financial_records set kept_until = now() - interval '1 hour' where plan_manager_id = $1",
+        person.office.plan_manager_id,
+    )
+    person.run_task()
+    assert not person.has_document(person.invoice)
+    assert NDIS_NUMBER not in person.export()
+    [payment] = person.office.payments(person.run)
+    assert (payment["payee"]["name"], payment["amount"], payment["state"]) == ("[erased]", 120, "paid")
+    assert person.office.download(person.run).json()["error"] == "invalid_transition"
+    assert person.erase().is_empty
+
+
+def test_a_legal_hold_stops_the_task(person: Person) -> None:
+    person.erase()
+    person.make_old()
+    person.office.execute(
+        "update kept_financial_records set kept_until = now() where plan_manager_id = $1", person.office.plan_manager_id
+    )
+
+    async def hold() -> None:
+        async with person.office.server.db.transaction() as tx:
+            ctx = WriteContext(tx, person.office.plan_manager_id, person.office.server.settings, SYSTEM)
+            await service.hold(ctx, UUID(person.id), "Case 12")
+
+    person.office.server.run(hold())
+    person.run_task()
+    assert person.has_document(person.invoice)
+
+
+def test_without_a_retention_the_records_are_kept_without_an_end(person: Person) -> None:
+    report = person.erase(replace(person.office.server.settings, financial_retention=None))
+    assert report.kept is not None
+    assert (report.kept.until, report.kept.text) == (
+        None, "The claims, payments, document and approval of 1 claimed invoice are kept without an end."
+    )  # fmt: skip
