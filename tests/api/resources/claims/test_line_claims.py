@@ -217,13 +217,13 @@ def test_money_of_an_imported_line_is_recovered_while_its_rest_is_pending(office
     assert (found["to_recover"], found["to_repay"]) == (40, 40)
 
 
-def test_each_kind_of_adjustment_requires_its_scope(batch: SubmittedBatch, new_key: Any) -> None:
+def test_each_kind_of_adjustment_requires_its_scope(batch: SubmittedBatch, new_client: Any) -> None:
     batch.apply(batch.paid(0))
     pay_out(batch)
     place = batch.office.plan_manager_id
     kinds = {"claims": "agency_reversal", "payments": "provider_refund"}
     for scope, kind in kinds.items():
-        client = Client(batch.office.server.url, new_key(place, scopes=(scope,)), place)
+        client = new_client(place, scopes=(scope,))
         for other in kinds.values():
             body = {"line_id": batch.claims[0]["line_id"], "kind": other, "amount": 1, "date": "2026-11-01"}
             response = client.post(f"/invoices/{batch.claims[0]['invoice_id']}/adjustments", body)
