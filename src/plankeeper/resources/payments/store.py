@@ -71,6 +71,22 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, run_id: UUID
     return await tx.one_or_none(StoredRun, LOCK, plan_manager_id, run_id)
 
 
+LIST_FIRST_PEOPLE = """
+    select account_id
+    from (
+        select created_by_account as account_id from payment_runs where plan_manager_id = $1 and id = $2
+        union
+        select downloaded_by_account from payment_runs where plan_manager_id = $1 and id = $2
+    ) first
+    where account_id is not null
+"""
+
+
+async def list_first_people(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[UUID]:
+    """The accounts that have made a run or downloaded its file first, without the operator."""
+    return await db.rows(UUID, LIST_FIRST_PEOPLE, plan_manager_id, run_id)
+
+
 NEXT_NUMBER = """
     insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, 1)
     on conflict (plan_manager_id, kind) do update set last = office_numbers.last + 1
