@@ -146,7 +146,8 @@ LIST_TEXTS = r"""
                 select concat_ws(' ', person.first_name, person.last_name) from participants person
                 where person.plan_manager_id = $1 and person.id = invoice.participant_id
             ), (
-                select string_agg(concat_ws(' ', line.description, line.service_item_number, line.rejection_reason), ' ')
+                select string_agg(
+                    concat_ws(' ', line.description, line.service_item_number, line.rejection_reason), ' ')
                 from invoice_lines line
                 where line.plan_manager_id = $1 and line.invoice_id = invoice.id and not line.is_deleted
             )), ' ')
