@@ -1,7 +1,9 @@
 """The list of payment runs, the newest first."""
 
+from datetime import datetime
+
 from plankeeper.console.components.labels import humanize
-from plankeeper.console.lists.definition import Column, ListButton, ListDefinition, Names
+from plankeeper.console.lists.definition import BuiltInView, Column, ListButton, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter
 from plankeeper.console.shell.routing import PREFIX
 from plankeeper.core.validation import allowed_values
@@ -13,8 +15,12 @@ PAYMENTS_URL = f"{PREFIX}/payments"
 STATES = {each: humanize(each) for each in allowed_values(RunState)}
 
 
-def _returned(run: PaymentRun, _names: Names) -> int | None:
-    return run.returned or None
+def _returned(run: PaymentRun, _names: Names) -> str | None:
+    return f"{run.returned:,} returned" if run.returned else None
+
+
+def _made_at(run: PaymentRun, _names: Names) -> datetime:
+    return run.created_at
 
 
 COLUMNS = (
@@ -25,7 +31,7 @@ COLUMNS = (
     Column("total", "Amount", "money"),
     Column("returned", "Returned", "text", _returned),
     Column("created_by", "Made by", "text"),
-    Column("created_at", "Made", "datetime"),
+    Column("made_at", "Made", "datetime", _made_at),
     Column("downloaded_at", "Downloaded", "datetime", is_default=False),
     Column("paid_on", "Paid on", "date", is_default=False),
     Column("paid_by", "Marked as paid by", "text", is_default=False),
@@ -48,6 +54,7 @@ PAYMENT_RUNS = ListDefinition(
         ListButton("Make a payment run", f"{PAYMENTS_URL}/new", "manager"),
         ListButton("Reconciliation", f"{PAYMENTS_URL}/reconciliation", "manager"),
     ),
+    views=(BuiltInView("Drafts", {"state": "draft"}), BuiltInView("Paid", {"state": "paid"})),
     role="manager",
     download_role="manager",
 )
