@@ -132,7 +132,7 @@ def test_letters_that_cannot_be_printed_are_said_before_the_run_is_marked_as_pai
     office.invoice("3.00", number="王1", pm_provider_id=office.provider_with("Wang Physio"))
     run = office.run()
     text = main_text(payer.get(page_of(run)).text)
-    assert "no font has the letters 王 : Wang Physio." in text
+    assert "no font has the letters 王 (U+738B) : Wang Physio." in text
     office.act(run, "mark-paid").raise_for_status()
     [payment] = [each for each in office.payments(run) if each["payee"]["name"] == "Wang Physio"]
     path = f"{page_of(run)}/payments/{payment['id']}"

@@ -35,6 +35,11 @@ class UnprintableLetters(NamedTuple):
     letters: str
     payees: Sequence[str]
 
+    @property
+    def text(self) -> str:
+        """The letters with their code points, because fonts of browsers may not have them either."""
+        return ", ".join(f"{each} (U+{ord(each):04X})" for each in self.letters)
+
 
 async def find_unprintable(ctx: ReadContext, run_id: UUID) -> UnprintableLetters | None:
     """The letters for which remittance advices of a run have no PDF; None if there are none."""
