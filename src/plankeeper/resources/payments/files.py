@@ -139,7 +139,7 @@ async def _record_download(ctx: WriteContext, run: StoredRun) -> None:
 
 async def _disclose(ctx: WriteContext, run_id: UUID, payments: Iterable[FilePayment]) -> None:
     """Access records of the invoices that a file pays, and of the participants in it."""
-    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
+    lines = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id)
     invoices = list(dict.fromkeys(each.invoice_id for each in lines))
     participants = list(dict.fromkeys(each.payee_id for each in payments if each.payee_kind == "participant"))
     ctx.disclosed.append(Disclosure("exported", "invoice", None, resource_ids=invoices))
@@ -188,7 +188,7 @@ async def _find_problems(
 ) -> list[RunProblem]:
     payees = {Payee(each.payee_kind, each.payee_id) for each in payments}
     accounts = await find_payable(ctx.tx, ctx.plan_manager_id, payees, for_update=locks)
-    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
+    lines = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id)
     ids = sorted({each.invoice_id for each in lines})
     if locks:
         await lock(ctx, ids)

@@ -289,6 +289,32 @@ async def list_lines(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_
     return await db.rows(RunLine, LIST_LINES, plan_manager_id, run_id, payment_id)
 
 
+class PaidLineId(Struct):
+    """A line that a run pays."""
+
+    invoice_id: UUID
+    line_id: UUID
+
+
+LIST_LINE_IDS = """
+    select paid.invoice_id, paid.line_id
+    from (
+        select id, position from payments where plan_manager_id = $1 and run_id = $2 offset 0
+    ) payment
+    cross join lateral (
+        select invoice_id, line_id from payment_lines
+        where plan_manager_id = $1 and payment_id = payment.id
+        offset 0
+    ) paid
+    order by payment.position, paid.invoice_id, paid.line_id
+"""
+
+
+async def list_line_ids(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[PaidLineId]:
+    """The lines of a run's payments, each once for each of its claims."""
+    return await db.rows(PaidLineId, LIST_LINE_IDS, plan_manager_id, run_id)
+
+
 SET_STATE = """
     update payments set state = $4, updated_at = greatest($3, updated_at + interval '1 microsecond')
     where plan_manager_id = $1 and run_id = $2 and state = 'draft'
