@@ -152,13 +152,14 @@ CONSOLE_AREAS = {
     "imports": {"activity"},
     "invoices": {"activity", "notes"},
     "participants": {"activity", "bank_details", "invoices", "notes"},
+    "payments": {"activity", "bank_details"},
     "people": {"participants"},
     "plans": {"home", "participants"},
     "providers": {"activity", "bank_details", "invoices", "notes"},
     "search": {"developers"},
     "review": {"invoices", "notes"},
     "settings": {"activity", "invoices", "participants"},
-    "views": {"activity", "developers", "invoices", "participants", "plans", "providers", "settings"},
+    "views": {"activity", "developers", "invoices", "participants", "payments", "plans", "providers", "settings"},
 }
 
 

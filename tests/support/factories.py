@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
@@ -21,7 +21,7 @@ from plankeeper.access.saved_views.store import SavedView
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
-from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext, or_404
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.json import to_json
 from plankeeper.resources.bank_details import service as bank_details
@@ -32,6 +32,9 @@ from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
+from plankeeper.resources.payments import service as payments
+from plankeeper.resources.payments import store as payment_store
+from plankeeper.resources.payments.schemas import NewPaymentRun
 from plankeeper.resources.trash import service as trash_service
 from support.claims import Office
 from support.client import ALL_SCOPES, PREFIX, Client
@@ -308,6 +311,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
     ids["proposal_id"] = str(server.run(_propose_bank_details(server, plan_manager_id)))
+    ids |= _make_paid_run(server, client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
@@ -333,6 +337,22 @@ def _create_approval_link(seeded: SeededPlanManager) -> str:
         return join_token(place, secret)
 
     return seeded.server.run(create())
+
+
+def _make_paid_run(server: RunningServer, client: Client) -> dict[str, str]:
+    """The ids of a run that is paid, and of its payment."""
+    office = PayingOffice(server, client)
+    office.invoice("10.00")
+
+    async def work() -> dict[str, str]:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, server.settings, SYSTEM)
+            run = await payments.create(ctx, NewPaymentRun(all=True, process_date=date(2026, 12, 15)))
+            await payments.mark_paid(ctx, or_404(run.id), None)
+            [payment] = await payment_store.list_of_run(tx, office.plan_manager_id, or_404(run.id))
+        return {"payment_run_id": str(run.id), "payment_id": str(payment.id)}
+
+    return server.run(work())
 
 
 async def _propose_bank_details(server: RunningServer, plan_manager_id: UUID) -> UUID:

@@ -23,6 +23,9 @@ from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
 from plankeeper.console.participants import edit, personal_data, plans, team, timeline
 from plankeeper.console.participants import pages as participant_pages
+from plankeeper.console.payments import pages as payment_pages
+from plankeeper.console.payments import payment, reconciliation
+from plankeeper.console.payments import run as payment_run
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
@@ -52,6 +55,7 @@ AREAS = (
     "imports",
     "invoices",
     "participants",
+    "payments",
     "people",
     "plans",
     "providers",
@@ -83,6 +87,10 @@ PAGE_MODULES = (
     provider_pages.pages,
     note_pages.pages,
     bank_detail_pages.pages,
+    payment_pages.pages,
+    reconciliation.pages,
+    payment_run.pages,
+    payment.pages,
     activity_pages.pages,
     event_page.pages,
     event_batch.pages,

@@ -53,6 +53,11 @@ WITHOUT_FIELD_ERRORS = {
             *("lines/{line_id}/retry", "approval/record", "document"),
         )
     },
+    **{
+        f"POST /console/payments/{{payment_run_id}}/{each}": "on the page of a draft, whose tests look at errors"
+        for each in ("file", "mark-paid", "cancel")
+    },
+    "POST /console/payments": "hidden fields: its test looks at errors",
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/settings/after-restore": "a restored database shows it",
@@ -113,8 +118,8 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
         "/console/views": "/console/views/new",
         "/console/checks/levels": "/console/checks",
     }
-    if path.endswith("/replay"):
-        return path.removesuffix("/replay")
+    if path.endswith(("/replay", "/return")):
+        return path.removesuffix("/replay").removesuffix("/return")
     if entry.path.startswith(("/console/approvals/", "/console/bank-details/")):
         return path.removesuffix("/reject").removesuffix("/approve")
     return (

@@ -22,7 +22,7 @@ from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.resource import event_key
 from plankeeper.resources.trash.store import TrashEntry
 
-NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
+NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "number", "user_name", "url", "email")
 # Pages of records, by the ids of their keys.
 RECORD_PATHS = {
     "participant": "/participants/{}",
@@ -34,6 +34,7 @@ RECORD_PATHS = {
     "plan": "/participants/{}/plans/{}/edit",
     "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
+    "payment_run": "/payments/{}",
 }
 
 
@@ -144,6 +145,10 @@ _TITLES = {
     "invoice.wont_claim": "Invoice excluded from claims",
     "invoice_view_session.started": "Invoice opened",
     "invoice_view_session.ended": "Invoice closed",
+    "payment_run.created": "Payment run made",
+    "payment_run.downloaded": "File of a payment run downloaded",
+    "payment_run.paid": "Payment run marked as paid",
+    "payment_run.payment_returned": "Returned payment recorded",
     "participant.erased": "Personal data erased",
     "participant.hold_placed": "Legal hold placed",
     "participant.hold_released": "Legal hold released",
@@ -164,7 +169,7 @@ _INVOICE_ACTIONS = {
     "invoice.rejected": "approval_reason",
 }
 _VERBS = {"created": "added", "updated": "changed"}
-_CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager", "claim_batch")
+_CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager", "claim_batch", "payment_run")
 
 
 def event_title(type_: str) -> str:

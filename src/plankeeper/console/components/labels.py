@@ -27,6 +27,7 @@ FIELD_LABELS = {
     "account_manager_id": "Account manager",
     "approval_required": "Invoices require approval",
     "badge_color": "Badge colour",
+    "bank_bsb": "BSB",
     "city": "Suburb",
     "created_by_account_id": "Account ID",
     "date_ceased": "Exit date",

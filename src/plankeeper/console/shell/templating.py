@@ -11,7 +11,7 @@ from jinja2.ext import Extension
 from markupsafe import escape
 from starlette.templating import Jinja2Templates
 
-from plankeeper.access.policy import is_role_at_least
+from plankeeper.access.policy import Permission, is_role_at_least
 from plankeeper.console.shell.static_files import static_url
 from plankeeper.core.dates import date_input
 from plankeeper.core.formatting import formatting_filters
@@ -44,8 +44,11 @@ MENU = {
     "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
     "providers": ("/console/providers", "Providers"),
+    "payments": ("/console/payments", "Payments"),
     "activity": ("/console/activity", "Activity"),
 }
+# The pages that need a permission.
+MENU_PERMISSIONS: Mapping[str, Permission] = {"payments": "make_payments"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ HELP_ANCHORS = {
     "plans": "plans",
     "invoices": "invoices",
     "providers": "providers",
+    "payments": "payments",
     "activity": "activity",
     "search": "search",
     "views": "lists",
@@ -252,6 +256,7 @@ def create_templates(
         "sort_by_position": sort_by_position,
         "static_url": static_url,
         "menu": MENU,
+        "menu_permissions": MENU_PERMISSIONS,
         "submenu": SUBMENU,
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,

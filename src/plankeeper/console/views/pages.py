@@ -21,6 +21,7 @@ from plankeeper.console.lists.saved_views import (
     view_url,
 )
 from plankeeper.console.participants.list import PARTICIPANTS
+from plankeeper.console.payments.list import PAYMENT_RUNS
 from plankeeper.console.plans.list import PLANS
 from plankeeper.console.providers.list import PROVIDERS
 from plankeeper.console.settings.access_log import ACCESS_LOG
@@ -35,7 +36,10 @@ from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.ids import parse_uuid
 
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
-    {each.kind: each for each in (INVOICES, PARTICIPANTS, PLANS, PROVIDERS, ACTIVITY, REQUESTS, ACCESS_LOG)}
+    {
+        each.kind: each
+        for each in (INVOICES, PARTICIPANTS, PLANS, PROVIDERS, PAYMENT_RUNS, ACTIVITY, REQUESTS, ACCESS_LOG)
+    }
 )
 
 pages = Pages()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from plankeeper.core.context import Disclosure, WriteContext, or_404
@@ -10,7 +10,7 @@ from plankeeper.core.errors import DomainError, ErrorResource, FieldError, Valid
 from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.settings import Settings
 from plankeeper.events.recorder import record_event
-from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
+from plankeeper.resources.bank_details.accounts import Payee, PayeeKind, decrypt_account
 from plankeeper.resources.bank_details.bank_text import (
     MAX_ACCOUNT_NAME,
     MAX_DESCRIPTION,
@@ -28,7 +28,7 @@ from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import NO_USER_ID, AbaCredit, AbaHeader, build_aba_file
 from plankeeper.resources.payments.people import responsible_account
 from plankeeper.resources.payments.rules import SENTENCES, is_covered
-from plankeeper.resources.payments.schemas import FileHeader, RunWarning, StoredRun
+from plankeeper.resources.payments.schemas import FileHeader, PayableLine, RunWarning, StoredRun
 from plankeeper.resources.payments.store import FilePayment
 
 MEDIA_TYPE = "text/plain; charset=us-ascii"
@@ -143,7 +143,7 @@ async def _record_download(ctx: WriteContext, run: StoredRun) -> None:
 
 async def _disclose(ctx: WriteContext, run_id: UUID, payments: Iterable[FilePayment]) -> None:
     """Access records of the invoices that a file pays, and of the participants in it."""
-    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
+    lines = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id)
     invoices = list(dict.fromkeys(each.invoice_id for each in lines))
     participants = list(dict.fromkeys(each.payee_id for each in payments if each.payee_kind == "participant"))
     ctx.disclosed.append(Disclosure("exported", "invoice", None, resource_ids=invoices))
@@ -154,54 +154,85 @@ async def _disclose(ctx: WriteContext, run_id: UUID, payments: Iterable[FilePaym
 # The check before the first download
 
 
+class RunProblem(NamedTuple):
+    """Why a run is out of date. `text` follows the name of an invoice or of a payee, which is `subject`."""
+
+    kind: Literal["invoice"] | PayeeKind
+    id: UUID
+    subject: str
+    text: str
+
+    def __str__(self) -> str:
+        identity = str(self.id) if self.kind == "invoice" else f"{self.kind} {self.id}"
+        return f"{self.subject} ({identity}){self.text}"
+
+
 async def require_current(ctx: WriteContext, run: StoredRun, payments: Sequence[FilePayment]) -> None:
     """Lock the bank details and the invoices of a run whose row is locked.
 
     Raises DomainError `run_outdated` if an invoice was held, money was reversed, or bank details have changed since.
     """
     run_id = or_404(run.id)
-    accounts = await find_payable(
-        ctx.tx, ctx.plan_manager_id, {Payee(each.payee_kind, each.payee_id) for each in payments}, for_update=True
-    )
-    lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
-    ids = sorted({each.invoice_id for each in lines})
-    await lock(ctx, ids)
-    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines})
-    problems += _find_payee_problems(ctx, payments, accounts)
+    problems = await _find_problems(ctx, run_id, payments, locks=True)
     if problems:
-        problems = list(dict.fromkeys(problems))
         named, rest = problems[:MAX_NAMED], len(problems) - MAX_NAMED
-        sentences = " ".join(named) + (f" And {rest:,} more." if rest > 0 else "")
+        sentences = " ".join(map(str, named)) + (f" And {rest:,} more." if rest > 0 else "")
         detail = f"{sentences} Cancel the run, and make another one."
         raise DomainError("run_outdated", detail, resource=ErrorResource("payment_run", str(run_id)))
 
 
-async def _find_line_problems(ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID]) -> list[str]:
-    found = list[str]()
+async def find_problems(ctx: WriteContext, run_id: UUID) -> list[RunProblem]:
+    """What the check before the first download would find now. Nothing is locked."""
+    payments = await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id)
+    return await _find_problems(ctx, run_id, payments, locks=False)
+
+
+async def _find_problems(
+    ctx: WriteContext, run_id: UUID, payments: Sequence[FilePayment], *, locks: bool
+) -> list[RunProblem]:
+    payees = {Payee(each.payee_kind, each.payee_id) for each in payments}
+    accounts = await find_payable(ctx.tx, ctx.plan_manager_id, payees, for_update=locks)
+    lines = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id)
+    ids = sorted({each.invoice_id for each in lines})
+    if locks:
+        await lock(ctx, ids)
+    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines})
+    return list(dict.fromkeys([*problems, *_find_payee_problems(ctx, payments, accounts)]))
+
+
+async def _find_line_problems(ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID]) -> list[RunProblem]:
+    found = list[RunProblem]()
     for line in await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, invoice_ids):
-        if line.line_id not in line_ids:
-            continue
-        name = f"Invoice {line.invoice_number or 'without a number'} ({line.invoice_id})"
-        if line.is_held:
-            found.append(f"{name} is on hold.")
-        elif not is_covered(line):
-            found.append(f"{name}: the agency has reversed a part of it.")
-        elif line.payee_kind == "participant" and line.is_deceased:
-            found.append(f"{name}: {SENTENCES['estate']}")
+        text = _describe_line_problem(line) if line.line_id in line_ids else None
+        if text:
+            name = f"Invoice {line.invoice_number or 'without a number'}"
+            found.append(RunProblem("invoice", line.invoice_id, name, text))
     return found
+
+
+def _describe_line_problem(line: PayableLine) -> str | None:
+    if line.is_held:
+        return " is on hold."
+    if not is_covered(line):
+        return ": the agency has reversed a part of it."
+    if line.payee_kind == "participant" and line.is_deceased:
+        return f": {SENTENCES['estate']}"
+    return None
 
 
 def _find_payee_problems(
     ctx: WriteContext, payments: Iterable[FilePayment], accounts: Mapping[Payee, PayeeAccount]
-) -> list[str]:
-    found = list[str]()
+) -> list[RunProblem]:
+    found = list[RunProblem]()
     for each in payments:
         payee = Payee(each.payee_kind, each.payee_id)
-        name, current = f"{each.payee_name} ({each.payee_kind} {each.payee_id})", accounts[payee]
+        current, text = accounts[payee], None
         if current.reason:
-            found.append(f"{name}: {SENTENCES[current.reason]}")
+            text = f": {SENTENCES[current.reason]}"
         elif current.account != each.account and _differ(ctx, payee, str(current.account), each.account):
-            found.append(f"{name}: the bank details have changed.")
+            text = ": the bank details have changed."
+        if text:
+            found.append(RunProblem(payee.kind, payee.id, each.payee_name, text))
     return found
 
 

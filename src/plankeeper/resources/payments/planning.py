@@ -10,6 +10,7 @@ from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
 from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.office_settings.schemas import OfficeSettings
+from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.rules import (
     READY,
@@ -56,6 +57,13 @@ async def make_plan(
     lines = [each for each in again if each.line_id in chosen]
     final = await _plan(ctx, settings, lines, is_by_invoice=is_by_invoice, locks=True)
     return final._replace(locked=locked, left_out=[*plan.left_out, *final.left_out])
+
+
+async def list_reasons(ctx: WriteContext, invoice_id: UUID) -> list[UnpaidReason]:
+    """Why the next run wouldn't pay lines of an invoice for which the agency has paid, each reason once."""
+    settings = await get_settings(ctx.tx, ctx.plan_manager_id)
+    plan = await make_plan(ctx, settings, [invoice_id], is_by_invoice=False, is_dry_run=True)
+    return list(dict.fromkeys(each.reason for each in plan.left_out if each.reason != "not_ready"))
 
 
 def _payees(payments: Iterable[PlannedPayment]) -> list[Payee]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import in_array
+from plankeeper.resources.bank_details.accounts import PayeeKind
 
 
 class PaidPayment(Struct):
@@ -103,3 +104,73 @@ LIST_WITH_EMAIL = """
 async def list_with_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[UUID]:
     """The payments of a run whose payees get a remittance advice by mail."""
     return await db.rows(UUID, LIST_WITH_EMAIL, plan_manager_id, run_id)
+
+
+class PrintedAdvice(Struct):
+    """A payment whose remittance advice nobody gets by mail."""
+
+    id: UUID
+    position: int
+    payee_kind: PayeeKind
+    payee_id: UUID
+    payee_name: str
+    reference: str
+    amount: Decimal
+
+
+LIST_WITHOUT_EMAIL = """
+    select id, position, payee_kind, payee_id, payee_name, reference, amount
+    from payments
+    where plan_manager_id = $1 and run_id = $2 and not (payee_kind = 'provider' and exists (
+        select from providers provider
+        where provider.plan_manager_id = $1 and provider.id = payments.payee_id
+            and provider.remittance_email is not null
+    ))
+    order by position
+"""
+
+
+async def list_without_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[PrintedAdvice]:
+    """The payments of a run whose payees get no remittance advice by mail, in the order of the file."""
+    return await db.rows(PrintedAdvice, LIST_WITHOUT_EMAIL, plan_manager_id, run_id)
+
+
+class AdviceText(Struct):
+    """The texts of a remittance advice that aren't in ASCII, together."""
+
+    payment_id: UUID
+    payee_name: str
+    text: str
+
+
+# Control characters are left out of a PDF, and ASCII letters are in each font.
+LIST_TEXTS = r"""
+    select id as payment_id, payee_name, text
+    from (
+        select id, position, payee_name, concat_ws(' ', payee_name, (
+            select string_agg(concat_ws(' ', invoice.invoice_number, (
+                select concat_ws(' ', person.first_name, person.last_name) from participants person
+                where person.plan_manager_id = $1 and person.id = invoice.participant_id
+            ), (
+                select string_agg(
+                    concat_ws(' ', line.description, line.service_item_number, line.rejection_reason), ' ')
+                from invoice_lines line
+                where line.plan_manager_id = $1 and line.invoice_id = invoice.id and not line.is_deleted
+            )), ' ')
+            from invoices invoice
+            where invoice.plan_manager_id = $1 and invoice.id in (
+                select paid.invoice_id from payment_lines paid
+                where paid.plan_manager_id = $1 and paid.payment_id = payments.id
+            )
+        )) as text
+        from payments
+        where plan_manager_id = $1 and run_id = $2
+    ) advice
+    where text ~ '[^\x01-\x7f]'
+    order by position
+"""
+
+
+async def list_texts(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[AdviceText]:
+    """What the remittance advices of a run say beyond ASCII, in the order of the file."""
+    return await db.rows(AdviceText, LIST_TEXTS, plan_manager_id, run_id)

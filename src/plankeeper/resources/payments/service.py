@@ -4,7 +4,7 @@ Locks are always taken in this order: the run, bank details, invoices in order o
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -57,16 +57,66 @@ MAX_WARNINGS = 100
 
 async def create(ctx: WriteContext, new: NewPaymentRun, *, is_dry_run: bool = False) -> PaymentRun:
     """Make a run, or say what it would contain. Raises ValidationError, also for a run without a payment."""
+    if is_dry_run:
+        return (await preview(ctx, new)).run
     invoice_ids = await _find_invoices(ctx, new)
-    if not is_dry_run:
-        await require_confirmed(ctx.tx, ctx.plan_manager_id)
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
+    planned = await _plan_run(ctx, new, invoice_ids, is_dry_run=False)
+    if not planned.plan.payments:
+        name = "all" if invoice_ids is None else "invoice_ids"
+        raise ValidationError(FieldError(name, _nothing_to_pay(planned.plan)))
+    return await _save(ctx, planned.run, planned.plan, planned.titles)
+
+
+class PreviewPayment(NamedTuple):
+    """A payment that a run would make. `title` is the name of the payee's account as the file has it."""
+
+    payee: Payee
+    name: str
+    title: str
+    account_ending: str
+    amount: Decimal
+    line_count: int
+    invoice_ids: Sequence[UUID]
+
+
+class RunPreview(NamedTuple):
+    """What a run would contain."""
+
+    run: PaymentRun
+    payments: Sequence[PreviewPayment]
+
+
+async def preview(ctx: WriteContext, new: NewPaymentRun) -> RunPreview:
+    """What a run would contain, and each of its payments. Nothing is stored or locked. Raises ValidationError."""
+    run, plan, titles = await _plan_run(ctx, new, await _find_invoices(ctx, new), is_dry_run=True)
+    payments = list[PreviewPayment]()
+    for each in plan.payments:
+        payee = Payee(*each.payee)
+        ids = list(dict.fromkeys(paid.line.invoice_id for paid in each.lines))
+        ending = str(plan.accounts[payee].account_ending)
+        payments.append(
+            PreviewPayment(payee, each.name, titles[payee].shown, ending, each.amount, len(each.lines), ids)
+        )
+    return RunPreview(_to_run(run), payments)
+
+
+class _PlannedRun(NamedTuple):
+    """A run that isn't stored, with its plan and the names of its payees' accounts."""
+
+    run: StoredRun
+    plan: RunPlan
+    titles: Mapping[Payee, "_Title"]
+
+
+async def _plan_run(
+    ctx: WriteContext, new: NewPaymentRun, invoice_ids: Collection[UUID] | None, *, is_dry_run: bool
+) -> _PlannedRun:
+    """Raises ValidationError for missing settings, and for amounts that a file can't have."""
     settings = await get_settings(ctx.tx, ctx.plan_manager_id)
     office = await get_office(ctx, settings)
     group_by = settings.group_payments_by if isinstance(new.group_by, UnsetType) else new.group_by
     plan = await make_plan(ctx, settings, invoice_ids, is_by_invoice=group_by == "invoice", is_dry_run=is_dry_run)
-    if not plan.payments and not is_dry_run:
-        name = "all" if invoice_ids is None else "invoice_ids"
-        raise ValidationError(FieldError(name, _nothing_to_pay(plan)))
     total = _require_amounts(plan.payments)
     titles = _find_titles(ctx, plan)
     now = datetime.now(UTC)
@@ -89,7 +139,7 @@ async def create(ctx: WriteContext, new: NewPaymentRun, *, is_dry_run: bool = Fa
         account=office.account,
         created_by_account=await responsible_account(ctx),
     )
-    return _to_run(run) if is_dry_run else await _save(ctx, run, plan, titles)
+    return _PlannedRun(run, plan, titles)
 
 
 async def _find_invoices(ctx: WriteContext, new: NewPaymentRun) -> list[UUID] | None:

@@ -71,6 +71,22 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, run_id: UUID
     return await tx.one_or_none(StoredRun, LOCK, plan_manager_id, run_id)
 
 
+LIST_FIRST_PEOPLE = """
+    select account_id
+    from (
+        select created_by_account as account_id from payment_runs where plan_manager_id = $1 and id = $2
+        union
+        select downloaded_by_account from payment_runs where plan_manager_id = $1 and id = $2
+    ) first
+    where account_id is not null
+"""
+
+
+async def list_first_people(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[UUID]:
+    """The accounts that have made a run or downloaded its file first, without the operator."""
+    return await db.rows(UUID, LIST_FIRST_PEOPLE, plan_manager_id, run_id)
+
+
 NEXT_NUMBER = """
     insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, 1)
     on conflict (plan_manager_id, kind) do update set last = office_numbers.last + 1
@@ -271,6 +287,32 @@ LIST_LINES = f"""
 async def list_lines(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_id: UUID | None) -> list[RunLine]:
     """The lines of a run's payments, or of one of them. A line is in one payment of a run."""
     return await db.rows(RunLine, LIST_LINES, plan_manager_id, run_id, payment_id)
+
+
+class PaidLineId(Struct):
+    """A line that a run pays."""
+
+    invoice_id: UUID
+    line_id: UUID
+
+
+LIST_LINE_IDS = """
+    select paid.invoice_id, paid.line_id
+    from (
+        select id, position from payments where plan_manager_id = $1 and run_id = $2 offset 0
+    ) payment
+    cross join lateral (
+        select invoice_id, line_id from payment_lines
+        where plan_manager_id = $1 and payment_id = payment.id
+        offset 0
+    ) paid
+    order by payment.position, paid.invoice_id, paid.line_id
+"""
+
+
+async def list_line_ids(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[PaidLineId]:
+    """The lines of a run's payments, each once for each of its claims."""
+    return await db.rows(PaidLineId, LIST_LINE_IDS, plan_manager_id, run_id)
 
 
 SET_STATE = f"""

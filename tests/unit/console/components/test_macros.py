@@ -168,6 +168,20 @@ CALLS: dict[str, dict[str, Any]] = {
     "notes/macros.html note_card": {"note": NOTE, "about": TEXT, "can_edit": True},
     "notes/macros.html notes_section": {"notes": RECORD_NOTES, "can_write": True, "csrf": "c", "empty_form": {}},
     "notes/macros.html review_notes": {"notes": [NOTE]},
+    "payments/macros.html left_out": {
+        "count": 2,
+        "groups": [
+            {
+                "sentence": TEXT,
+                "line_count": 2,
+                "link": (TEXT, "/console"),
+                "more": 1,
+                "records": [{"name": TEXT, "url": "/console", "detail": TEXT, "line_count": 2}],
+            }
+        ],
+    },
+    "payments/macros.html run_warnings": {"warnings": [{"message": TEXT}]},
+    "payments/macros.html state_tag": {"state": TEXT},
     "bank_details/macros.html account": {
         "summary": {"bsb": "062000", "account_ending": TEXT, "account_name": TEXT},
     },

@@ -1,0 +1,1 @@
+"""Payment runs, returned payments, remittance advices and the reconciliation in the console."""

@@ -1,0 +1,60 @@
+"""The list of payment runs, the newest first."""
+
+from datetime import datetime
+
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.lists.definition import BuiltInView, Column, ListButton, ListDefinition, Names
+from plankeeper.console.lists.filters import choice_filter
+from plankeeper.console.shell.routing import PREFIX
+from plankeeper.core.validation import allowed_values
+from plankeeper.resources.payments import queries, store
+from plankeeper.resources.payments.schemas import PaymentRun, RunState
+
+PAYMENTS_URL = f"{PREFIX}/payments"
+
+STATES = {each: humanize(each) for each in allowed_values(RunState)}
+
+
+def _returned(run: PaymentRun, _names: Names) -> str | None:
+    return f"{run.returned:,} returned" if run.returned else None
+
+
+def _made_at(run: PaymentRun, _names: Names) -> datetime:
+    return run.created_at
+
+
+COLUMNS = (
+    Column("number", "Number", "record"),
+    Column("state", "State", "claim_status"),
+    Column("process_date", "Process date", "date"),
+    Column("payments", "Payments", "text"),
+    Column("total", "Amount", "money"),
+    Column("returned", "Returned", "text", _returned),
+    Column("created_by", "Made by", "text"),
+    Column("made_at", "Made", "datetime", _made_at),
+    Column("downloaded_at", "Downloaded", "datetime", is_default=False),
+    Column("paid_on", "Paid on", "date", is_default=False),
+    Column("paid_by", "Marked as paid by", "text", is_default=False),
+)
+PAYMENT_RUNS = ListDefinition(
+    kind="payments",
+    title="Payments",
+    one="payment run",
+    many="payment runs",
+    rows=queries.LIST,
+    get_rows=store.get_many,
+    columns=COLUMNS,
+    filters=(choice_filter(queries.LIST, "state", STATES),),
+    sort="-id",
+    empty=(
+        "There are no payment runs yet. When the agency has paid claims, make a run: it pays every provider with one"
+        " file for your bank."
+    ),
+    buttons=(
+        ListButton("Make a payment run", f"{PAYMENTS_URL}/new", "manager"),
+        ListButton("Reconciliation", f"{PAYMENTS_URL}/reconciliation", "manager"),
+    ),
+    views=(BuiltInView("Drafts", {"state": "draft"}), BuiltInView("Paid", {"state": "paid"})),
+    role="manager",
+    download_role="manager",
+)

@@ -1,0 +1,134 @@
+"""The reconciliation of the money that the office holds: the figures of some days, and the lines whose money it is."""
+
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from plankeeper.console.components.pagination import with_query
+from plankeeper.console.payments.list import PAYMENTS_URL
+from plankeeper.console.payments.pages import PERMISSION
+from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.core.context import ReadContext
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.resources.claims import store as claim_store
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.check_store import get_display_names
+from plankeeper.resources.payments import reconciliation
+from plankeeper.resources.payments.reconciliation_schemas import HeldLine, Reconciliation, ReconciliationQuery
+
+pages = Pages()
+
+URL = f"{PAYMENTS_URL}/reconciliation"
+MAX_LINES = 200  # on the page; the file has all
+FIGURES = (
+    ("received", "Received from the agency", "+"),
+    ("paid_out", "Paid out", "−"),
+    ("returned", "Returned by the bank", "+"),
+    ("refunded", "Refunded by payees", "+"),
+    ("repaid", "Repaid to the agency", "−"),
+    ("fees", "Own fees taken", "−"),
+)
+
+
+class ShownLine(NamedTuple):
+    """A line whose money is held. `title` and `url` are those of its invoice, or of the batch of a receipt."""
+
+    line: HeldLine
+    title: str
+    url: str | None
+    provider: str
+    participant: str
+
+
+class Period(NamedTuple):
+    """A link to the figures of some days."""
+
+    label: str
+    url: str
+
+
+@pages.get("/payments/reconciliation", role="manager", permission=PERMISSION)
+async def get(request: PageRequest) -> HtmlPage:
+    """By default, of the current month until today."""
+    found, errors = None, dict[str, str]()
+    try:
+        found = await _reconcile(request)
+    except DomainError as error:
+        errors = {each.field: each.message for each in error.errors or ()}
+    request.errors = errors
+    texts = {name: request.query.text(name) for name in ("from", "to")}
+    if found:
+        texts = {"from": found.first.isoformat(), "to": found.last.isoformat()}
+    context: dict[str, Any] = {
+        "found": found,
+        "form": Form(texts.items()),
+        "figures": [(sign, label, getattr(found, name)) for name, label, sign in FIGURES] if found else (),
+        "lines": await _shown_lines(request, found) if found else (),
+        "max_lines": MAX_LINES,
+        "periods": _periods(request.today),
+        "csv_url": with_query(f"{URL}.csv", texts),
+    }
+    return HtmlPage("payments/reconciliation.html", context, 422 if errors else 200)
+
+
+@pages.get("/payments/reconciliation.csv", role="manager", permission=PERMISSION)
+async def download(request: PageRequest) -> Download:
+    found = await _reconcile(request)
+    file = reconciliation.to_csv(found)
+    ids = dict.fromkeys(each.invoice_id for each in found.lines if each.invoice_id)
+    request.record_list("invoice", ids, {"page": "reconciliation"}, "exported")
+    return Download(file.file_name, file.media_type, file.chunks, file.size)
+
+
+async def _reconcile(request: PageRequest) -> Reconciliation:
+    """Raises ValidationError for texts that aren't dates, and for days in the wrong order."""
+    first, last = (_read_day(request.query, name) for name in ("from", "to"))
+    query = ReconciliationQuery(first=first or UNSET, last=last or UNSET)
+    return await reconciliation.reconcile(ReadContext(request.db, request.plan_manager_id, request.settings), query)
+
+
+def _read_day(form: Form, name: str) -> date | None:
+    try:
+        return parse_date(form.text(name)) if form.text(name) else None
+    except DateError as error:
+        raise ValidationError(**{name: str(error)}) from None
+
+
+async def _shown_lines(request: PageRequest, found: Reconciliation) -> list[ShownLine]:
+    place, lines = (request.db, request.plan_manager_id), found.lines[:MAX_LINES]
+    ids = list(dict.fromkeys(each.invoice_id for each in lines if each.invoice_id))
+    request.record_list("invoice", ids, {"page": "reconciliation"})
+    invoices = {each.id: each for each in await invoice_store.get_many_without_lines(*place, ids)}
+    providers = [each.pm_provider_id for each in invoices.values() if each.pm_provider_id]
+    participants = [each.participant_id for each in invoices.values() if each.participant_id]
+    names: dict[Any, str] = {
+        each.id: each.name or "No name" for each in await get_display_names(*place, participants, providers)
+    }
+    batches = {each.claim_batch_id for each in lines if each.claim_batch_id}
+    numbers = {each.id: each.number for each in await claim_store.get_many(*place, sorted(batches))} if batches else {}
+    shown = list[ShownLine]()
+    for each in lines:
+        invoice = invoices.get(each.invoice_id) if each.invoice_id else None
+        if invoice:
+            title = f"Invoice {invoice.invoice_number or 'without number'}"
+            people = (names.get(invoice.pm_provider_id, ""), names.get(invoice.participant_id, ""))
+            shown.append(ShownLine(each, title, f"/console/invoices/{invoice.id}", *people))
+        elif each.claim_batch_id:
+            number = numbers.get(each.claim_batch_id) or each.claim_batch_id
+            shown.append(ShownLine(each, f"Receipts of claim batch {number}, beyond its results", None, "", ""))
+        else:
+            shown.append(ShownLine(each, f"Invoice {each.invoice_id}", None, "", ""))
+    return shown
+
+
+def _periods(today: date) -> list[Period]:
+    """This month, and the two before it."""
+    start, found = today.replace(day=1), [Period("This month", URL)]
+    for _ in range(2):
+        last = start - timedelta(days=1)
+        start = last.replace(day=1)
+        found.append(Period(f"{start:%B %Y}", with_query(URL, {"from": start.isoformat(), "to": last.isoformat()})))
+    return found
