@@ -43,9 +43,13 @@ MENU = {
     "participants": ("/console/participants", "Participants"),
     "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
+    "claims": ("/console/claims", "Claims"),
     "providers": ("/console/providers", "Providers"),
     "activity": ("/console/activity", "Activity"),
 }
+
+# Those that require a permission.
+MENU_PERMISSIONS = {"claims": "make_claims"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,7 @@ HELP_ANCHORS = {
     "participants": "participants",
     "plans": "plans",
     "invoices": "invoices",
+    "claims": "claim",
     "providers": "providers",
     "activity": "activity",
     "search": "search",
@@ -219,6 +224,14 @@ REVIEW_SHORTCUTS = {
     "c": "Cancel the invoice",
     "u": "Undo the last decision",
 }
+# Those of claim batches.
+CLAIM_SHORTCUTS = {
+    "m": "Make the claim batch, or record money that has arrived",
+    "d": "Download the file of the batch",
+    "s": "Mark the batch as submitted",
+    "r": "Record results",
+    "c": "Cancel the batch",
+}
 
 
 class WithoutIndentation(Extension):
@@ -252,12 +265,13 @@ def create_templates(
         "sort_by_position": sort_by_position,
         "static_url": static_url,
         "menu": MENU,
+        "menu_permissions": MENU_PERMISSIONS,
         "submenu": SUBMENU,
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
         "shortcuts_without_limit": SHORTCUTS_WITHOUT_LIMIT,
-        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS},
+        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS, "claims": CLAIM_SHORTCUTS},
         "product_version": full_version(),
         **names,
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
@@ -255,6 +256,43 @@ async def move_claims(
 ) -> None:
     """Change the state of those claims of a batch that are in the first one of two states to the second one."""
     await tx.execute(MOVE_CLAIMS, plan_manager_id, batch_id, *states, reason, now)
+
+
+LIST_OF_LINE = f"""
+    select {CLAIM_COLUMNS} from claims where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 order by id
+"""
+
+
+async def list_of_line(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_id: UUID) -> list[Claim]:
+    """All claims of a line, the first one first."""
+    return await db.rows(Claim, LIST_OF_LINE, plan_manager_id, invoice_id, line_id)
+
+
+class LateClaims(Struct):
+    """The claims in batches that have waited too long for a result; `oldest` is null if there are none."""
+
+    count: int
+    total: Decimal
+    oldest: datetime | None
+
+
+SUMMARIZE_LATE = """
+    select count(*) as count, coalesce(sum(claim.amount), 0) as total, min(batch.submitted_at) as oldest
+    from (
+        select id, submitted_at from claim_batches
+        where plan_manager_id = $1 and state in ('submitted', 'part_processed') and submitted_at < $2
+    ) batch
+    cross join lateral (
+        select amount from claims
+        where plan_manager_id = $1 and batch_id = batch.id and state = 'submitted'
+        offset 0
+    ) claim
+"""
+
+
+async def summarize_late(db: Executor, plan_manager_id: UUID, before: datetime) -> LateClaims:
+    """The claims without a result of the batches that were submitted before a moment."""
+    return await db.one(LateClaims, SUMMARIZE_LATE, plan_manager_id, before)
 
 
 class EarlierClaim(Struct):
