@@ -68,7 +68,8 @@ def test_creating_a_key_is_the_first_event(api: Client) -> None:
         "id": made["id"], "type": "api_key.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
         "resource": {"kind": "api_key", "id": made["data"]["id"]}, "previous": None, "request_id": None,
         "sequence": 1, "data": {
-            "id": made["data"]["id"], "name": "test", "last_four": api.key[-4:], "scopes": ["read", "write"],
+            "id": made["data"]["id"], "name": "test", "last_four": api.key[-4:],
+            "scopes": ["claims", "payments", "read", "write"],
             "plan_managers": [api.plan_manager_id], "created_by": "plankeeper", "expires_at": None, "revoked_at": None,
             "created_by_account_id": None,
             "created_at": made["data"]["created_at"], "rate_limit": None, "original_id": made["data"]["id"],

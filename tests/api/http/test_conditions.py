@@ -80,6 +80,7 @@ def test_a_write_with_a_stale_etag_is_rejected_and_writes_nothing(api: Client, r
 # A value for each type of a writable field, other than its default.
 VALUES: dict[str, Any] = {
     "email": "new@example.com",
+    "remittance_email": "new@example.com",
     "state": "NSW",
     "status": "Lead",
     "permissions": ["view_budget"],

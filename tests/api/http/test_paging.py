@@ -1,6 +1,7 @@
 """Pagination: by offset with a total, by cursor without, and invalid parameters of both."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.lists import ListQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import operations
+from support.claims import Office
 from support.client import Client
+from support.payments import PayingOffice
+from support.server import RunningServer
 from support.sweeps import sweep
 
 LISTS = [each.path.removeprefix(PREFIX) for each in operations() if each.query and issubclass(each.query, ListQuery)]
@@ -21,8 +25,9 @@ MAX_OFFSET = 2**63 - 1
 
 
 @pytest.fixture
-def path_of(api: Client) -> Callable[[str], str]:
+def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any]) -> Callable[[str], str]:
     """The path of a list, with a resource of its own where it belongs to one."""
+    offices = cache(lambda kind: kind(server, api))
 
     def list_path(path: str) -> str:
         if "{participant_id}" in path:
@@ -32,6 +37,16 @@ def path_of(api: Client) -> Callable[[str], str]:
                 "/webhook-endpoints", {"url": "https://example.com", "event_types": ["exit_reason.created"]}
             )
             return path.format(webhook_endpoint_id=endpoint["id"])
+        if "{claim_batch_id}" in path:
+            office = offices(Office)
+            return path.format(claim_batch_id=office.batch(office.invoice(str(uuid7())))["id"])
+        if "{payment_run_id}" in path:
+            office = offices(PayingOffice)
+            return path.format(payment_run_id=office.run(office.invoice("10.00"))["id"])
+        if "{invoice_id}" in path:
+            invoice = str(uuid7())
+            assert not import_rows(api, "invoices", [{"id": invoice}]).errors
+            return path.format(invoice_id=invoice)
         return path
 
     return list_path
@@ -64,6 +79,9 @@ def test_the_lists_are_found() -> None:
             "/exit-reasons", "/note-types", "/notes",
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/support-items",
             "/error-catalogue", "/webhook-endpoints",
+            "/claim-batches", "/claim-batches/{claim_batch_id}/lines", "/claim-batches/{claim_batch_id}/receipts",
+            "/payment-runs", "/payment-runs/{payment_run_id}/payments",
+            "/invoices/{invoice_id}/adjustments", "/recoveries",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",
         ]
     )  # fmt: skip
@@ -116,6 +134,9 @@ def test_a_huge_valid_offset_returns_an_empty_page(api: Client, path_of: Callabl
 CURSOR_MESSAGES = {
     "/events": "must be 0, now or the id of an event",
     "/webhook-endpoints/{webhook_endpoint_id}/deliveries": "must be 0 or a UUID with hyphens",
+    "/claim-batches/{claim_batch_id}/receipts": "must be 0 or a UUID with hyphens",
+    "/invoices/{invoice_id}/adjustments": "must be 0 or a UUID with hyphens",
+    "/recoveries": "must be 0 or a UUID with hyphens",
 }
 
 

@@ -61,7 +61,7 @@ def test_every_resource_is_imported_completely(
         "account_manager": {"id": MANAGER, "name": "Ama Owusu"},
     }
     assert without_updated_at(get_json(api, f"/providers/{PROVIDER}")) == FULL_PROVIDER | {
-        "abn_exempt": False, "abn_statement_date": None,
+        "abn_exempt": False, "abn_statement_date": None, "remittance_email": None,
     }  # fmt: skip
     note_type = NOTE_TYPE | {"plan_manager_id": api.plan_manager_id}
     assert without_updated_at(get_json(api, "/note-types/7")) == note_type
@@ -70,7 +70,8 @@ def test_every_resource_is_imported_completely(
     assert without_updated_at(member) == {name: value for name, value in MEMBER.items() if name != "permissions"}
     found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False, "document": None}
     state = {"state_management": {"errors": INACTIVE, "ignored_errors": INACTIVE}}
-    lines = {"line_items": [ITEM | {"invoice": INVOICE}]}
+    unpaid = {"open_claim_batch": None, "open_payment_run": None, "has_payment": False, "is_rest_waiting": False}
+    lines = {"line_items": [ITEM | {"invoice": INVOICE} | unpaid]}
     assert without_updated_at(get_json(api, f"/invoices/{INVOICE}")) == FULL_INVOICE | found | state | lines
     assert without_updated_at(get_json(api, f"/invoice-view-sessions/{SESSION}")) == VIEW_SESSION
 

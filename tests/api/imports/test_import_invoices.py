@@ -76,7 +76,7 @@ def test_an_invoice_needs_almost_no_fields(
     assert invoice == MINIMAL_INVOICE | rest | {"state_management": {"errors": codes, "ignored_errors": []}}
     assert line == dict.fromkeys(line) | {
         "id": line["id"], "invoice": invoice["id"], "claim_status": "new", "gst_code": "P2", "is_deleted": False,
-        "created_at": line["created_at"],
+        "created_at": line["created_at"], "has_payment": False, "is_rest_waiting": False,
     }  # fmt: skip
 
 

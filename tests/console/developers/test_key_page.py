@@ -60,7 +60,7 @@ def test_a_key_page_counts_requests_by_day_and_code_and_lists_the_latest(
     day = f"{datetime.now(server.settings.time_zone):%-d %b %Y}"
     for expected in (
         f"test …{key.last_four}",
-        "Permissions read, write",
+        "Permissions claims, payments, read, write",
         f"{day} 11 2 13",
         "404 not_found 1",
         "400 invalid_request 1",

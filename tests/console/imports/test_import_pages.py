@@ -401,10 +401,10 @@ def test_a_worker_limits_concurrent_imports(
     others = [new_browser(new_account("owner", new_plan_manager())) for _ in range(2)]
     started, resume, import_file = threading.Semaphore(0), threading.Event(), runs.import_mapped
 
-    async def paused_import(*args: Any) -> AsyncIterator[Any]:
+    async def paused_import(*args: Any, **options: Any) -> AsyncIterator[Any]:
         started.release()
         await asyncio.to_thread(resume.wait, 20)
-        async for each in import_file(*args):
+        async for each in import_file(*args, **options):
             yield each
 
     monkeypatch.setattr(runs, "import_mapped", paused_import)

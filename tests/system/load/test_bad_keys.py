@@ -18,6 +18,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedC
     """90,000 are rejected by their format alone, and 10,000 are looked up."""
     settings: Any = SimpleNamespace(rate_limit=600, auth_failure_rate_limit=10**6, max_concurrent_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
+    operation: Any = SimpleNamespace(required_scopes=("read",), one_scope=False)
     async with Database(cluster.dsn, pool_size=8).open() as db:
         keyring, limiter = ApiKeyCache(db), LeasedRateLimiter(db)
         watching = asyncio.create_task(keyring.watch())
@@ -28,7 +29,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedC
             for key in keys:
                 visit = RequestState({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
                 try:
-                    await admission.admit(visit, scope, "read")
+                    await admission.admit(visit, scope, operation)
                 except DomainError as refusal:
                     refusals += refusal.status == 401
             return refusals

@@ -41,7 +41,7 @@ class CurrentApiKey(Struct):
 
     id: Annotated[UUID, Meta(description="The key's UUID, which isn't secret.")]
     name: Annotated[str, Meta(description="The name that was given to the key.")]
-    scopes: Annotated[list[Scope], Meta(description="One or both.")]
+    scopes: Annotated[list[Scope], Meta(description="One or more.")]
     expires_at: Annotated[AwareDatetime | None, Meta(description="When the key expires; null if it never does.")]
     rate_limit: Annotated[int | None, Meta(description="Requests a minute; null if there is no limit.")]
     plan_managers: Annotated[list[PlanManagerRef], Meta(description="The plan managers that the key can act for.")]

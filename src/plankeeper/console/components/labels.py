@@ -147,7 +147,7 @@ NOT_SET = "not set"
 # Ids and other fields that only programs need: pages show them under "Technical details".
 TECHNICAL_FIELDS = (
     *("id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id"),
-    *("plan_managers", "original_id", "created_by_account_id", "note_type_id"),
+    *("plan_managers", "original_id", "created_by_account_id", "note_type_id", "proposal_id"),
     *("account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal", "resource"),
 )
 _DATE_FIELDS = ("date_of_birth", "date_ceased", "managed_from", "managed_until", "deceased_on")

@@ -128,7 +128,7 @@ async def test_a_confirmed_key_takes_one_lookup(db: InstrumentedDatabase, api: C
     assert db.lookups == 1
     assert grants == grants[:1] * 50
     assert grants[0].plan_managers == {api.plan_manager_id.encode(): UUID(api.plan_manager_id)}
-    assert grants[0].scopes == {"read", "write"}
+    assert grants[0].scopes == {"read", "write", "claims", "payments"}
     assert (grants[0].actor.kind, grants[0].actor.name) == ("api_key", "test")
 
 
@@ -184,7 +184,7 @@ async def test_a_lookup_in_flight_during_a_revocation_is_not_cached(
         await db.confirmed()
         db.lookup_released.set()
         # It was asked while the key was good. What it learnt then must not be used again.
-        assert (await asking).scopes == {"read", "write"}
+        assert (await asking).scopes == {"read", "write", "claims", "payments"}
         assert await error_code(cache, api.key) == "invalid_api_key"
     assert db.lookups == 2
 

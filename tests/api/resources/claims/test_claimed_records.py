@@ -42,11 +42,12 @@ def test_an_import_does_not_change_what_is_claimed(office: Office, import_rows: 
         {"line_items": [first | {"claim_status": "paid"}, row["line_items"][1]]},
         {"line_items": [first]},
         {"invoice_number": "2"},
-        {"claim_status": "paid"},
         {"is_deleted": True},
     ):
         [error] = import_rows(office.client, "invoices", [row | change]).errors
         assert "B000001" in error.message, change
+    [error] = import_rows(office.client, "invoices", [row | {"claim_status": "paid"}]).errors
+    assert error.message == "must be pending, which follows from the lines with a claim"
     assert office.read(invoice)["claim_status"] == "pending"
 
 

@@ -16,6 +16,7 @@ STATUSES = {
     "idempotency_in_progress": 409, "precondition_failed": 412, "idempotency_key_reused": 422,
     "rate_limit_exceeded": 429, "cursor_expired": 400, "path_not_found": 404, "internal_error": 500,
     "secret_key_missing": 503, "service_unavailable": 503, "invalid_transition": 409, "invoice_locked": 409,
+    "run_outdated": 409, "second_person_required": 403,
 }  # fmt: skip
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "several_participants", "several_providers",
