@@ -10,6 +10,7 @@ from plankeeper.console.account import sign_in, single_sign_on
 from plankeeper.console.activity import event_batch, event_page
 from plankeeper.console.activity import pages as activity_pages
 from plankeeper.console.bank_details import pages as bank_detail_pages
+from plankeeper.console.claims import late as late_claims
 from plankeeper.console.claims import lines as claim_lines
 from plankeeper.console.claims import pages as claim_pages
 from plankeeper.console.claims import recoveries
@@ -90,6 +91,7 @@ PAGE_MODULES = (
     bank_detail_pages.pages,
     claim_pages.pages,
     claim_results.pages,
+    late_claims.pages,
     claim_lines.pages,
     recoveries.pages,
     activity_pages.pages,

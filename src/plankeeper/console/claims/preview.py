@@ -149,8 +149,8 @@ def describe_line(invoice: Invoice, line_id: UUID, names: Mapping[UUID, str | No
         f"{PREFIX}/invoices/{invoice.id}",
         invoice.invoice_number or "No number",
         line.position + 1 if line else 0,
-        (names.get(invoice.participant_id) if invoice.participant_id else None) or "No participant",
-        (names.get(invoice.pm_provider_id) if invoice.pm_provider_id else None) or "No provider",
+        (names.get(invoice.participant_id) or "No name") if invoice.participant_id else "No participant",
+        (names.get(invoice.pm_provider_id) or "No name") if invoice.pm_provider_id else "No provider",
         None,
         None,
     )

@@ -269,30 +269,56 @@ async def list_of_line(db: Executor, plan_manager_id: UUID, invoice_id: UUID, li
 
 
 class LateClaims(Struct):
-    """The claims in batches that have waited too long for a result; `oldest` is null if there are none."""
+    """The claims that have waited too long for a result; `oldest` is null if there are none."""
 
     count: int
     total: Decimal
     oldest: datetime | None
 
 
-SUMMARIZE_LATE = """
-    select count(*) as count, coalesce(sum(claim.amount), 0) as total, min(batch.submitted_at) as oldest
+class LateClaim(Struct):
+    """A claim without a result; `since` is when its batch was submitted or, without a batch, when it was recorded."""
+
+    id: UUID
+    invoice_id: UUID
+    line_id: UUID
+    batch_id: UUID | None
+    batch_number: str | None
+    reference: str
+    amount: Decimal
+    since: datetime
+
+
+LATE: LiteralString = """
     from (
-        select id, submitted_at from claim_batches
-        where plan_manager_id = $1 and state in ('submitted', 'part_processed') and submitted_at < $2
-    ) batch
-    cross join lateral (
-        select amount from claims
-        where plan_manager_id = $1 and batch_id = batch.id and state = 'submitted'
+        select id, invoice_id, line_id, batch_id, reference, amount, coalesce((
+            select submitted_at from claim_batches where plan_manager_id = $1 and id = claims.batch_id
+        ), created_at) as since
+        from claims
+        where plan_manager_id = $1 and state = 'submitted'
         offset 0
-    ) claim
+    ) late
+    where since < $2
+"""
+SUMMARIZE_LATE = f"select count(*) as count, coalesce(sum(amount), 0) as total, min(since) as oldest {LATE}"
+LIST_LATE = f"""
+    select id, invoice_id, line_id, batch_id, (
+        select number from claim_batches where plan_manager_id = $1 and id = late.batch_id
+    ) as batch_number, reference, amount, since
+    {LATE}
+    order by since, id
+    limit $3
 """
 
 
 async def summarize_late(db: Executor, plan_manager_id: UUID, before: datetime) -> LateClaims:
-    """The claims without a result of the batches that were submitted before a moment."""
+    """The claims without a result that wait since before a moment."""
     return await db.one(LateClaims, SUMMARIZE_LATE, plan_manager_id, before)
+
+
+async def list_late(db: Executor, plan_manager_id: UUID, before: datetime, limit: int) -> list[LateClaim]:
+    """The same claims, those that have waited longest first."""
+    return await db.rows(LateClaim, LIST_LATE, plan_manager_id, before, limit)
 
 
 class EarlierClaim(Struct):
