@@ -118,7 +118,7 @@ def test_a_full_file_offers_the_next_batch(office: Office, owner: Browser, monke
     office.invoice("A2", office.line(service_date_from="2026-01-14"))
     assert "1 line ($290.99) is for the next batch" in main_text(owner.get(f"{LIST}/new").text)
     page = owner.get(make_batch(owner)).text
-    assert "The file is full. 1 line ($290.99) was left for the next batch." in main_text(page)
+    assert "The file is full. 1 line was left for the next batch." in main_text(page)
     assert f'<a href="{LIST}/new">Make the next batch</a>' in page
     assert "Claim batch B000002 made with 1 line." in main_text(owner.get(make_batch(owner)).text)
 
@@ -157,12 +157,29 @@ def test_pages_of_lines_and_states(office: Office, owner: Browser) -> None:
     assert "1–50 of 60" in main_text(owner.get(f"{path}?page=x&state=nothing").text)
 
 
+def test_a_long_group_has_pages_of_its_own(office: Office, owner: Browser) -> None:
+    amounts = range(1, 53)
+    office.invoice(
+        "A1",
+        office.line(),
+        *(office.line(service_item_number=None, quantity=each, unit_price=1, total_price=each) for each in amounts),
+    )
+    page = owner.get(f"{LIST}/new").text
+    assert f'href="{LIST}/new?reason=missing_item" aria-label="Show all 52' in page
+    batch = make_batch(owner)
+    assert f'<a href="{batch}/left-out">52 lines left out</a>' in owner.get(batch).text
+    for path in (f"{LIST}/new", f"{batch}/left-out"):
+        assert "1–50 of 52" in main_text(owner.get(f"{path}?reason=missing_item").text)
+        assert "51–52 of 52" in main_text(owner.get(f"{path}?reason=missing_item&page=2").text)
+        assert "Without a support item 52 lines · $1,378.00" in main_text(owner.get(f"{path}?reason=x").text)
+
+
 def test_another_office_sees_no_batch(
     office: Office, new_plan_manager: Any, new_account: Any, new_browser: Callable[..., Browser]
 ) -> None:
     batch = office.batch(office.invoice("A1"))
     stranger = new_browser(new_account("owner", new_plan_manager()))
-    for path in ("", "/file", "/cancel", "/results", "/receipts"):
+    for path in ("", "/file", "/left-out", "/cancel", "/results", "/receipts"):
         assert stranger.get(f"{LIST}/{batch['id']}{path}").status_code == 404
     for action in ("submit", "cancel", "receipts"):
         assert stranger.submit(f"{LIST}/{batch['id']}/{action}").status_code == 404

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.console.claims.list import CLAIMS_URL
+from plankeeper.console.claims.paging import PagePart, select_part
 from plankeeper.console.claims.preview import ShownLine, describe_line, load_names
-from plankeeper.console.components.pagination import PAGE_SIZE, with_query
+from plankeeper.console.components.pagination import with_query
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.resources.claims import store
 from plankeeper.resources.claims.schemas import Claim, ClaimBatch
@@ -38,10 +39,7 @@ class ClaimPage(NamedTuple):
     rows: Sequence[ClaimRow]
     tabs: Sequence[tuple[str, str, int]]
     current: str
-    first: int
-    total: int
-    previous: str | None
-    next: str | None
+    part: PagePart
     paid: Decimal
     open_amount: Decimal
 
@@ -52,23 +50,17 @@ async def load_claims(request: PageRequest, batch: ClaimBatch) -> ClaimPage:
     claims = await store.list_of_batch(request.executor, request.plan_manager_id, batch.id)
     state = request.query.text("state") if request.query.text("state") in STATES else ""
     matching = [each for each in claims if not state or each.state == state]
-    last = max(1, -(-len(matching) // PAGE_SIZE))
-    text = request.query.text("page")
-    number = min(max(1, int(text)), last) if text.isascii() and text.isdigit() and len(text) < 4 else 1
-    first = (number - 1) * PAGE_SIZE
+    part = select_part(request, len(matching), f"{CLAIMS_URL}/{batch.id}", {"state": state})
 
-    def url(state: str, page: int = 1) -> str:
-        return with_query(f"{CLAIMS_URL}/{batch.id}", {"state": state, "page": str(page) if page > 1 else ""})
+    def url(state: str) -> str:
+        return with_query(f"{CLAIMS_URL}/{batch.id}", {"state": state})
 
     counts = {name: sum(each.state == name for each in claims) for name in STATES}
     return ClaimPage(
-        await _load_rows(request, matching[first : first + PAGE_SIZE]),
+        await _load_rows(request, matching[part.first : part.end]),
         [(url(""), "All", len(claims)), *((url(name), STATES[name], count) for name, count in counts.items() if count)],
         url(state),
-        first + 1,
-        len(matching),
-        url(state, number - 1) if number > 1 else None,
-        url(state, number + 1) if number < last else None,
+        part,
         sum((each.paid or Decimal(0) for each in claims), Decimal(0)),
         sum((each.amount for each in claims if each.state == "submitted"), Decimal(0)),
     )

@@ -3,6 +3,9 @@
 from typing import Any
 from uuid import UUID
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.claims.claim_rows import load_claims
 from plankeeper.console.claims.list import CLAIM_BATCHES, CLAIMS_URL, STATES
@@ -53,7 +56,11 @@ async def new(request: PageRequest) -> HtmlPage:
         return await service.create(request.with_transaction(tx).write_context, _ALL, is_dry_run=True)
 
     batch = await request.db.write(preview)
-    context = {"batch": batch, "content": await load_content(request, batch), "max_lines": MAX_LINES}
+    context = {
+        "batch": batch,
+        "content": await load_content(request, batch, f"{CLAIMS_URL}/new"),
+        "max_lines": MAX_LINES,
+    }
     return HtmlPage("claims/new.html", context)
 
 
@@ -77,13 +84,23 @@ async def get(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
         "states": STATES,
         "page_url": batch_url(claim_batch_id),
         "claims": await load_claims(request, batch),
-        "content": await load_content(request, batch),
+        "content": await load_content(request, replace(batch, left_out=UNSET), batch_url(claim_batch_id)),
+        "next_count": sum(each.reason == "batch_full" for each in batch.left_out or ()),
         "received": await result_store.sum_receipts(*place),
         "events": await latest_events(request, "claim_batch", claim_batch_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "place": await list_position(request, CLAIM_BATCHES, claim_batch_id),
     }
     return HtmlPage("claims/batch.html", context)
+
+
+@pages.get("/claims/{claim_batch_id}/left-out", role="manager", permission="make_claims")
+async def left_out(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
+    """The lines that were left out when the batch was made."""
+    batch = await get_or_404(request, claim_batch_id)
+    page_url = batch_url(claim_batch_id)
+    content = await load_content(request, replace(batch, warned=UNSET), f"{page_url}/left-out")
+    return HtmlPage("claims/left_out.html", {"batch": batch, "content": content, "page_url": page_url})
 
 
 @pages.get("/claims/{claim_batch_id}/file", role="manager", permission="make_claims")
