@@ -150,6 +150,7 @@ def test_each_permission_records_its_part(office: Office, manager: Callable[...,
 def test_an_invoice_is_recorded_as_claimed_elsewhere(office: Office, owner: Browser) -> None:
     invoice = office.invoice("A1")
     path = f"/console/invoices/{invoice['id']}/claimed-elsewhere"
+    assert f'href="{path}"' in owner.get(f"/console/invoices/{invoice['id']}").text
     assert 'href="#reference"' in owner.submit(path, {"reference": " "}).text
     assert owner.submit(path, {"reference": "PORTAL-17"}).status_code == 303
     assert status(office, invoice) == "pending"

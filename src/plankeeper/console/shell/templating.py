@@ -229,7 +229,8 @@ CLAIM_SHORTCUTS = {
     "m": "Make the claim batch, or record money that has arrived",
     "d": "Download the file of the batch",
     "s": "Mark the batch as submitted",
-    "r": "Record results",
+    "r": "Record results of the batch or of the line",
+    "l": "Claim the rest of the line",
     "c": "Cancel the batch",
 }
 
