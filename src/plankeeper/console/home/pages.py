@@ -101,8 +101,7 @@ async def home(request: PageRequest) -> HtmlPage:
             *invoice_tiles(sums.open, links),
             late_tile(sums.late, standard, today, links),
             *participant_tiles(numbers.plan_ends, links),
-            *await late_claim_tiles(request, settings),
-            *await bank_detail_tiles(request),
+            *await money_tiles(request, settings),
         ],
         "warnings": warning_tiles(sums.warnings, links),
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
@@ -116,6 +115,11 @@ async def home(request: PageRequest) -> HtmlPage:
         "notices": numbers.notices,
     }
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+async def money_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
+    """What waits in claims and bank details."""
+    return [*await late_claim_tiles(request, settings), *await bank_detail_tiles(request)]
 
 
 async def late_claim_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
