@@ -123,6 +123,8 @@ SHORT_LISTS = {
     "resources.claims.store.LIST": "a plan manager makes a few batches a week",
     "resources.exit_reasons.store.LIST": "a list of choices",
     "resources.note_types.store.LIST": "a list of choices",
+    "resources.payments.queries.LIST": "a plan manager makes a few runs a week",
+    "resources.payments.queries.PAYMENTS": "the payments of one run",
     "resources.plans.store.LIST": "the plans of one participant",
     "resources.plans.store.ENDS": "of the console, filtered and sorted by the end of the plan: the index is named so",
     "resources.team_members.store.LIST": "the team of one participant",

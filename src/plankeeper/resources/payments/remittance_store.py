@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor
+from plankeeper.database.row_ids import in_array
 
 
 class PaidPayment(Struct):
@@ -70,11 +71,16 @@ async def list_lines(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> l
     return await db.rows(PaidLine, LIST_LINES, plan_manager_id, payment_id)
 
 
-LIST_PEOPLE = """
-    select invoice.id as invoice_id, concat_ws(' ', person.first_name, person.last_name) as name
+LIST_PEOPLE = f"""
+    select invoice.id as invoice_id, person.name
     from invoices invoice
-    join participants person on person.plan_manager_id = $1 and person.id = invoice.participant_id
-    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+    cross join lateral (
+        select concat_ws(' ', first_name, last_name) as name
+        from participants
+        where plan_manager_id = $1 and id = invoice.participant_id
+        offset 0
+    ) person
+    where invoice.plan_manager_id = $1 and {in_array('invoice.id', '$2::uuid[]')}
     order by invoice.id
 """
 
