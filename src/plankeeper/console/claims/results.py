@@ -73,7 +73,7 @@ class FilePreview(NamedTuple):
 @pages.get("/claims/{claim_batch_id}/results", role="manager", permission="make_claims")
 async def new(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
     batch = await get_or_404(request, claim_batch_id)
-    context = {"batch": batch, "page_url": batch_url(claim_batch_id), "hours": request.settings.import_file_retention}
+    context = {"batch": batch, "page_url": batch_url(claim_batch_id)}
     return HtmlPage("claims/results_new.html", context)
 
 
@@ -81,7 +81,7 @@ async def new(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
     "/claims/{claim_batch_id}/results", role="manager", permission="make_claims", on_error=new, upload=UPLOAD_LIMITS
 )
 async def upload(request: FormRequest, claim_batch_id: UUID) -> Redirect:
-    """Keep the file until it is applied, or for an hour. Nothing is recorded."""
+    """Keep the file as long as one of an import that isn't confirmed. Nothing is recorded."""
     await get_or_404(request, claim_batch_id)
     if len(request.form.uploads) != 1:
         raise ValidationError(file="must be the CSV file of results from the agency’s portal")
