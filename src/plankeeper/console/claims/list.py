@@ -1,5 +1,6 @@
 """The list of claim batches, the newest first."""
 
+from datetime import datetime
 from typing import Any
 
 from plankeeper.console.components.labels import humanize, program_name
@@ -31,6 +32,10 @@ def _created_by(batch: ClaimBatch, _names: Names) -> str:
     return program_name(batch.created_by or "")
 
 
+def _made_at(batch: ClaimBatch, _names: Names) -> datetime:
+    return batch.created_at
+
+
 def _is_cancelled(batch: Any) -> bool:
     return batch.state == "cancelled"
 
@@ -48,8 +53,8 @@ CLAIM_BATCHES = ListDefinition(
         Column("lines", "Lines", "text", _lines),
         Column("total", "Amount", "money"),
         Column("created_by", "Made by", "text", _created_by),
-        Column("created_at", "Made", "datetime"),
-        Column("submitted_at", "Submitted", "datetime"),
+        Column("made_at", "Made", "datetime", _made_at),  # phones say "received" before a column created_at
+        Column("submitted_at", "Submitted", "datetime", is_default=False),
         Column("left_out_count", "Left out", "text", is_default=False),
     ),
     filters=(choice_filter(store.LIST, "state", STATES),),

@@ -16,6 +16,7 @@ from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest,
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.formatting import format_money
 from plankeeper.database.client import Transaction
 from plankeeper.imports import file_store as files
 from plankeeper.imports.schemas import ImportFile
@@ -197,7 +198,7 @@ async def record_receipt(request: FormRequest, claim_batch_id: UUID) -> Redirect
     day, amount = read_day_and_amount(request.form)
     new = NewReceipt(date=day, amount=amount, reference=read_text(request.form, "reference") or None)
     await receipts.record(request.write_context, claim_batch_id, new)
-    return Redirect(f"{batch_url(claim_batch_id)}/receipts", "Money received recorded.")
+    return Redirect(f"{batch_url(claim_batch_id)}/receipts", f"Recorded: {format_money(amount)} received.")
 
 
 def read_day_and_amount(form: Form) -> tuple[date, Decimal]:
