@@ -343,4 +343,4 @@ def test_the_pages_of_the_activity_are_recorded_with_the_records_of_their_events
 
 def test_every_list_of_the_console_says_what_it_discloses() -> None:
     disclosing = {kind for kind, each in views.LISTS.items() if each.accessed_kind or each.list_disclosed}
-    assert set(views.LISTS) - disclosing == {"payments", "providers", "requests", "access-log"}
+    assert set(views.LISTS) - disclosing == {"claims", "payments", "providers", "requests", "access-log"}

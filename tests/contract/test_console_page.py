@@ -64,6 +64,11 @@ def test_the_guide_to_the_review_queue_has_its_keys() -> None:
     assert {key.strip("`") for key, _, _ in rows} == set(templating.REVIEW_SHORTCUTS)
 
 
+def test_the_guide_to_claims_has_its_keys() -> None:
+    rows = table_rows(section("docs/claim.md", "Keys"))
+    assert {key.strip("`"): action for key, action in rows} == templating.CLAIM_SHORTCUTS
+
+
 def test_every_screenshot_exists_and_is_shown() -> None:
     named = set(re.findall(r"\(console/([a-z0-9-]+\.png)\)", text_of("docs/console.md")))
     assert named == {each.name for each in SCREENSHOTS.iterdir()}

@@ -148,6 +148,7 @@ def test_only_the_shell_of_the_console_imports_http() -> None:
 CONSOLE_LAYERS = {"shell": set[str](), "components": {"shell"}, "lists": {"shell", "components"}}
 # Areas that import other areas.
 CONSOLE_AREAS = {
+    "claims": {"activity"},
     "developers": {"activity"},
     "imports": {"activity"},
     "invoices": {"activity", "notes"},
@@ -159,7 +160,17 @@ CONSOLE_AREAS = {
     "search": {"developers"},
     "review": {"invoices", "notes"},
     "settings": {"activity", "invoices", "participants"},
-    "views": {"activity", "developers", "invoices", "participants", "payments", "plans", "providers", "settings"},
+    "views": {
+        "activity",
+        "claims",
+        "developers",
+        "invoices",
+        "participants",
+        "payments",
+        "plans",
+        "providers",
+        "settings",
+    },
 }
 
 

@@ -24,9 +24,13 @@ from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext, or_404
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.json import to_json
+from plankeeper.imports import file_store as import_files
+from plankeeper.imports.schemas import ImportFile
 from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.bank_details import store as bank_details_store
 from plankeeper.resources.bank_details.accounts import Payee
+from plankeeper.resources.claims import service as claims
+from plankeeper.resources.claims.schemas import NewClaimBatch
 from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval import join_token
@@ -36,12 +40,13 @@ from plankeeper.resources.payments import service as payments
 from plankeeper.resources.payments import store as payment_store
 from plankeeper.resources.payments.schemas import NewPaymentRun
 from plankeeper.resources.trash import service as trash_service
-from support.claims import Office
+from support.claims import NDIS_NUMBER, Office
 from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
+from support.results import results_csv
 from support.server import RunningServer, wait_until
 
 PROVIDER_EMAIL = "billing@example.com"
@@ -311,6 +316,8 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
     ids["proposal_id"] = str(server.run(_propose_bank_details(server, plan_manager_id)))
+    claimed = _import_claimed(server, client)
+    ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
@@ -337,6 +344,28 @@ def _create_approval_link(seeded: SeededPlanManager) -> str:
         return join_token(place, secret)
 
     return seeded.server.run(create())
+
+
+def _import_claimed(server: RunningServer, client: Client) -> str:
+    """The id of an invoice that can be claimed."""
+    return Office(server, client).import_invoice(str(uuid7()), "CLAIMED")["id"]
+
+
+async def _submit_claim_batch(
+    server: RunningServer, plan_manager_id: UUID, invoice_id: str, owner: Account, texts: _TextRecorder
+) -> dict[str, str]:
+    """The ids of a submitted batch, and of the file of its results that the owner has uploaded."""
+    async with server.db.transaction() as tx:
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        batch = await claims.create(ctx, NewClaimBatch(invoice_ids=[invoice_id]))
+        assert batch.id
+        await claims.submit(ctx, batch.id)
+        reason = texts.fields("claim", "message")["message"]
+        row = {"NDISNumber": NDIS_NUMBER, "Payment Request Status": "ERROR", "Error Message": reason}
+        content = results_csv([row | {"ClaimReference": each} for each in ("CLAIMED", reason)])
+        file = ImportFile(uuid7(), "claim-results", reason, content, owner.account_id, datetime.now(UTC))
+        await import_files.insert(tx, plan_manager_id, file)
+    return {"claim_batch_id": str(batch.id), "results_file_id": str(file.id)}
 
 
 def _make_paid_run(server: RunningServer, client: Client) -> dict[str, str]:

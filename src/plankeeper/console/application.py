@@ -10,6 +10,11 @@ from plankeeper.console.account import sign_in, single_sign_on
 from plankeeper.console.activity import event_batch, event_page
 from plankeeper.console.activity import pages as activity_pages
 from plankeeper.console.bank_details import pages as bank_detail_pages
+from plankeeper.console.claims import late as late_claims
+from plankeeper.console.claims import lines as claim_lines
+from plankeeper.console.claims import pages as claim_pages
+from plankeeper.console.claims import recoveries
+from plankeeper.console.claims import results as claim_results
 from plankeeper.console.components.events import actor_name, event_title
 from plankeeper.console.components.labels import error_sentence, field_label, humanize, parse_color, program_name
 from plankeeper.console.developers import api_keys, requests, webhooks
@@ -50,6 +55,7 @@ AREAS = (
     "account",
     "activity",
     "bank_details",
+    "claims",
     "developers",
     "home",
     "imports",
@@ -87,6 +93,11 @@ PAGE_MODULES = (
     provider_pages.pages,
     note_pages.pages,
     bank_detail_pages.pages,
+    claim_pages.pages,
+    claim_results.pages,
+    late_claims.pages,
+    claim_lines.pages,
+    recoveries.pages,
     payment_pages.pages,
     reconciliation.pages,
     payment_run.pages,

@@ -46,6 +46,11 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/invoices/{invoice_id}/request-approval": "on the invoice's page: likewise",
     **{f"POST /console/invoices/{{invoice_id}}/approval/{each}": "likewise" for each in ("send", "revoke", "record")},
     "POST /console/approvals/{approval_token}/approve": "a button",
+    "POST /console/claims/new": "a button",
+    "POST /console/claims/{claim_batch_id}/submit": "a button",
+    "POST /console/claims/{claim_batch_id}/results/{results_file_id}": "a button",
+    "POST /console/invoices/{invoice_id}/lines/{line_id}/claim-rest": "a button",
+    "POST /console/invoices/{invoice_id}/lines/{line_id}/confirm-result": "a button",
     **{
         f"POST /console/review/{{invoice_id}}/{each}": "on the page of the queue, whose tests look at errors"
         for each in (

@@ -34,6 +34,7 @@ RECORD_PATHS = {
     "plan": "/participants/{}/plans/{}/edit",
     "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
+    "claim_batch": "/claims/{}",
     "payment_run": "/payments/{}",
 }
 
@@ -78,6 +79,8 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
     fields = after | before if before_change else before | after
     if event.resource.kind == "export":
         return humanize(str(fields.get("what") or "").replace("-", "_")).replace("Access records", "Access log")
+    if event.resource.kind == "claim_batch":
+        return str(fields.get("number") or "")
     if event.resource.kind == "plan":
         days = [fields[name] for name in ("start_date", "end_date") if fields.get(name)]
         return " to ".join(format_date(date.fromisoformat(each)) for each in days)
@@ -202,6 +205,8 @@ def describe_event(event: Event, zone: ZoneInfo) -> str:
         return f"{event_title(event.type)}: {resource_name(event)}"
     if event.resource.kind == "invoice":
         return _describe_invoice(event, zone)
+    if event.resource.kind == "claim_batch":
+        return _describe_claim_batch(event)
     if event.type.endswith(".updated"):
         return f"{list_labels(field_changes(event, zone))} changed"
     return event_title(event.type)
@@ -212,6 +217,22 @@ def _describe_part(event: Event, zone: ZoneInfo) -> str:
     if event.type.endswith(".updated"):
         return f"{subject}: {list_labels(field_changes(event, zone))} changed"
     return f"{subject} {'added' if event.type.endswith('.created') else 'removed'}"
+
+
+def _describe_claim_batch(event: Event) -> str:
+    """The numbers of applied results, and the amount of money that has arrived; otherwise the title."""
+    after = fields_of(event.data)
+    if results := after.get("results"):
+        names = {"paid": "paid", "partially_paid": "paid in part", "rejected": "rejected"}
+        text = "Results recorded: " + ", ".join(f"{results[name]:,} {label}" for name, label in names.items())
+        if results["held"]:
+            text += f"; {results['held']:,} {'invoice' if results['held'] == 1 else 'invoices'} put on hold"
+        if count := results["unmatched"]:
+            text += f"; {count:,} {'row' if count == 1 else 'rows'} changed nothing"
+        return text
+    if receipt := after.get("receipt"):
+        return f"{format_money(receipt['amount'])} received"
+    return event_title(event.type)
 
 
 def _describe_invoice(event: Event, zone: ZoneInfo) -> str:

@@ -29,6 +29,8 @@ from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, list_disclosed
 from plankeeper.resources.bank_details import store as bank_details
+from plankeeper.resources.claims import service as claims
+from plankeeper.resources.claims import store as claim_store
 from plankeeper.resources.invoices.statistics_cache import (
     DatedStatistics,
     InvoiceStatistics,
@@ -36,6 +38,7 @@ from plankeeper.resources.invoices.statistics_cache import (
     compute_invoice_statistics,
 )
 from plankeeper.resources.office_settings import store as office_settings
+from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 from plankeeper.resources.participants import queries
 from plankeeper.resources.participants import queries as participants
@@ -98,7 +101,7 @@ async def home(request: PageRequest) -> HtmlPage:
             *invoice_tiles(sums.open, links),
             late_tile(sums.late, standard, today, links),
             *participant_tiles(numbers.plan_ends, links),
-            *await bank_detail_tiles(request),
+            *await money_tiles(request, settings),
         ],
         "warnings": warning_tiles(sums.warnings, links),
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
@@ -112,6 +115,21 @@ async def home(request: PageRequest) -> HtmlPage:
         "notices": numbers.notices,
     }
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+async def money_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
+    """What waits in claims and bank details."""
+    return [*await late_claim_tiles(request, settings), *await bank_detail_tiles(request)]
+
+
+async def late_claim_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
+    """The claims that have waited too long for a result, if there are some, for those who make claims."""
+    if not request.has_permission("make_claims"):
+        return []
+    before = claims.late_before(settings, request.today, request.settings.time_zone)
+    late = await claim_store.summarize_late(request.db, request.plan_manager_id, before)
+    tile = Tile("Late results of claims", late.count, f"{PREFIX}/claims/late", late.total, late.oldest, is_overdue=True)
+    return [tile] if late.count else []
 
 
 async def bank_detail_tiles(request: PageRequest) -> list[Tile]:

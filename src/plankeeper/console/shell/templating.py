@@ -43,12 +43,16 @@ MENU = {
     "participants": ("/console/participants", "Participants"),
     "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
+    "claims": ("/console/claims", "Claims"),
     "providers": ("/console/providers", "Providers"),
     "payments": ("/console/payments", "Payments"),
     "activity": ("/console/activity", "Activity"),
 }
 # The pages that need a permission.
 MENU_PERMISSIONS: Mapping[str, Permission] = {"payments": "make_payments"}
+
+# Those that require a permission.
+MENU_PERMISSIONS = {"claims": "make_claims"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ HELP_ANCHORS = {
     "participants": "participants",
     "plans": "plans",
     "invoices": "invoices",
+    "claims": "claim",
     "providers": "providers",
     "payments": "payments",
     "activity": "activity",
@@ -223,6 +228,15 @@ REVIEW_SHORTCUTS = {
     "c": "Cancel the invoice",
     "u": "Undo the last decision",
 }
+# Those of claim batches.
+CLAIM_SHORTCUTS = {
+    "m": "Make the claim batch, or record money that has arrived",
+    "d": "Download the file of the batch",
+    "s": "Mark the batch as submitted",
+    "r": "Record results of the batch or of the line",
+    "l": "Claim the rest of the line",
+    "c": "Cancel the batch",
+}
 
 
 class WithoutIndentation(Extension):
@@ -262,7 +276,7 @@ def create_templates(
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
         "shortcuts_without_limit": SHORTCUTS_WITHOUT_LIMIT,
-        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS},
+        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS, "claims": CLAIM_SHORTCUTS},
         "product_version": full_version(),
         **names,
     }

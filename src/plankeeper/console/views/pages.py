@@ -7,6 +7,7 @@ from uuid import UUID
 from plankeeper.access.saved_views import service, store
 from plankeeper.access.saved_views.store import ListSettings
 from plankeeper.console.activity.list import ACTIVITY
+from plankeeper.console.claims.list import CLAIM_BATCHES
 from plankeeper.console.developers.deliveries import deliveries_of
 from plankeeper.console.developers.requests import REQUESTS
 from plankeeper.console.invoices.list import INVOICES
@@ -38,7 +39,17 @@ from plankeeper.core.ids import parse_uuid
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
     {
         each.kind: each
-        for each in (INVOICES, PARTICIPANTS, PLANS, PROVIDERS, PAYMENT_RUNS, ACTIVITY, REQUESTS, ACCESS_LOG)
+        for each in (
+            INVOICES,
+            CLAIM_BATCHES,
+            PAYMENT_RUNS,
+            PARTICIPANTS,
+            PLANS,
+            PROVIDERS,
+            ACTIVITY,
+            REQUESTS,
+            ACCESS_LOG,
+        )
     }
 )
 

@@ -24,6 +24,7 @@ from plankeeper.resources.claims.batch_file import (
     express_rest,
 )
 from plankeeper.resources.invoices.schemas import ApprovalStatus, CancellationReason, ClaimStatus, ClaimType, GstCode
+from plankeeper.resources.invoices.warnings import WARNINGS
 
 Reason = Literal[
     "state",
@@ -196,7 +197,8 @@ def find_state_reason(line: CandidateState) -> LeftOut | None:
     if failed[0] == "state":
         return LeftOut("state", _describe_state(line))
     if failed[0] == "blocking_warning":
-        return LeftOut("blocking_warning", f"These warnings block claims: {', '.join(line.blocking_codes)}.")
+        titles = ", ".join(WARNINGS[each].title if each in WARNINGS else each for each in line.blocking_codes)
+        return LeftOut("blocking_warning", f"These warnings block claims: {titles}.")
     return LeftOut(failed[0], REASONS[failed[0]])
 
 

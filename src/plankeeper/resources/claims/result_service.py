@@ -81,6 +81,12 @@ async def apply_results(ctx: WriteContext, batch_id: UUID, file: ResultsFile, *,
     )
 
 
+async def list_results(ctx: WriteContext, batch_id: UUID, file: ResultsFile) -> FileResults:
+    """What each row of a file says about the claims of a batch. Nothing is stored."""
+    results, _ = await _read(ctx, batch_id, file)
+    return results
+
+
 async def _read(ctx: WriteContext, batch_id: UUID, file: ResultsFile) -> tuple[FileResults, dict[UUID, Invoice]]:
     """What a file says, and the locked invoices of its claims."""
     references = sorted({each.reference for each in file.rows if each.reference})

@@ -4,11 +4,12 @@ A batch locks in this order: the batch, its invoices in order of id, and the cou
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -49,6 +50,8 @@ from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as settings_store
 from plankeeper.resources.office_settings.restores import require_confirmed
+from plankeeper.resources.office_settings.schemas import OfficeSettings
+from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 MAX_CANDIDATES = 50_000  # lines that one request looks at
 MAX_LISTED = 5000  # lines of `left_out` in a response
@@ -334,6 +337,12 @@ def _cancel_move(claim: Claim, invoice: Invoice, refs: Mapping[LineKey, str], *,
     if claim.is_rest and line.has_payment:
         values["is_rest_waiting"] = True
     return LineMove(claim.invoice_id, claim.line_id, "cancel_batch", values)
+
+
+def late_before(settings: OfficeSettings, today: date, zone: ZoneInfo) -> datetime:
+    """The moment since which a claim without a result can wait and not be late, by the setting of the office."""
+    days = ServiceStandard(settings.days_until_claim_is_late, 0)
+    return datetime.combine(days.first_in_time(today), time(), zone)
 
 
 async def _get(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
@@ -255,6 +256,69 @@ async def move_claims(
 ) -> None:
     """Change the state of those claims of a batch that are in the first one of two states to the second one."""
     await tx.execute(MOVE_CLAIMS, plan_manager_id, batch_id, *states, reason, now)
+
+
+LIST_OF_LINE = f"""
+    select {CLAIM_COLUMNS} from claims where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 order by id
+"""
+
+
+async def list_of_line(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_id: UUID) -> list[Claim]:
+    """All claims of a line, the first one first."""
+    return await db.rows(Claim, LIST_OF_LINE, plan_manager_id, invoice_id, line_id)
+
+
+class LateClaims(Struct):
+    """The claims that have waited too long for a result; `oldest` is null if there are none."""
+
+    count: int
+    total: Decimal
+    oldest: datetime | None
+
+
+class LateClaim(Struct):
+    """A claim without a result; `since` is when its batch was submitted or, without a batch, when it was recorded."""
+
+    id: UUID
+    invoice_id: UUID
+    line_id: UUID
+    batch_id: UUID | None
+    batch_number: str | None
+    reference: str
+    amount: Decimal
+    since: datetime
+
+
+LATE: LiteralString = """
+    from (
+        select id, invoice_id, line_id, batch_id, reference, amount, coalesce((
+            select submitted_at from claim_batches where plan_manager_id = $1 and id = claims.batch_id
+        ), created_at) as since
+        from claims
+        where plan_manager_id = $1 and state = 'submitted'
+        offset 0
+    ) late
+    where since < $2
+"""
+SUMMARIZE_LATE = f"select count(*) as count, coalesce(sum(amount), 0) as total, min(since) as oldest {LATE}"
+LIST_LATE = f"""
+    select id, invoice_id, line_id, batch_id, (
+        select number from claim_batches where plan_manager_id = $1 and id = late.batch_id
+    ) as batch_number, reference, amount, since
+    {LATE}
+    order by since, id
+    limit $3
+"""
+
+
+async def summarize_late(db: Executor, plan_manager_id: UUID, before: datetime) -> LateClaims:
+    """The claims without a result that wait since before a moment."""
+    return await db.one(LateClaims, SUMMARIZE_LATE, plan_manager_id, before)
+
+
+async def list_late(db: Executor, plan_manager_id: UUID, before: datetime, limit: int) -> list[LateClaim]:
+    """The same claims, those that have waited longest first."""
+    return await db.rows(LateClaim, LIST_LATE, plan_manager_id, before, limit)
 
 
 class EarlierClaim(Struct):

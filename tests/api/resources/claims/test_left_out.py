@@ -52,7 +52,7 @@ def test_a_blocking_warning_keeps_an_invoice_out_until_it_is_ignored(office: Off
     invoice = office.invoice("1", office.line(service_date_from=tomorrow, service_date_to=tomorrow))
     found = try_(office, invoice)["left_out"][0]
     assert (found["reason"], found["message"]) == (
-        "blocking_warning", "These warnings block claims: service_in_future.",
+        "blocking_warning", "These warnings block claims: Service in the future.",
     )  # fmt: skip
     office.execute(
         "update invoices set ignored_error_codes = '{service_in_future}' where plan_manager_id = $1",

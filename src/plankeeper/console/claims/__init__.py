@@ -1,0 +1,1 @@
+"""Claims: batches, their results and receipts, single lines, and what is to be recovered."""

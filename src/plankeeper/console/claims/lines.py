@@ -1,0 +1,213 @@
+"""The claims and the money of a line: results by hand, claim the rest, confirm an imported amount, adjustments."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from plankeeper.console.claims.claim_rows import STATES, line_url
+from plankeeper.console.claims.list import CLAIMS_URL
+from plankeeper.console.claims.preview import describe_line, load_names
+from plankeeper.console.claims.results import MAX_TEXT, read_day_and_amount, read_text
+from plankeeper.console.shell.forms import Form, parse_amount
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.errors import ValidationError
+from plankeeper.resources.claims import adjustment_store, adjustments, line_claims, store
+from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
+from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.changes import to_line_rows
+
+pages = Pages()
+
+MAX_ADJUSTMENTS = 100  # of an invoice
+OUTCOMES: Mapping[ResultOutcome, str] = {
+    "paid": "Paid, in full or in part",
+    "rejected": "Rejected",
+    "cancelled": "Cancelled in the agency’s portal",
+}
+KINDS: Mapping[AdjustmentKind, str] = {
+    "agency_reversal": "Taken back by the agency",
+    "provider_refund": "Returned by the payee",
+    "repaid_to_agency": "Returned to the agency",
+}
+REFUND_KINDS: Mapping[AdjustmentKind, str] = {
+    "provider_refund": "The payee has returned money to us",
+    "repaid_to_agency": "We have returned money to the agency",
+}
+_OUTCOMES: Mapping[str, ResultOutcome] = {"paid": "paid", "rejected": "rejected", "cancelled": "cancelled"}
+_REFUND_KINDS: Mapping[str, AdjustmentKind] = {
+    "provider_refund": "provider_refund",
+    "repaid_to_agency": "repaid_to_agency",
+}
+
+
+async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -> dict[str, Any]:
+    """The line with its invoice. Raises NotFound."""
+    invoice = or_404(await invoice_store.get(request.executor, request.plan_manager_id, invoice_id))
+    line = or_404(next((each for each in to_line_rows(invoice) if each.id == line_id), None))
+    shown = describe_line(invoice, line_id, await load_names(request, [invoice]))
+    return {
+        "invoice": invoice,
+        "line": line,
+        "shown": shown._replace(amount=line_claims.claim_amounts(invoice).get(line_id)),
+        "page_url": line_url(invoice_id, line_id),
+        "lines_url": line_url(invoice_id, line_id).removesuffix("/claim"),
+        "form": request.form,
+        "max_text": MAX_TEXT,
+    }
+
+
+@pages.get("/invoices/{invoice_id}/lines/{line_id}/claim", role="manager", access_log="invoice")
+async def get(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:
+    context = await _line_context(request, invoice_id, line_id)
+    place = (request.executor, request.plan_manager_id, invoice_id)
+    claims = await store.list_of_line(*place, line_id)
+    batches = await store.get_many(*place[:2], [each.batch_id for each in claims if each.batch_id])
+    found = await adjustment_store.list_page(*place, AdjustmentListQuery(limit=MAX_ADJUSTMENTS))
+    context |= {
+        "claims": claims,
+        "claim_states": STATES,
+        "batches": {each.id: each for each in batches},
+        "claims_url": CLAIMS_URL,
+        "adjustments": [each for each in found if each.line_id == line_id],
+        "kinds": KINDS,
+        "money": await adjustment_store.get_money(*place, line_id),
+        "is_confirmable": not claims and context["line"].claim_status in ("payment_ready", "partially_ready"),
+    }
+    return HtmlPage("claims/line.html", context)
+
+
+@pages.get("/invoices/{invoice_id}/lines/{line_id}/claim-result", role="manager", permission="make_claims")
+async def result_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:
+    request.record_access("viewed", "invoice", invoice_id)
+    context = await _line_context(request, invoice_id, line_id)
+    context["form"] = request.form or Form([("date", request.today.isoformat())])
+    return HtmlPage("claims/line_result.html", context | {"outcomes": {"": "Choose", **OUTCOMES}})
+
+
+@pages.post(
+    "/invoices/{invoice_id}/lines/{line_id}/claim-result",
+    role="manager",
+    permission="make_claims",
+    on_error=result_form,
+)
+async def record_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    outcome, answer = _read_result(request.form)
+    await line_claims.record_result(request.write_context, invoice_id, line_id, answer)
+    return Redirect(line_url(invoice_id, line_id), f"Recorded: {OUTCOMES[outcome].lower()}.")
+
+
+def _read_result(form: Form) -> tuple[ResultOutcome, LineClaimResult]:
+    outcome = _OUTCOMES.get(form.text("outcome"))
+    errors, text = dict[str, str](), form.text("amount")
+    amount = parse_amount(text)
+    if outcome is None:
+        errors["outcome"] = "must be one of the choices"
+    if text and amount is None:
+        errors["amount"] = "must be an amount, such as 1,290.45"
+    day = None
+    try:
+        day = parse_date(form.text("date"))
+    except DateError as error:
+        errors["date"] = str(error)
+    reason, reference = read_text(form, "reason", errors), read_text(form, "reference", errors)
+    if errors or outcome is None or day is None:
+        raise ValidationError(**errors)
+    return outcome, LineClaimResult(
+        outcome=outcome, amount=amount, reason=reason or None, date=day, reference=reference or None
+    )
+
+
+@pages.post("/invoices/{invoice_id}/lines/{line_id}/claim-rest", role="manager", permission="make_claims", on_error=get)
+async def claim_rest(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    await line_claims.claim_rest(request.write_context, invoice_id, line_id)
+    return Redirect(line_url(invoice_id, line_id), "The rest goes into the next claim batch.")
+
+
+@pages.post(
+    "/invoices/{invoice_id}/lines/{line_id}/confirm-result", role="manager", permission="make_payments", on_error=get
+)
+async def confirm_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    """Confirm the amount of an imported line. The person who imported it can't."""
+    await line_claims.confirm_result(request.write_context, invoice_id, line_id)
+    return Redirect(line_url(invoice_id, line_id), "Amount confirmed. The line can be paid.")
+
+
+@pages.get("/invoices/{invoice_id}/lines/{line_id}/reversal", role="manager", permission="make_claims")
+async def reversal_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:
+    return await _adjustment_form(request, invoice_id, line_id, {})
+
+
+@pages.post(
+    "/invoices/{invoice_id}/lines/{line_id}/reversal",
+    role="manager",
+    permission="make_claims",
+    on_error=reversal_form,
+)
+async def record_reversal(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    """Record that the agency has taken back what it has paid for the line, or a part of it."""
+    return await _record_adjustment(request, invoice_id, line_id, "agency_reversal")
+
+
+@pages.get("/invoices/{invoice_id}/lines/{line_id}/refund", role="manager", permission="make_payments")
+async def refund_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:
+    return await _adjustment_form(request, invoice_id, line_id, REFUND_KINDS)
+
+
+@pages.post(
+    "/invoices/{invoice_id}/lines/{line_id}/refund", role="manager", permission="make_payments", on_error=refund_form
+)
+async def record_refund(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    """Record that the payee has returned money to the office, or the office to the agency."""
+    kind = _REFUND_KINDS.get(request.form.text("kind"))
+    if kind is None:
+        raise ValidationError(kind="must be one of the choices")
+    return await _record_adjustment(request, invoice_id, line_id, kind)
+
+
+async def _adjustment_form(
+    request: PageRequest, invoice_id: UUID, line_id: UUID, kinds: Mapping[AdjustmentKind, str]
+) -> HtmlPage:
+    request.record_access("viewed", "invoice", invoice_id)
+    context = await _line_context(request, invoice_id, line_id)
+    money = await adjustment_store.get_money(request.executor, request.plan_manager_id, invoice_id, line_id)
+    start = [("date", request.today.isoformat()), ("kind", request.query.text("kind"))]
+    if amount := parse_amount(request.query.text("amount")):
+        start.append(("amount", f"{amount:.2f}"))
+    context |= {"form": request.form or Form(start), "kinds": kinds, "money": money}
+    return HtmlPage("claims/adjustment.html", context)
+
+
+async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UUID, kind: AdjustmentKind) -> Redirect:
+    errors = dict[str, str]()
+    reason = read_text(request.form, "reason", errors)
+    day, amount = read_day_and_amount(request.form)
+    if errors:
+        raise ValidationError(**errors)
+    reference = read_text(request.form, "reference")
+    new = NewAdjustment(
+        line_id=str(line_id), kind=kind, amount=amount, date=day, reference=reference or None, reason=reason or None
+    )
+    await adjustments.record(request.write_context, invoice_id, new)
+    return Redirect(line_url(invoice_id, line_id), f"Recorded: {KINDS[kind].lower()}.")
+
+
+@pages.get("/invoices/{invoice_id}/claimed-elsewhere", role="manager", permission="make_claims", access_log="invoice")
+async def elsewhere_form(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    invoice = or_404(await invoice_store.get(request.executor, request.plan_manager_id, invoice_id))
+    context = {"invoice": invoice, "page_url": f"{PREFIX}/invoices/{invoice_id}", "form": request.form}
+    return HtmlPage("claims/elsewhere.html", context | {"max_text": MAX_TEXT})
+
+
+@pages.post(
+    "/invoices/{invoice_id}/claimed-elsewhere", role="manager", permission="make_claims", on_error=elsewhere_form
+)
+async def claim_elsewhere(request: FormRequest, invoice_id: UUID) -> Redirect:
+    """Record that all lines that could be claimed were claimed outside of Plankeeper."""
+    reference = read_text(request.form, "reference")
+    if not reference:
+        raise ValidationError(reference="is required")
+    await line_claims.claim_elsewhere(request.write_context, invoice_id, ClaimedElsewhere(reference=reference))
+    return Redirect(f"{PREFIX}/invoices/{invoice_id}", "Recorded as claimed elsewhere. Its lines are pending.")

@@ -1,0 +1,152 @@
+"""Claim batches: the list, make one, its page, its file, submit, cancel."""
+
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from plankeeper.console.activity.timeline import latest_events
+from plankeeper.console.claims.claim_rows import load_claims
+from plankeeper.console.claims.list import CLAIM_BATCHES, CLAIMS_URL, STATES
+from plankeeper.console.claims.preview import load_content
+from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.reading import list_position
+from plankeeper.console.lists.selection import download_list
+from plankeeper.console.shell.cookies import FlashLink
+from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import ValidationError
+from plankeeper.database.client import Transaction
+from plankeeper.resources.claims import result_store, service, store
+from plankeeper.resources.claims.batch_file import file_name, render
+from plankeeper.resources.claims.schemas import MAX_LINES, ClaimBatch, ClaimBatchCancel, NewClaimBatch
+from plankeeper.resources.office_settings.restores import require_confirmed
+
+pages = Pages()
+
+LATEST_EVENTS = 8
+MAX_REASON_LENGTH = 1000
+_ALL = NewClaimBatch(all=True)
+
+
+def batch_url(batch_id: UUID) -> str:
+    return f"{CLAIMS_URL}/{batch_id}"
+
+
+async def get_or_404(request: PageRequest, batch_id: UUID) -> ClaimBatch:
+    return or_404(await store.get(request.executor, request.plan_manager_id, batch_id))
+
+
+@pages.get("/claims", role="manager", permission="make_claims")
+async def list_(request: PageRequest) -> HtmlPage:
+    return await show_list(request, CLAIM_BATCHES, "claims/list.html")
+
+
+@pages.get("/claims.csv", role="manager", permission="make_claims")
+async def download(request: PageRequest) -> Download:
+    return await download_list(request, CLAIM_BATCHES)
+
+
+@pages.get("/claims/new", role="manager", permission="make_claims")
+async def new(request: PageRequest) -> HtmlPage:
+    """What a batch of all invoices would contain. Nothing is stored."""
+
+    async def preview(tx: Transaction) -> ClaimBatch:
+        return await service.create(request.with_transaction(tx).write_context, _ALL, is_dry_run=True)
+
+    batch = await request.db.write(preview)
+    context = {
+        "batch": batch,
+        "content": await load_content(request, batch, f"{CLAIMS_URL}/new"),
+        "max_lines": MAX_LINES,
+    }
+    return HtmlPage("claims/new.html", context)
+
+
+@pages.post("/claims/new", role="manager", permission="make_claims", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    batch = await service.create(request.write_context, _ALL)
+    assert batch.id is not None  # noqa: S101 - only that of a dry run has none
+    link = None
+    if any(each.reason == "batch_full" for each in batch.left_out or ()):
+        link = FlashLink("Make the next batch", f"{CLAIMS_URL}/new")
+    lines = "1 line" if batch.lines == 1 else f"{batch.lines:,} lines"
+    return Redirect(batch_url(batch.id), f"Claim batch {batch.number} made with {lines}.", link=link)
+
+
+@pages.get("/claims/{claim_batch_id}", role="manager", permission="make_claims")
+async def get(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
+    batch = await get_or_404(request, claim_batch_id)
+    place = (request.executor, request.plan_manager_id, claim_batch_id)
+    context: dict[str, Any] = {
+        "batch": batch,
+        "states": STATES,
+        "page_url": batch_url(claim_batch_id),
+        "claims": await load_claims(request, batch),
+        "content": await load_content(request, replace(batch, left_out=UNSET), batch_url(claim_batch_id)),
+        "next_count": sum(each.reason == "batch_full" for each in batch.left_out or ()),
+        "received": await result_store.sum_receipts(*place),
+        "events": await latest_events(request, "claim_batch", claim_batch_id, LATEST_EVENTS + 1),
+        "max_events": LATEST_EVENTS,
+        "place": await list_position(request, CLAIM_BATCHES, claim_batch_id),
+    }
+    return HtmlPage("claims/batch.html", context)
+
+
+@pages.get("/claims/{claim_batch_id}/left-out", role="manager", permission="make_claims")
+async def left_out(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
+    """The lines that were left out when the batch was made."""
+    batch = await get_or_404(request, claim_batch_id)
+    page_url = batch_url(claim_batch_id)
+    content = await load_content(request, replace(batch, warned=UNSET), f"{page_url}/left-out")
+    return HtmlPage("claims/left_out.html", {"batch": batch, "content": content, "page_url": page_url})
+
+
+@pages.get("/claims/{claim_batch_id}/file", role="manager", permission="make_claims")
+async def download_file(request: PageRequest, claim_batch_id: UUID) -> Download:
+    """The file for the agency's portal."""
+    found = or_404(await store.get_file(request.db, request.plan_manager_id, claim_batch_id))
+    await require_confirmed(request.db, request.plan_manager_id)
+    request.record_list("invoice", [each.invoice_id for each in found.rows], {}, "exported")
+    return Download.of_bytes(file_name(found.number), "text/csv", render(each.fields for each in found.rows))
+
+
+@pages.post("/claims/{claim_batch_id}/submit", role="manager", permission="make_claims", on_error=get)
+async def submit(request: FormRequest, claim_batch_id: UUID) -> Redirect:
+    batch = await service.submit(request.write_context, claim_batch_id)
+    return Redirect(batch_url(claim_batch_id), f"Claim batch {batch.number} is submitted. Its lines are pending.")
+
+
+@pages.get("/claims/{claim_batch_id}/cancel", role="manager", permission="make_claims")
+async def cancel_form(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
+    batch = await get_or_404(request, claim_batch_id)
+    context = {"batch": batch, "page_url": batch_url(claim_batch_id), "max_length": MAX_REASON_LENGTH}
+    return HtmlPage("claims/cancel.html", context)
+
+
+@pages.post("/claims/{claim_batch_id}/cancel", role="manager", permission="make_claims", on_error=cancel_form)
+async def cancel(request: FormRequest, claim_batch_id: UUID) -> Redirect:
+    """Cancel a draft, or a submitted batch whose file hasn't been uploaded."""
+    batch = await service.cancel(request.write_context, claim_batch_id, await _read_cancel(request, claim_batch_id))
+    return Redirect(batch_url(claim_batch_id), f"Claim batch {batch.number} is cancelled.")
+
+
+async def _read_cancel(request: FormRequest, batch_id: UUID) -> ClaimBatchCancel:
+    state = or_404(await store.get_state(request.tx, request.plan_manager_id, batch_id))
+    body, errors = ClaimBatchCancel(), dict[str, str]()
+    reason = request.form.text("reason").replace("\r\n", "\n")
+    if reason:
+        body.reason = reason
+    if len(reason) > MAX_REASON_LENGTH:
+        errors["reason"] = f"must have at most {MAX_REASON_LENGTH} characters"
+    if state == "submitted":
+        if not reason:
+            errors["reason"] = "is required"
+        if request.form.text("not_uploaded"):
+            body.uploaded = False
+        else:
+            errors["not_uploaded"] = "Confirm that the file hasn’t been uploaded to the agency’s portal"
+    if errors:
+        raise ValidationError(**errors)
+    return body

@@ -1,0 +1,185 @@
+"""Claim batches in the console: the list, make one, its page, its file, submit, cancel."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plankeeper.resources.claims import service
+from support.claims import Office, set_office
+from support.console import Browser, main_text
+
+LIST = "/console/claims"
+
+
+def make_batch(browser: Browser) -> str:
+    """The path of a new batch of all lines that can be claimed."""
+    response = browser.submit(f"{LIST}/new")
+    assert response.status_code == 303, response.text
+    return response.headers["location"]
+
+
+def test_only_people_who_make_claims_have_the_menu_and_the_pages(
+    office: Office, manager: Callable[..., Browser]
+) -> None:
+    batch = office.batch(office.invoice("A1"))
+    paths = (LIST, f"{LIST}.csv", f"{LIST}/new", f"{LIST}/{batch['id']}", f"{LIST}/{batch['id']}/file")
+    link = f'href="{LIST}"'
+    for permissions, is_allowed in ((("make_payments", "override_blocks"), False), (("make_claims",), True)):
+        browser = manager(*permissions)
+        assert (link in browser.get("/console").text) is is_allowed
+        assert {browser.get(path).status_code for path in paths} == ({200} if is_allowed else {403})
+        for action in ("submit", "cancel"):
+            response = browser.submit(f"{LIST}/{batch['id']}/{action}")
+            assert (response.status_code == 403) is not is_allowed
+
+
+def test_an_empty_list_says_what_to_do(owner: Browser) -> None:
+    page = main_text(owner.get(LIST).text)
+    assert "There are no claim batches yet. Make one" in page
+    assert "There is nothing to claim: no invoice waits for a claim." in main_text(owner.get(f"{LIST}/new").text)
+    response = owner.submit(f"{LIST}/new")
+    assert response.status_code == 422
+    assert 'href="#all"' in response.text
+
+
+def test_the_preview_says_what_goes_in_and_what_is_left_out(office: Office, owner: Browser) -> None:
+    office.invoice("IN-1")
+    office.invoice("SAME", office.line(service_date_from="2026-01-14"))
+    held = office.invoice("HELD-1", office.line(service_date_from="2026-01-12"))
+    office.client.post(f"/invoices/{held['id']}/hold", {"reason": "Wrong hours"}).raise_for_status()
+    office.invoice("NO-ITEM", office.line(service_item_number=None, service_date_from="2026-01-11"))
+    text = main_text(owner.get(f"{LIST}/new").text)
+    assert "$581.98 2 lines" in text
+    assert re.search(r"On hold 1 line · \$290.99 The invoice is on hold. Review the held invoices", text)
+    assert re.search(r"Without a support item 1 line · \$290.99 .* NO-ITEM line 1", text)
+    assert f'href="/console/invoices/{held["id"]}"' in owner.get(f"{LIST}/new").text
+    assert office.client.get("/claim-batches").json()["data"] == []
+
+
+def test_a_batch_is_made_downloaded_submitted(office: Office, owner: Browser) -> None:
+    invoice = office.invoice("A1", office.line(), office.line(service_date_from="2026-01-14"))
+    path = make_batch(owner)
+    page = owner.get(path).text
+    text = main_text(page)
+    assert "Claim batch B000001 made with 2 lines." in text
+    assert "Claim batch B000001 Draft" in text
+    assert "Claimed $581.98 2 lines" in text
+    assert "A1_2" in text
+    assert f'href="/console/invoices/{invoice["id"]}"' in page
+    file = owner.get(f"{path}/file")
+    assert 'filename="' in file.headers["content-disposition"]
+    assert file.text == office.client.get(f"{path.replace('/console/claims', '/claim-batches')}/file").text
+    assert owner.submit(f"{path}/submit").headers["location"] == path
+    text = main_text(owner.get(path).text)
+    assert "Claim batch B000001 Submitted" in text
+    assert "Record results" in text
+    again = owner.submit(f"{path}/submit")
+    assert again.status_code == 409
+    assert "The claim batch is submitted, so it can't be submitted." in main_text(again.text)
+    assert [each["claim_status"] for each in office.read(invoice)["line_items"]] == ["pending", "pending"]
+
+
+def test_the_list_filters_by_state_and_has_a_file(office: Office, owner: Browser) -> None:
+    first, second = office.batch(office.invoice("A1")), office.batch(office.invoice("A2"))
+    office.client.post(f"/claim-batches/{first['id']}/submit").raise_for_status()
+    text = main_text(owner.get(LIST).text)
+    assert text.index(second["number"]) < text.index(first["number"])
+    drafts = main_text(owner.get(f"{LIST}?state=draft").text)
+    assert second["number"] in drafts
+    assert first["number"] not in drafts
+    assert first["number"] in owner.get(f"{LIST}.csv").text
+
+
+def test_a_cancellation_says_what_becomes_of_the_lines(office: Office, owner: Browser) -> None:
+    invoice = office.invoice("A1")
+    path = make_batch(owner)
+    assert "is unlocked, and can be changed and claimed again" in main_text(owner.get(f"{path}/cancel").text)
+    assert owner.submit(f"{path}/cancel").status_code == 303
+    assert office.read(invoice)["line_items"][0]["open_claim_batch"] is None
+    again = make_batch(owner)
+    owner.submit(f"{again}/submit")
+    assert "return to the state that they had before" in main_text(owner.get(f"{again}/cancel").text)
+    response = owner.submit(f"{again}/cancel", {"reason": " "})
+    assert response.status_code == 422
+    assert 'href="#not_uploaded"' in response.text
+    assert 'href="#reason"' in response.text
+    assert owner.submit(f"{again}/cancel", {"reason": "Wrong line", "not_uploaded": "true"}).status_code == 303
+    text = main_text(owner.get(again).text)
+    assert "Cancelled: Wrong line." in text
+    assert "This batch can’t be cancelled any more" in main_text(owner.get(f"{again}/cancel").text)
+    assert office.read(invoice)["claim_status"] == "new"
+
+
+def test_a_full_file_offers_the_next_batch(office: Office, owner: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_LINES", 1)
+    office.invoice("A1")
+    office.invoice("A2", office.line(service_date_from="2026-01-14"))
+    assert "1 line ($290.99) is for the next batch" in main_text(owner.get(f"{LIST}/new").text)
+    page = owner.get(make_batch(owner)).text
+    assert "The file is full. 1 line was left for the next batch." in main_text(page)
+    assert f'<a href="{LIST}/new">Make the next batch</a>' in page
+    assert "Claim batch B000002 made with 1 line." in main_text(owner.get(make_batch(owner)).text)
+
+
+def test_warned_lines_are_listed_before_and_after(office: Office, owner: Browser) -> None:
+    office.invoice("A1")
+    office.invoice("A2")
+    before = owner.get(f"{LIST}/new").text
+    for page in (before, owner.get(make_batch(owner)).text):
+        text = main_text(page)
+        assert "Included, with a warning" in text
+        assert "A2 line 1" in text
+
+
+def test_a_missing_registration_number_leads_to_the_settings(office: Office, owner: Browser) -> None:
+    set_office(office.server, office.client, registration_number=None)
+    office.invoice("A1")
+    page = owner.get(f"{LIST}/new").text
+    assert "No line can be claimed now." in main_text(page)
+    assert 'href="/console/settings/claims-and-payments">Enter it in the settings' in page
+    response = owner.submit(f"{LIST}/new")
+    assert response.status_code == 422
+    assert "must have a line that can be claimed" in response.text
+
+
+def test_pages_of_lines_and_states(office: Office, owner: Browser) -> None:
+    lines: list[dict[str, Any]] = [
+        office.line(quantity=number, unit_price=1, total_price=number) for number in range(1, 61)
+    ]
+    office.invoice("A1", *lines)
+    path = make_batch(owner)
+    first = owner.get(path).text
+    assert "1–50 of 60" in main_text(first)
+    assert "51–60 of 60" in main_text(owner.get(f"{path}?page=2").text)
+    assert "51–60 of 60" in main_text(owner.get(f"{path}?page=99").text)
+    assert "1–50 of 60" in main_text(owner.get(f"{path}?page=x&state=nothing").text)
+
+
+def test_a_long_group_has_pages_of_its_own(office: Office, owner: Browser) -> None:
+    amounts = range(1, 53)
+    office.invoice(
+        "A1",
+        office.line(),
+        *(office.line(service_item_number=None, quantity=each, unit_price=1, total_price=each) for each in amounts),
+    )
+    page = owner.get(f"{LIST}/new").text
+    assert f'href="{LIST}/new?reason=missing_item" aria-label="Show all 52' in page
+    batch = make_batch(owner)
+    assert f'<a href="{batch}/left-out">52 lines left out</a>' in owner.get(batch).text
+    for path in (f"{LIST}/new", f"{batch}/left-out"):
+        assert "1–50 of 52" in main_text(owner.get(f"{path}?reason=missing_item").text)
+        assert "51–52 of 52" in main_text(owner.get(f"{path}?reason=missing_item&page=2").text)
+        assert "Without a support item 52 lines · $1,378.00" in main_text(owner.get(f"{path}?reason=x").text)
+
+
+def test_another_office_sees_no_batch(
+    office: Office, new_plan_manager: Any, new_account: Any, new_browser: Callable[..., Browser]
+) -> None:
+    batch = office.batch(office.invoice("A1"))
+    stranger = new_browser(new_account("owner", new_plan_manager()))
+    for path in ("", "/file", "/left-out", "/cancel", "/results", "/receipts"):
+        assert stranger.get(f"{LIST}/{batch['id']}{path}").status_code == 404
+    for action in ("submit", "cancel", "receipts"):
+        assert stranger.submit(f"{LIST}/{batch['id']}/{action}").status_code == 404

@@ -1,0 +1,170 @@
+"""Claims and money of single lines in the console: results by hand, rests, imported amounts, reversals, recoveries."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.claims import Office
+from support.console import Browser, main_text
+from support.importing import import_records
+from support.results import SubmittedBatch
+
+TODAY = "15/1/2026"
+
+
+def line_path(invoice: dict[str, Any], office: Office, index: int = 0) -> str:
+    line = office.read(invoice)["line_items"][index]
+    return f"/console/invoices/{invoice['id']}/lines/{line['id']}"
+
+
+def status(office: Office, invoice: dict[str, Any]) -> str:
+    return office.read(invoice)["line_items"][0]["claim_status"]
+
+
+@pytest.fixture
+def pending(office: Office) -> dict[str, Any]:
+    """An invoice with a pending line of 290.99."""
+    invoice = office.invoice("A1")
+    SubmittedBatch(office, invoice)
+    return invoice
+
+
+def paid_out(office: Office, amount: float = 290.99) -> dict[str, Any]:
+    """An invoice that was imported as paid."""
+    row = office.values("P1", office.line(claim_status="paid", paid_amount=amount), id=str(uuid7()))
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row]))
+    assert not report.errors, report.errors
+    return row
+
+
+def test_a_result_is_recorded_by_hand(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
+    path = line_path(pending, office)
+    assert "Record result" in main_text(owner.get(f"{path}/claim").text)
+    form = {"outcome": "paid", "amount": "200", "date": TODAY, "reference": "900000123", "reason": "Price limit"}
+    assert owner.submit(f"{path}/claim-result", form).headers["location"] == f"{path}/claim"
+    assert status(office, pending) == "partially_ready"
+    text = main_text(owner.get(f"{path}/claim").text)
+    assert "A1 · 900000123" in text
+    assert "Paid by the agency $200.00" in text
+    assert "Price limit" in text
+    assert owner.submit(f"{path}/claim-result", form).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "values, name",
+    [
+        ({"outcome": ""}, "outcome"),
+        ({"amount": "much"}, "amount"),
+        ({"amount": ""}, "amount"),
+        ({"amount": "291"}, "amount"),
+        ({"date": "31 Feb 2026"}, "date"),
+        ({"date": "1/1/2999"}, "date"),
+        ({"reason": "x" * 256}, "reason"),
+    ],
+)
+def test_an_invalid_result_names_its_field(
+    office: Office, owner: Browser, pending: dict[str, Any], values: dict[str, str], name: str
+) -> None:
+    form = {"outcome": "paid", "amount": "200", "date": TODAY} | values
+    response = owner.submit(f"{line_path(pending, office)}/claim-result", form)
+    assert response.status_code == 422
+    assert f'href="#{name}"' in response.text
+    assert status(office, pending) == "pending"
+
+
+def test_the_rest_of_a_line_is_claimed(office: Office, owner: Browser) -> None:
+    row = office.values("R1", office.line(claim_status="partially_paid", paid_amount=100), id=str(uuid7()))
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row]))
+    assert not report.errors, report.errors
+    path = line_path(row, office)
+    assert owner.submit(f"{path}/claim-rest").status_code == 303
+    assert "The rest of this line goes into the next claim batch." in main_text(owner.get(f"{path}/claim").text)
+    assert owner.submit(f"{path}/claim-rest").status_code == 409
+
+
+def test_an_imported_amount_is_confirmed_once(office: Office, manager: Callable[..., Browser]) -> None:
+    row = office.values("I1", office.line(claim_status="payment_ready", paid_amount=290.99), id=str(uuid7()))
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row]))
+    assert not report.errors, report.errors
+    path = line_path(row, office)
+    claimer, payer = manager("make_claims"), manager("make_payments")
+    assert "Confirm the amount" not in claimer.get(f"{path}/claim").text
+    assert claimer.submit(f"{path}/confirm-result").status_code == 403
+    assert "Confirm the amount" in payer.get(f"{path}/claim").text
+    assert payer.submit(f"{path}/confirm-result").status_code == 303
+    assert "Amount confirmed." in main_text(payer.get(f"{path}/claim").text)
+    assert payer.submit(f"{path}/confirm-result").status_code == 409
+
+
+def test_a_reversal_is_recovered_and_settled(office: Office, manager: Callable[..., Browser]) -> None:
+    invoice = paid_out(office)
+    path, browser = line_path(invoice, office), manager("make_claims", "make_payments")
+    assert "There is nothing to recover." in main_text(browser.get("/console/recoveries").text)
+    form = {"amount": "50", "date": TODAY, "reason": "Claimed twice"}
+    assert browser.submit(f"{path}/reversal", form).headers["location"] == f"{path}/claim"
+    page = browser.get("/console/recoveries").text
+    assert "Amber Physio provider P1 15 Jan 2026 $50.00 $50.00 $50.00" in main_text(page)
+    assert f'href="{path}/refund?kind=provider_refund&amp;amount=50.00"' in page
+    assert 'value="50.00"' in browser.get(f"{path}/refund?kind=provider_refund&amount=50.00").text
+    for kind in ("provider_refund", "repaid_to_agency"):
+        assert browser.submit(f"{path}/refund", {"kind": kind, "amount": "50", "date": TODAY}).status_code == 303
+    assert "There is nothing to recover." in main_text(browser.get("/console/recoveries").text)
+    text = main_text(browser.get(f"{path}/claim").text)
+    assert "Taken back by the agency Claimed twice 15 Jan 2026 $50.00" in text
+    assert "Returned by the payee" in text
+
+
+def test_an_invalid_adjustment_names_its_field(office: Office, owner: Browser) -> None:
+    path = line_path(paid_out(office), office)
+    for action, values, name in (
+        ("reversal", {"amount": "300", "date": TODAY}, "amount"),
+        ("reversal", {"amount": "", "date": TODAY}, "amount"),
+        ("reversal", {"amount": "3", "date": "x"}, "date"),
+        ("refund", {"amount": "3", "date": TODAY, "kind": ""}, "kind"),
+        ("refund", {"amount": "3", "date": TODAY, "kind": "agency_reversal"}, "kind"),
+    ):
+        response = owner.submit(f"{path}/{action}", values)
+        assert response.status_code == 422
+        assert f'href="#{name}"' in response.text
+
+
+def test_each_permission_records_its_part(office: Office, manager: Callable[..., Browser]) -> None:
+    path = line_path(paid_out(office), office)
+    claimer, payer, nobody = manager("make_claims"), manager("make_payments"), manager("override_blocks")
+    statuses = {
+        name: [each.get(f"{path}/{name}").status_code for each in (claimer, payer, nobody)]
+        for name in ("claim", "claim-result", "reversal", "refund")
+    }
+    assert statuses == {
+        "claim": [200, 200, 200],
+        "claim-result": [200, 403, 403],
+        "reversal": [200, 403, 403],
+        "refund": [403, 200, 403],
+    }
+    assert [each.get("/console/recoveries").status_code for each in (claimer, payer, nobody)] == [403, 200, 403]
+    assert "Record a reversal" not in nobody.get(f"{path}/claim").text
+
+
+def test_an_invoice_is_recorded_as_claimed_elsewhere(office: Office, owner: Browser) -> None:
+    invoice = office.invoice("A1")
+    path = f"/console/invoices/{invoice['id']}/claimed-elsewhere"
+    assert f'href="{path}"' in owner.get(f"/console/invoices/{invoice['id']}").text
+    assert 'href="#reference"' in owner.submit(path, {"reference": " "}).text
+    assert owner.submit(path, {"reference": "PORTAL-17"}).status_code == 303
+    assert status(office, invoice) == "pending"
+    assert owner.submit(path, {"reference": "PORTAL-17"}).status_code == 409
+
+
+def test_an_unknown_line_is_not_found(office: Office, owner: Browser) -> None:
+    invoice = office.invoice("A1")
+    for name in ("claim", "claim-result", "reversal", "refund"):
+        assert owner.get(f"/console/invoices/{invoice['id']}/lines/{uuid7()}/{name}").status_code == 404
+
+
+def test_the_page_of_an_invoice_leads_to_its_lines(office: Office, manager: Callable[..., Browser]) -> None:
+    invoice = office.invoice("A1")
+    link = f'href="{line_path(invoice, office)}/claim"'
+    for permissions, is_shown in ((("make_claims",), True), (("make_payments",), True), (("override_blocks",), False)):
+        assert (link in manager(*permissions).get(f"/console/invoices/{invoice['id']}").text) is is_shown
