@@ -44,15 +44,12 @@ MENU = {
     "plans": ("/console/plans?plan_end=60d&status=Active", "Plans"),
     "invoices": ("/console/invoices", "Invoices"),
     "claims": ("/console/claims", "Claims"),
-    "providers": ("/console/providers", "Providers"),
     "payments": ("/console/payments", "Payments"),
+    "providers": ("/console/providers", "Providers"),
     "activity": ("/console/activity", "Activity"),
 }
 # The pages that need a permission.
-MENU_PERMISSIONS: Mapping[str, Permission] = {"payments": "make_payments"}
-
-# Those that require a permission.
-MENU_PERMISSIONS = {"claims": "make_claims"}
+MENU_PERMISSIONS: Mapping[str, Permission] = {"claims": "make_claims", "payments": "make_payments"}
 
 
 @dataclass(frozen=True, slots=True)
