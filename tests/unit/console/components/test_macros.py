@@ -218,7 +218,7 @@ CALLS: dict[str, dict[str, Any]] = {
             "is_cut": True,
         },
         "url": "/console",
-    },  # fmt: skip
+    },
     "components/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
     "components/charts.html bar_list": {
         "chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]},
