@@ -103,6 +103,14 @@ REJECTION = {
     "requests": 7, "first_at": datetime(2026, 1, 2, tzinfo=UTC), "last_at": datetime(2026, 1, 2, tzinfo=UTC),
     "method": TEXT, "route": TEXT, "user_agent": TEXT, "request_id": TEXT,
 }  # fmt: skip
+LINE_GROUP = {
+    "name": "held", "title": TEXT, "text": TEXT, "line_count": 2, "amount": 1, "more": 1, "url": "/console",
+    "part": None, "link": ["/console", TEXT],
+    "lines": [
+        {"url": "/console", "number": TEXT, "position": 1, "participant": TEXT, "provider": TEXT, "amount": 1,
+         "message": TEXT}
+    ],
+}  # fmt: skip
 EVENT_TYPE_GROUP = {"name": TEXT, "pattern": TEXT, "types": [TEXT]}
 PICKER = {
     "kind": "provider", "name": "provider", "text": TEXT, "id": None, "is_unclear": True, "message": TEXT,
@@ -213,6 +221,18 @@ CALLS: dict[str, dict[str, Any]] = {
         "can_open": True,
     },
     "bank_details/macros.html ending": {"text": TEXT},
+    "claims/macros.html claim_state_tag": {"state": TEXT, "label": TEXT},
+    "claims/macros.html line_group": {"group": LINE_GROUP},
+    "claims/macros.html batch_content": {
+        "content": {
+            "single": None,
+            "warned": [LINE_GROUP],
+            "left_out": [LINE_GROUP],
+            "left_out_count": 2,
+            "is_cut": True,
+        },
+        "url": "/console",
+    },
     "components/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
     "components/charts.html bar_list": {
         "chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]},
@@ -491,6 +511,9 @@ NO_TEXTS = {
     "imports/macros.html state_tag": "codes of the console",
     "imports/macros.html row_pages": "addresses that the console builds",
     "components/icons.html icon": "a name of the console",
+    "claims/macros.html batch_tag": "states",
+    "claims/macros.html count_lines": "a number",
+    "claims/macros.html part_pages": "addresses that the console builds",
     "components/forms.html age_tag": "a datetime",
     "developers/webhooks_macros.html delivery_tag": "states",
     "developers/webhooks_macros.html endpoint_status": "states and times",
