@@ -81,7 +81,7 @@ LIST_PEOPLE = f"""
         where plan_manager_id = $1 and id = invoice.participant_id
         offset 0
     ) person
-    where invoice.plan_manager_id = $1 and {in_array('invoice.id', '$2::uuid[]')}
+    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
     order by invoice.id
 """
 
