@@ -53,13 +53,13 @@ def test_an_office_has_a_share_of_the_uploads(
     new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:
-    colleague = new_browser(new_account("manager"))
-    others = [new_browser(new_account("manager", new_plan_manager())) for _ in range(2)]
+    colleague = new_browser(new_account("owner"))
+    others = [new_browser(new_account("owner", new_plan_manager())) for _ in range(2)]
     for browser in (owner, colleague):
         begin_upload(held, server, browser, path)
     # The worker counts them when it reads their forms.
     wait_until(lambda: (upload_status(owner, path), upload_status(colleague, path)) == (429, 429))
-    third = new_browser(new_account("manager"))
+    third = new_browser(new_account("owner"))
     assert upload_status(third, path) == 429
     begin_upload(held, server, others[0], path)
     accepted = upload_status(others[1], path)

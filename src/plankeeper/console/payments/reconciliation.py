@@ -118,7 +118,8 @@ async def _shown_lines(request: PageRequest, found: Reconciliation) -> list[Show
             shown.append(ShownLine(each, title, f"/console/invoices/{invoice.id}", *people))
         elif each.claim_batch_id:
             number = numbers.get(each.claim_batch_id) or each.claim_batch_id
-            shown.append(ShownLine(each, f"Receipts of claim batch {number}, beyond its results", None, "", ""))
+            title = f"Receipts of claim batch {number}, beyond its results"
+            shown.append(ShownLine(each, title, f"/console/claims/{each.claim_batch_id}", "", ""))
         else:
             shown.append(ShownLine(each, f"Invoice {each.invoice_id}", None, "", ""))
     return shown
