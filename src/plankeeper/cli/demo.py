@@ -130,7 +130,7 @@ async def _use_or_replace_key(ctx: WriteContext, kept: str, ids: Sequence[UUID])
         if remaining > MIN_REMAINING_LIFETIME:
             return kept
     await _revoke_demo_keys(ctx)
-    return await service.create(ctx, KEY_NAME, ids, ["read", "write"], KEY_LIFETIME)
+    return await service.create(ctx, KEY_NAME, ids, ["read", "write", "claims", "payments"], KEY_LIFETIME)
 
 
 async def _revoke_demo_keys(ctx: WriteContext) -> None:
