@@ -15,7 +15,7 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.shell.cookies import Cookies
 from plankeeper.console.shell.responses import Origin
 from plankeeper.console.shell.routing import PageRoute
-from plankeeper.console.shell.static_files import STATIC_DIR, static_url
+from plankeeper.console.shell.static_files import STATIC_DIR, read_content, static_url
 from support.console import PASSWORD, Account, Browser, give_permissions
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -272,9 +272,12 @@ def test_head_responds_like_get_without_a_body(owner: Browser) -> None:
 def test_only_packaged_static_files_are_served(owner: Browser) -> None:
     for each in STATIC_DIR.iterdir():
         response = owner.get(static_url(each.name))
-        assert (response.status_code, response.content) == (200, each.read_bytes())
+        assert (response.status_code, response.content) == (200, read_content(each.name))
         assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert {each: response.headers.get(each) for each in HEADERS} == HEADERS
+    script, style_sheet = read_content("drafts.js"), read_content("lists.css")
+    assert (script.count(b"\n//"), style_sheet.count(b"/*"), b"\n  " in script + style_sheet) == (0, 0, False)
+    assert b"'/console/sign-out'" in script
     for path in ("..%2Fframe.py", "%2e%2e/frame.py", "frame.py", "../frame.py", "console.css%00", ""):
         assert owner.get(f"/console/assets/{path}").status_code == 404
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -137,13 +137,17 @@ class TextFilter:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceFilter:
-    """One of several values, which `values_of` translates to the values of the SQL's fields."""
+    """One of several values, which `values_of` translates to the values of the SQL's fields.
+
+    `list_offered` returns those of many choices that the form offers, given the chosen value; by default it offers all.
+    """
 
     name: str
     label: str
     choices: Mapping[str, str]
     values_of: Callable[[str], Mapping[str, object]]
     any_label: str = "Any"
+    list_offered: Callable[[str], Mapping[str, str]] | None = None
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "choice"
 
@@ -152,7 +156,10 @@ class ChoiceFilter:
         return (self.name,)
 
     async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
-        return _parse_choice(self, params, self.choices)
+        parsed = _parse_choice(self, params, self.choices)
+        if self.list_offered is None:
+            return parsed
+        return replace(parsed, choices=self.list_offered(params.get(self.name, "")))
 
 
 @dataclass(frozen=True, slots=True)
