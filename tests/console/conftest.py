@@ -7,7 +7,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
-from support.console import Account, Browser
+from support.console import Account, Browser, give_permissions
 from support.importing import import_records
 from support.server import RunningServer
 
@@ -38,6 +38,20 @@ def visitor(new_browser: Callable[..., Browser]) -> Browser:
 def owner(new_browser: Callable[..., Browser], new_account: Callable[..., Account]) -> Browser:
     """Signed in with the role owner."""
     return new_browser(new_account("owner"))
+
+
+@pytest.fixture
+def manager(
+    server: RunningServer, new_account: Callable[..., Account], new_browser: Callable[..., Browser]
+) -> Callable[..., Browser]:
+    """A browser of a manager with permissions: `manager("make_payments")`."""
+
+    def make(*permissions: str) -> Browser:
+        account = new_account("manager")
+        server.run(give_permissions(server, account, [*permissions]))
+        return new_browser(account)
+
+    return make
 
 
 @pytest.fixture

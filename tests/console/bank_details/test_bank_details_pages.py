@@ -8,7 +8,7 @@ import pytest
 
 from support.bank_details import ACCOUNT, OTHER_ACCOUNT, Office
 from support.client import Client
-from support.console import Account, Browser, give_permissions, main_text
+from support.console import Account, Browser, main_text
 from support.server import RunningServer
 
 CALL = {"called_back": "Called Sam on 02 5550 1234"}
@@ -17,20 +17,6 @@ CALL = {"called_back": "Called Sam on 02 5550 1234"}
 @pytest.fixture
 def office(server: RunningServer, plan_manager_id: UUID, new_client: Callable[..., Client]) -> Office:
     return Office(server, plan_manager_id, new_client(plan_manager_id, scopes=("read", "write", "payments")))
-
-
-@pytest.fixture
-def manager(
-    server: RunningServer, new_account: Callable[..., Account], new_browser: Callable[..., Browser]
-) -> Callable[..., Browser]:
-    """A browser of a manager with permissions: `manager("make_payments")`."""
-
-    def make(*permissions: str) -> Browser:
-        account = new_account("manager")
-        server.run(give_permissions(server, account, [*permissions]))
-        return new_browser(account)
-
-    return make
 
 
 def test_one_person_proposes_and_another_one_approves(office: Office, manager: Callable[..., Browser]) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from support.client import Client
-from support.console import Account, Browser, give_permissions
+from support.console import Browser
 from support.payments import PayingOffice
 from support.server import RunningServer
 
@@ -15,20 +15,6 @@ from support.server import RunningServer
 def office(server: RunningServer, plan_manager_id: UUID, new_client: Callable[..., Client]) -> PayingOffice:
     client = new_client(plan_manager_id, scopes=("read", "write", "claims", "payments"))
     return PayingOffice(server, client)
-
-
-@pytest.fixture
-def manager(
-    server: RunningServer, new_account: Callable[..., Account], new_browser: Callable[..., Browser]
-) -> Callable[..., Browser]:
-    """A browser of a manager with permissions: `manager("make_payments")`."""
-
-    def make(*permissions: str) -> Browser:
-        account = new_account("manager")
-        server.run(give_permissions(server, account, [*permissions]))
-        return new_browser(account)
-
-    return make
 
 
 @pytest.fixture
