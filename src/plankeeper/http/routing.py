@@ -82,7 +82,6 @@ class Options(TypedDict, total=False):
     find_errors: FindErrors  # finds the errors of a bulk body's items that require the database
     max_body_bytes: int
     receive_file: ReceiveFile  # for a body that is a file
-    file_type: str  # the media type of that file in the OpenAPI document
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
@@ -108,7 +107,6 @@ class Operation:
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     receive_file: ReceiveFile | None = None
-    file_type: str = "application/octet-stream"
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False

@@ -85,6 +85,7 @@ GENERATORS = {
             _BETA,
             "Failed to get the schema name: null",  # for any document
             "Codegen property is null",  # for an object without fields: the response to a delete
+            "From (reserved word) cannot be used as model name",  # for a parameter of the reconciliation
         ],
     ),
     "openapi-generator typescript-fetch": Generator(

@@ -306,12 +306,14 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
             },
         }
     if operation.receive_file:
-        entry["requestBody"] = {"required": True, "content": {operation.file_type: _FILE}}
+        entry["requestBody"] = {"required": True, "content": _SENT_FILE}
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
 
 
+# Generators of clients read text as a string.
+_TEXT_FILE: Mapping[str, Any] = {"schema": {"type": "string"}}
 # Generators of clients know this type. The server recognises the content, whatever the request says.
 _FILE: Mapping[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _SENT_FILE: Mapping[str, Any] = {"application/octet-stream": _FILE}
@@ -319,7 +321,11 @@ _DOCUMENT: Mapping[str, Any] = dict.fromkeys(allowed_values(MediaType), _FILE) |
 
 
 def _received_file(operation: Operation) -> Mapping[str, Any]:
-    return dict.fromkeys(operation.media_types, _FILE) or _DOCUMENT
+    return _describe_files(operation.media_types) or _DOCUMENT
+
+
+def _describe_files(media_types: Sequence[str]) -> dict[str, Any]:
+    return {each: _TEXT_FILE if each.startswith("text/") else _FILE for each in media_types}
 
 
 def _describe_scopes(operation: Operation) -> str:
@@ -343,7 +349,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     }
     json_content = {"application/json": {"schema": reference(component_name(operation.response_type))}}
     json_content["application/json"] |= _own_example(operation)
-    content: dict[str, Any] = {**json_content, **dict.fromkeys(operation.formats, _FILE)}
+    content: dict[str, Any] = {**json_content, **_describe_files(operation.formats)}
     success: dict[str, Any] = {
         "description": _success_description(operation),
         "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),

@@ -23,7 +23,6 @@ router = Router("claim_batches")
     scope=CLAIMS,
     extension=True,
     receive_file=result_service.receive,
-    file_type="text/csv",
     max_body_bytes=MAX_BYTES,
     errors=("invalid_transition",),
 )

@@ -37,7 +37,7 @@ from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import act_on_invoice, roll_up
 from plankeeper.resources.office_settings import store as settings_store
 
-CSV_TYPES = ("", "text/csv", "application/csv")  # of a body without a type, too
+CSV_TYPES = ("", "text/csv", "application/csv", "application/octet-stream")  # of a body without a type, too
 
 
 async def receive(ctx: ReadContext, claim_batch_id: UUID, upload: Upload, **_: object) -> ResultsFile:
