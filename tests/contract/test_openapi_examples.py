@@ -136,12 +136,12 @@ REJECTED = {
 }
 
 
-# The key of the sample data can't send them: it has neither scope.
-WITHOUT_SCOPE = {name for name, each in ALL_OPERATIONS.items() if {"claims", "payments"} & {*each.required_scopes}}
+# Claims and payments get new ids when the sample data is loaded, and lock the invoices of other examples.
+MONEY = {name for name, each in ALL_OPERATIONS.items() if {"claims", "payments"} & {*each.required_scopes}}
 
 
 def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
-    order = sorted(ALL_OPERATIONS, key=lambda name: (name.startswith("DELETE"), -name.count("/"), name))
+    order = sorted({*ALL_OPERATIONS} - MONEY, key=lambda name: (name.startswith("DELETE"), -name.count("/"), name))
     order.sort(key=lambda name: ALL_OPERATIONS[name].response_type is Download)  # after the upload
     wrong: list[str] = []
     for name in order:
@@ -158,9 +158,6 @@ def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
             more |= content_of(name)
         response = sample_data.request(method, path.format(**examples), **more)
         if name in ACTIONS and response.status_code in (400, 409):
-            continue
-        if name in WITHOUT_SCOPE:
-            assert response.json()["error"] == "insufficient_scope", name
             continue
         if in_path & GENERATED_IDS.keys():
             assert response.status_code == 404, name

@@ -54,6 +54,7 @@ ALL_SHARDS = {
     "imports.store.purge_rejected": "a periodic task",
     "imports.store.purge_uploaded": "a periodic task",
     "resources.bank_details.store.find_plan_manager": "an operator's command names a proposal alone",
+    "privacy.financial_store.list_due": "a periodic task",
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
     "resources.invoices.recheck_store.list_plan_managers": "a periodic task",

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -324,7 +324,7 @@ def _received_file(operation: Operation) -> Mapping[str, Any]:
     return _describe_files(operation.media_types) or _DOCUMENT
 
 
-def _describe_files(media_types: Sequence[str]) -> dict[str, Any]:
+def _describe_files(media_types: Iterable[str]) -> dict[str, Any]:
     return {each: _TEXT_FILE if each.startswith("text/") else _FILE for each in media_types}
 
 
