@@ -50,10 +50,9 @@ class Person:
             "payment_runs": ("paid_at",),
             "invoices": ("received_at",),
         }.items():
-            changes = ", ".join(f"{each} = {each} - $2::interval" for each in columns)
-            self.office.execute(
-                f"update {table} set {changes} where plan_manager_id = $1", plan_manager_id, EIGHT_YEARS
-            )
+            changes = ", ".join(f"{each} = $2" for each in columns)
+            statement = f"update {table} set {changes} where plan_manager_id = $1"
+            self.office.execute(statement, plan_manager_id, datetime.now(UTC) - EIGHT_YEARS)
 
     def erase(self, settings: Settings | None = None) -> ErasureReport:
         async def work() -> ErasureReport:

@@ -1,5 +1,6 @@
 """A backup of an embedded cluster, restored into another one."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def test_what_an_embedded_server_holds_comes_back_and_its_key_works(
     assert run_program("backup", str(file), PLANKEEPER_DATA_DIR=str(one)).returncode == 0
     assert serving.stop() == 0
     done = run_program("restore", str(file), PLANKEEPER_DATA_DIR=str(two))
-    assert (done.returncode, done.stderr) == (0, "")
+    # The backup has the encrypted bank details of the sample data, and not their key.
+    assert done.returncode == 0
+    assert re.fullmatch(r"Warning: The key file .* lacks keys of stored secrets: .*\n", done.stderr), done.stderr
     with Cluster(one) as before:
         expected = export_all(before.dsn)
     with Cluster(two) as after:

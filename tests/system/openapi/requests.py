@@ -35,8 +35,8 @@ def all_requests(tenant: Tenant, read_key: str, write_key: str) -> Iterator[Requ
     for operation in sorted(ALL_OPERATIONS.values(), key=_order):
         name = f"{operation.method} {operation.path.removeprefix(PREFIX)}"
         path = operation.path.removeprefix(PREFIX)
-        if operation.path.endswith("/document"):
-            continue  # a file, and no JSON: tests/api/resources/documents
+        if is_file(operation):
+            continue
         request = Request(operation.method, path.format(**ids_of(name, tenant.ids)), operation.status, BODIES.get(name))
         yield from _without_permission(request, operation, read_key, write_key)
         if operation.path_ids:
@@ -50,9 +50,16 @@ def all_requests(tenant: Tenant, read_key: str, write_key: str) -> Iterator[Requ
         yield request
 
 
-def _order(operation: Operation) -> tuple[bool, int]:
-    """Deletes come last, those of team members before that of their participant."""
-    return operation.method == "DELETE", -len(operation.path)
+def is_file(operation: Operation) -> bool:
+    """Whether a body is a file, and no JSON: tests/api/resources/documents and claims."""
+    return operation.path.endswith("/document") or operation.receive_file is not None
+
+
+def _order(operation: Operation) -> tuple[bool, bool, int]:
+    """Deletes come last, those of team members before that of their participant. A payee whose payment was returned
+    isn't paid.
+    """
+    return operation.method == "DELETE", operation.path.endswith("/returned"), -len(operation.path)
 
 
 def _without_permission(request: Request, operation: Operation, read_key: str, write_key: str) -> Iterator[Request]:

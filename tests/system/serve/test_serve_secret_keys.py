@@ -44,7 +44,7 @@ def test_serve_with_an_embedded_database_creates_the_key_file(serve: Callable[..
             assert created.status_code == 201
         settings = {"PLANKEEPER_DATA_DIR": str(folder)}
         listed = run_plankeeper("secret-key", "list", **settings).stdout
-        assert listed == f"{key.id}  encrypts  1 secret\n"
+        assert listed == f"{key.id}  encrypts  61 secrets\n"  # that of the endpoint, and 60 bank accounts
         assert serving.stop() == 0
         serving = serve(folder)
         assert key_file_warnings(serving) == []
@@ -57,7 +57,7 @@ def test_serve_with_an_embedded_database_creates_the_key_file(serve: Callable[..
         assert not file.exists()
         warnings = key_file_warnings(serving)
         assert warnings[0].startswith(f"There is no key file {file}. Copy it from another server")
-        assert warnings[1].endswith(f"lacks keys of stored secrets: 1 secret of the key {key.id}.")
+        assert warnings[1].endswith(f"lacks keys of stored secrets: 61 secrets of the key {key.id}.")
         kept.rename(file)
         assert run_plankeeper("doctor", **settings).returncode == 0
         assert serving.stop() == 0
