@@ -105,7 +105,8 @@ def test_the_feed_keeps_its_events_and_their_order(world: SeededPlanManager) -> 
     assert [[each[name] for name in shape] for each in after[: len(before)]] == [
         [each[name] for name in shape] for each in before
     ]
-    assert [each["type"] for each in after[len(before) :]] == [
+    # The server checks the invoices again, at a time of its own.
+    assert [each["type"] for each in after[len(before) :] if each["type"] != "invoice.updated"] == [
         "team_member.deleted",
         "team_member.deleted",
         "plan.deleted",
