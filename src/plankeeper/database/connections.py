@@ -91,10 +91,16 @@ async def connect(dsn: str, options: dict[str, Any], on_statement: OnStatement |
     return connection, is_citus
 
 
-def connection_options(command_timeout: float, **settings: str) -> dict[str, Any]:
-    """The options of asyncpg for connections whose statements take at most `command_timeout` seconds."""
+# PostgreSQL ends a slow statement itself, so that nothing of it is written. Seconds after that, the client gives up on
+# a server that doesn't respond: only then is it unknown whether the statement was committed.
+_CLIENT_GRACE = 2.0
+
+
+def connection_options(statement_timeout: float, **settings: str) -> dict[str, Any]:
+    """The options of asyncpg for connections whose statements take at most `statement_timeout` seconds."""
     # A statement that waits for a row lock fails in time for the requests that wait for its connection.
     defaults = {
+        "statement_timeout": f"{statement_timeout * 1000:.0f}ms",
         "application_name": "plankeeper",
         "timezone": "UTC",
         "jit": "off",
@@ -102,10 +108,10 @@ def connection_options(command_timeout: float, **settings: str) -> dict[str, Any
         # Each statement has one suitable plan. Planning it for each set of values took half of its time.
         "plan_cache_mode": "force_generic_plan",
     }
-    lock_settings = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
+    lock_settings = {"lock_timeout": f"{min(5.0, statement_timeout / 2):g}s" if statement_timeout <= 60 else "0"}
     return {
         "timeout": 5,
-        "command_timeout": command_timeout,
+        "command_timeout": statement_timeout + _CLIENT_GRACE,
         "statement_cache_size": STATEMENT_CACHE_SIZE,
         "server_settings": defaults | lock_settings | settings,
     }
