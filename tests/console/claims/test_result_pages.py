@@ -33,19 +33,22 @@ def test_a_file_is_previewed_and_then_applied(office: Office, owner: Browser, ba
     rows = [batch.paid(0), batch.paid(1, 200), batch.rejected(2), batch.row(3, "PENDING", "")]
     path = upload(owner, batch, results_csv(rows))
     page = main_text(owner.get(path).text)
-    assert "Paid in full 1 Paid in part 1 Rejected 1 Not recorded 1" in page
+    assert "Paid by the agency $490.99 Paid in full 1 Paid in part 1 Rejected 1 Not recorded 1" in page
+    assert "A1_2 $290.99 $200.00 $90.99 —" in page
     assert "Nothing is recorded yet. 3 results are new." in page
     assert "C11: not in the plan" in page
-    assert "neither SUCCESSFUL nor ERROR" in page
+    assert "5 A1 line 4 The status 'PENDING' is neither SUCCESSFUL nor ERROR." in page
     assert batch.state() == "submitted"
     assert owner.submit(path).headers["location"] == path
     page = main_text(owner.get(path).text)
     assert "Results recorded: 1 paid, 1 paid in part, 1 rejected." in page
-    assert "All results of this file are recorded." in page
+    assert "The results of this file are recorded. 1 of its rows isn’t: see below." in page
+    assert "Review rejected lines" in page
     assert f'action="{path}"' not in page
     text = main_text(owner.get(f"/console/claims/{batch.id}").text)
     assert "Partly processed" in text
-    assert "Paid by the agency $490.99" in text
+    assert "Paid by the agency $490.99 Pending $290.99 Not paid $381.98" in text
+    assert "review the rejected lines" in text
     assert "Results recorded: 1 paid, 1 paid in part, 1 rejected; 1 row changed nothing" in text
     rejected = main_text(owner.get(f"/console/claims/{batch.id}?state=rejected").text)
     assert "C11: not in the plan" in rejected
@@ -57,7 +60,7 @@ def test_the_same_file_again_has_nothing_new(owner: Browser, batch: SubmittedBat
     rows = [batch.paid(each) for each in range(4)]
     batch.apply(*rows)
     page = owner.get(upload(owner, batch, results_csv(rows))).text
-    assert "All results of this file are recorded." in main_text(page)
+    assert "The results of this file are recorded. Back to the batch" in main_text(page)
     assert "Record these results" not in page
 
 

@@ -125,7 +125,7 @@ def test_an_invoice_that_is_assigned_to_oneself_stays(
     number, page = shown(owner, owner.submit(f"{REVIEW}/{ident}/assign", colleague))
     assert (number, "Assigned: INV-1." in page) == ("INV-2", True)
     number, page = shown(owner, owner.get(f"{REVIEW}?assigned={colleague['assigned_to']}"))
-    assert (number, "Approval pending 0 Robin Hale" in page) == ("INV-1", True)
+    assert (number, "Rejected 0 Robin Hale" in page) == ("INV-1", True)
 
 
 def test_an_invoice_that_a_colleague_looks_at_can_only_be_read(

@@ -34,7 +34,10 @@ class ClaimRow(NamedTuple):
 
 
 class ClaimPage(NamedTuple):
-    """A page of the claims of a batch. `tabs` are the states with their numbers: address, label, count."""
+    """A page of the claims of a batch. `tabs` are the states with their numbers: address, label, count.
+
+    The claimed amount is `paid`, `open_amount` and `not_paid`: rejected, short or cancelled.
+    """
 
     rows: Sequence[ClaimRow]
     tabs: Sequence[tuple[str, str, int]]
@@ -42,6 +45,8 @@ class ClaimPage(NamedTuple):
     part: PagePart
     paid: Decimal
     open_amount: Decimal
+    not_paid: Decimal
+    has_rejected: bool
 
 
 async def load_claims(request: PageRequest, batch: ClaimBatch) -> ClaimPage:
@@ -56,6 +61,7 @@ async def load_claims(request: PageRequest, batch: ClaimBatch) -> ClaimPage:
         return with_query(f"{CLAIMS_URL}/{batch.id}", {"state": state})
 
     counts = {name: sum(each.state == name for each in claims) for name in STATES}
+    answered = [each for each in claims if each.state not in ("draft", "submitted")]
     return ClaimPage(
         await _load_rows(request, matching[part.first : part.end]),
         [(url(""), "All", len(claims)), *((url(name), STATES[name], count) for name, count in counts.items() if count)],
@@ -63,6 +69,8 @@ async def load_claims(request: PageRequest, batch: ClaimBatch) -> ClaimPage:
         part,
         sum((each.paid or Decimal(0) for each in claims), Decimal(0)),
         sum((each.amount for each in claims if each.state == "submitted"), Decimal(0)),
+        sum((each.amount - (each.paid or Decimal(0)) for each in answered), Decimal(0)),
+        counts["rejected"] > 0,
     )
 
 

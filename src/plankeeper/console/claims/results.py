@@ -1,6 +1,6 @@
 """The results file of a claim batch: upload, preview, apply. And the money from the agency that has arrived."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from plankeeper.database.client import Transaction
 from plankeeper.imports import file_store as files
 from plankeeper.imports.schemas import ImportFile
 from plankeeper.resources.claims import receipts, result_service, result_store
-from plankeeper.resources.claims.result_rules import FileResults, Result
+from plankeeper.resources.claims.result_rules import ClaimState, FileResults, Result
 from plankeeper.resources.claims.result_schemas import ClaimResults, NewReceipt, ReceiptListQuery, UnmatchedRow
 from plankeeper.resources.claims.results_file import MAX_BYTES, ResultsFile, parse_results
 from plankeeper.resources.invoices import store as invoice_store
@@ -58,13 +58,26 @@ class ResultGroup(NamedTuple):
         return self.total - len(self.rows)
 
 
+class UnrecordedRow(NamedTuple):
+    """A row that changes nothing, and the line of the claim with its reference, if there is one."""
+
+    row: int
+    message: str
+    line: ShownLine | None
+    url: str
+
+
 class FilePreview(NamedTuple):
-    """What a file would change. `new_count` is the number of results that aren't recorded yet."""
+    """What a file would change. `new_count` is the number of results that aren't recorded yet.
+
+    `paid` is the amount of all results.
+    """
 
     results: ClaimResults
     groups: Sequence[ResultGroup]
-    unmatched: Sequence[UnmatchedRow]
+    unmatched: Sequence[UnrecordedRow]
     new_count: int
+    paid: Decimal
 
     @property
     def more_unmatched(self) -> int:
@@ -119,7 +132,7 @@ async def get(request: PageRequest, claim_batch_id: UUID, results_file_id: UUID)
         "batch": batch,
         "page_url": batch_url(claim_batch_id),
         "file_id": results_file_id,
-        "preview": await _describe(request, results, found),
+        "preview": await _describe(request, file, results, found),
     }
     return HtmlPage("claims/results.html", context)
 
@@ -141,7 +154,7 @@ async def _read_file(request: PageRequest, file_id: UUID) -> ResultsFile:
     return _parse(or_404(content))
 
 
-async def _describe(request: PageRequest, results: ClaimResults, found: FileResults) -> FilePreview:
+async def _describe(request: PageRequest, file: ResultsFile, results: ClaimResults, found: FileResults) -> FilePreview:
     unmatched = {each.row for each in results.unmatched}
     matched = [each for each in (*found.new, *found.applied) if each.row not in unmatched]
     kinds = {
@@ -158,24 +171,46 @@ async def _describe(request: PageRequest, results: ClaimResults, found: FileResu
     new_count = sum(each.row not in unmatched for each in found.new)
     # A late result of a cancelled claim is noted, too: its invoice is put on hold.
     new_count += sum(not each.claim.has_late_result for each in found.late)
-    return FilePreview(results, groups, results.unmatched[: 5 * MAX_SHOWN], new_count)
+    shown = await _load_unrecorded(request, file, results.unmatched[: 5 * MAX_SHOWN])
+    return FilePreview(results, groups, shown, new_count, sum((each.paid for each in matched), Decimal(0)))
+
+
+async def _load_unrecorded(
+    request: PageRequest, file: ResultsFile, rows: Sequence[UnmatchedRow]
+) -> list[UnrecordedRow]:
+    place = (request.executor, request.plan_manager_id)
+    references = {each.row: each.reference for each in file.rows}
+    wanted = sorted({references.get(each.row, "") for each in rows} - {""})
+    claims = {each.reference: each for each in await result_store.list_by_references(*place, wanted)}
+    ids = list(dict.fromkeys(each.invoice_id for each in claims.values()))
+    lines = await _load_lines(request, ids)
+    shown = list[UnrecordedRow]()
+    for each in rows:
+        claim = claims.get(references.get(each.row, ""))
+        line, url = lines(claim) if claim else (None, "")
+        shown.append(UnrecordedRow(each.row, each.message, line, url))
+    return shown
 
 
 async def _load_rows(request: PageRequest, results: Sequence[Result]) -> list[ResultRow]:
-    ids = list(dict.fromkeys(each.claim.invoice_id for each in results))
+    lines = await _load_lines(request, list(dict.fromkeys(each.claim.invoice_id for each in results)))
+    return [ResultRow(each, *lines(each.claim)) for each in results]
+
+
+async def _load_lines(
+    request: PageRequest, ids: Sequence[UUID]
+) -> Callable[[ClaimState], tuple[ShownLine | None, str]]:
+    """What returns the line of a claim of these invoices, null if it no longer exists, and the page of the line."""
     request.record_list("invoice", ids, {})
     found = await invoice_store.get_many(request.executor, request.plan_manager_id, ids)
     invoices, names = {each.id: each for each in found}, await load_names(request, found)
-    return [
-        ResultRow(
-            each,
-            describe_line(invoices[each.claim.invoice_id], each.claim.line_id, names)
-            if each.claim.invoice_id in invoices
-            else None,
-            line_url(each.claim.invoice_id, each.claim.line_id),
-        )
-        for each in results
-    ]
+
+    def describe(claim: ClaimState) -> tuple[ShownLine | None, str]:
+        invoice = invoices.get(claim.invoice_id)
+        line = describe_line(invoice, claim.line_id, names) if invoice else None
+        return line, line_url(claim.invoice_id, claim.line_id)
+
+    return describe
 
 
 @pages.get("/claims/{claim_batch_id}/receipts", role="manager", permission="make_claims")

@@ -13,7 +13,11 @@ from plankeeper.resources.invoices.review_store import MAX_COUNTED, Queue, Queue
 from plankeeper.resources.invoices.warnings import WARNINGS
 
 REVIEW_URL = f"{PREFIX}/review"
-QUEUES: Mapping[str, Queue] = {"held": "held", "approval": "approval"}  # besides that of all that waits
+QUEUES: Mapping[str, Queue] = {
+    "held": "held",
+    "approval": "approval",
+    "rejected": "rejected",
+}  # besides that of all that waits
 ME, NOBODY = "me", "nobody"
 
 
@@ -70,6 +74,7 @@ def queue_tabs(part: QueuePart, counts: QueueCounts, names: Mapping[str, str]) -
         ({"assigned": NOBODY}, "Unassigned", counts.unassigned),
         ({"queue": "held"}, "Held", counts.held),
         ({"queue": "approval"}, "Approval pending", counts.approval),
+        ({"queue": "rejected"}, "Rejected", counts.rejected),
     )
     tabs = [
         QueueTab(with_query(REVIEW_URL, params), label, count_text(count), params == part.params)

@@ -16,7 +16,7 @@ from plankeeper.database.client import Executor
 LEASE_TIME = timedelta(minutes=10)
 MAX_CANDIDATES = 20  # that one statement returns
 MAX_COUNTED = 2000  # of each filter
-Queue = Literal["waiting", "held", "approval"]
+Queue = Literal["waiting", "held", "approval", "rejected"]
 
 # The predicate of the index, which each statement repeats.
 IN_REVIEW: LiteralString = """not is_deleted and not wont_claim and (
@@ -28,9 +28,12 @@ WAITS: LiteralString = """claim_status <> 'on_hold'
         and (errors or approval_status = 'rejected' or claim_status in ('flagged', 'rejected'))"""
 HELD: LiteralString = "claim_status = 'on_hold'"
 APPROVAL: LiteralString = "claim_status <> 'on_hold' and approval_status = 'pending'"
+REJECTED: LiteralString = "claim_status = 'rejected'"
 # $2: the queue, $3: an account or null, $4: only those of nobody, $5: a warning or null.
 MATCHES: LiteralString = f"""{IN_REVIEW}
-    and case $2::text when 'held' then {HELD} when 'approval' then {APPROVAL} else {WAITS} end
+    and case $2::text
+        when 'held' then {HELD} when 'approval' then {APPROVAL} when 'rejected' then {REJECTED} else {WAITS}
+    end
     and ($3::uuid is null or assigned_to = $3) and (assigned_to is null or not $4::boolean)
     and ($5::text is null or $5 = any (warning_codes))"""
 
@@ -188,6 +191,7 @@ class QueueCounts(Struct):
     unassigned: int
     held: int
     approval: int
+    rejected: int
 
 
 OF_QUEUE: LiteralString = f"select from invoices where plan_manager_id = $1 and {IN_REVIEW}"
@@ -199,7 +203,8 @@ COUNT: LiteralString = f"""
         (select count(*) from ({OF_QUEUE} and {WAITS} and {MINE} {LIMITED}) found) as mine,
         (select count(*) from ({OF_QUEUE} and {WAITS} and assigned_to is null {LIMITED}) found) as unassigned,
         (select count(*) from ({OF_QUEUE} and {HELD} {LIMITED}) found) as held,
-        (select count(*) from ({OF_QUEUE} and {APPROVAL} {LIMITED}) found) as approval
+        (select count(*) from ({OF_QUEUE} and {APPROVAL} {LIMITED}) found) as approval,
+        (select count(*) from ({OF_QUEUE} and {REJECTED} {LIMITED}) found) as rejected
 """
 
 

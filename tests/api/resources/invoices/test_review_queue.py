@@ -69,12 +69,13 @@ def test_an_invoice_waits_for_somebody_to_decide(
     assert list_part(server, plan_manager_id, ALL) == [not_approved, warned, flagged, rejected, pending]
     assert list_part(server, plan_manager_id, ALL._replace(queue="held")) == [held]
     assert list_part(server, plan_manager_id, ALL._replace(queue="approval")) == [pending]
+    assert list_part(server, plan_manager_id, ALL._replace(queue="rejected")) == [rejected]
     assert list_part(server, plan_manager_id, ALL._replace(assigned_to=me)) == []
     assert len(list_part(server, plan_manager_id, ALL._replace(is_unassigned=True))) == 5
     assert len(list_part(server, plan_manager_id, ALL._replace(warning="missing_participant"))) == 5
     assert list_part(server, plan_manager_id, ALL._replace(warning="missing_invoice_number")) == []
     counts = server.run(review_store.count(server.db, plan_manager_id, me))
-    assert counts == QueueCounts(waiting=5, mine=0, unassigned=5, held=1, approval=1)
+    assert counts == QueueCounts(waiting=5, mine=0, unassigned=5, held=1, approval=1, rejected=1)
     warnings = server.run(review_store.count_warnings(server.db, plan_manager_id))
     assert {each.code: each.count for each in warnings}["missing_participant"] == 5
 
