@@ -41,15 +41,45 @@ def paid_out(office: Office, amount: float = 290.99) -> dict[str, Any]:
 
 def test_a_result_is_recorded_by_hand(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
     path = line_path(pending, office)
-    assert "Record result" in main_text(owner.get(f"{path}/claim").text)
+    page = main_text(owner.get(f"{path}/claim").text)
+    assert "Claimed, and not decided yet. Next: record the results of its batch" in page
+    assert "Record result" in page
     form = {"outcome": "paid", "amount": "200", "date": TODAY, "reference": "900000123", "reason": "Price limit"}
     assert owner.submit(f"{path}/claim-result", form).headers["location"] == f"{path}/claim"
     assert status(office, pending) == "partially_ready"
     text = main_text(owner.get(f"{path}/claim").text)
     assert "A1 · 900000123" in text
+    assert "Next: pay that part in a payment run. Afterwards, you can claim the rest." in text
     assert "Paid by the agency $200.00" in text
     assert "Price limit" in text
     assert owner.submit(f"{path}/claim-result", form).status_code == 409
+
+
+def test_a_rejected_line_is_claimed_again(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
+    path = line_path(pending, office)
+    owner.submit(f"{path}/claim-result", {"outcome": "rejected", "date": TODAY, "reason": "Wrong item"})
+    page = owner.get(f"{path}/claim").text
+    assert "Next: correct the line, or claim it again as it is." in main_text(page)
+    assert f'href="/console/invoices/{pending["id"]}/edit"' in page
+    assert owner.submit(f"{path}/retry").status_code == 303
+    assert status(office, pending) == "new"
+    assert "Claim again" not in owner.get(f"{path}/claim").text
+
+
+def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
+    """The steps of docs/claim.md: the payment is reversed, and the claim recorded again with the right result."""
+    path = line_path(pending, office)
+    form = {"outcome": "paid", "amount": "29.99", "date": TODAY}
+    assert owner.submit(f"{path}/claim-result", form).status_code == 303
+    assert owner.submit(f"{path}/reversal", {"amount": "29.99", "date": TODAY}).status_code == 303
+    assert status(office, pending) == "rejected"
+    assert owner.submit(f"{path}/retry").status_code == 303
+    claimed = {"reference": "A1"}
+    assert owner.submit(f"/console/invoices/{pending['id']}/claimed-elsewhere", claimed).status_code == 303
+    assert owner.submit(f"{path}/claim-result", form | {"amount": "290.99"}).status_code == 303
+    assert status(office, pending) == "payment_ready"
+    page = main_text(owner.get(f"{path}/claim").text)
+    assert "Paid by the agency $290.99 Paid out $0.00" in page
 
 
 @pytest.mark.parametrize(

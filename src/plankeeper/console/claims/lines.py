@@ -18,6 +18,7 @@ from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, Adjus
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.changes import to_line_rows
+from plankeeper.resources.invoices.schemas import InvoiceLineRow
 
 pages = Pages()
 
@@ -35,6 +36,20 @@ KINDS: Mapping[AdjustmentKind, str] = {
 REFUND_KINDS: Mapping[AdjustmentKind, str] = {
     "provider_refund": "The payee has returned money to us",
     "repaid_to_agency": "We have returned money to the agency",
+}
+# Where a line stands, and what comes next.
+_STATUSES: Mapping[str, str] = {
+    "new": "Not claimed yet. Next: make a claim batch, once nothing keeps the line out.",
+    "flagged": "Left out of the last claim batch. Next: settle what keeps it out.",
+    "pending": "Claimed, and not decided yet. Next: record the results of its batch, or the result of this line alone.",
+    "payment_ready": "The agency has paid it. Next: pay it in a payment run.",
+    "partially_ready": (
+        "The agency has paid a part of it. Next: pay that part in a payment run. Afterwards, you can claim the rest."
+    ),
+    "partially_paid": "What the agency has paid is paid out. Next: claim the rest, if the agency owes it.",
+    "rejected": "The agency has rejected it. Next: correct the line, or claim it again as it is.",
+    "paid": "Paid out. Nothing is left to do.",
+    "cancelled": "Cancelled. Nothing is left to do.",
 }
 _OUTCOMES: Mapping[str, ResultOutcome] = {"paid": "paid", "rejected": "rejected", "cancelled": "cancelled"}
 _REFUND_KINDS: Mapping[str, AdjustmentKind] = {
@@ -74,9 +89,18 @@ async def get(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage
         "adjustments": [each for each in found if each.line_id == line_id],
         "kinds": KINDS,
         "money": await adjustment_store.get_money(*place, line_id),
+        "status": _describe_status(context["line"]),
         "is_confirmable": not claims and context["line"].claim_status in ("payment_ready", "partially_ready"),
     }
     return HtmlPage("claims/line.html", context)
+
+
+def _describe_status(line: InvoiceLineRow) -> str:
+    if line.open_claim_batch and line.claim_status != "pending":
+        return f"In the draft {line.open_claim_batch}. Next: upload its file, and mark it as submitted."
+    if line.is_rest_waiting:
+        return "The rest of this line goes into the next claim batch."
+    return _STATUSES.get(line.claim_status, "")
 
 
 @pages.get("/invoices/{invoice_id}/lines/{line_id}/claim-result", role="manager", permission="make_claims")
@@ -107,6 +131,8 @@ def _read_result(form: Form) -> tuple[ResultOutcome, LineClaimResult]:
         errors["outcome"] = "must be one of the choices"
     if text and amount is None:
         errors["amount"] = "must be an amount, such as 1,290.45"
+    if outcome == "paid" and not text:
+        errors["amount"] = "Enter how much the agency has paid"
     day = None
     try:
         day = parse_date(form.text("date"))
