@@ -83,9 +83,11 @@ def test_left_out_lines_have_their_reason_and_a_link(office: PayingOffice, payer
     text = main_text(page)
     assert "$7.00 to 1 payee" in text
     assert "Left out 4 lines" in text
-    assert "The payee has no bank details. 2 lines No Account Pty Ltd 2 lines" in text
-    assert "The invoice is on hold. 1 line Invoice HELD Amber Physio" in text
+    assert "The payee has no bank details. 2 lines No Account Pty Ltd 2 lines $3.00" in text
+    assert "The invoice is on hold. 1 line Invoice HELD Amber Physio $8.00" in text
     assert "A change of the payee's bank details waits for approval. 1 line" in text
+    text = main_text(preview(payer, reason="held").text)
+    assert ("Show all groups" in text, "Invoice HELD" in text, "No Account" in text) == (True, True, False)
     for path in (f"providers/{poor}", f"providers/{waiting}", f"invoices/{held}", "bank-details"):
         assert f'href="/console/{path}"' in page
     run = payer.get(make(payer)).text

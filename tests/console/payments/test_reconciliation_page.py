@@ -26,12 +26,13 @@ def test_the_figures_and_lines_of_a_month(office: PayingOffice, payer: Browser) 
     assert 'href="/console/payments/reconciliation.csv?from=2026-12-01&amp;to=2026-12-31"' in page
 
 
-def test_the_file_is_that_of_the_api(office: PayingOffice, payer: Browser) -> None:
+def test_the_file_is_that_of_the_api_with_names(office: PayingOffice, payer: Browser) -> None:
     office.invoice("60.55", number="HELD")
     file = payer.get(f"{PAGE}.csv", params=DECEMBER)
     assert file.headers["content-disposition"] == 'attachment; filename="reconciliation-2026-12-01-2026-12-31.csv"'
     days = {"from": "2026-12-01", "to": "2026-12-31"}
-    assert "closing,2026-12-31,,,,60.55" in file.text
+    assert "closing,2026-12-31,,,,60.55,,," in file.text
+    assert ",60.55,Invoice HELD,Amber Physio,Robin Hale" in file.text
     assert office.client.get("/reconciliation", **days).json()["closing"] == 60.55
 
 

@@ -41,7 +41,13 @@ def test_a_return_is_recorded_and_the_page_says_what_comes_next(office: PayingOf
 
 def test_a_wrong_return_names_the_field(office: PayingOffice, payer: Browser) -> None:
     page, invoice = paid_payment(office)
-    for name, text in (("date", ""), ("date", "31/2/2026"), ("reason", ""), ("reference", "x" * 256)):
+    for name, text in (
+        ("date", ""),
+        ("date", "31/2/2026"),
+        ("date", "14/12/2026"),
+        ("reason", ""),
+        ("reference", "x" * 256),
+    ):
         response = payer.submit(f"{page}/return", RETURN | {name: text})
         assert response.status_code == 422
         assert f'id="{name}-error"' in response.text

@@ -57,8 +57,10 @@ async def get(request: PageRequest, proposal_id: UUID) -> HtmlPage:
 @pages.post("/bank-details/{proposal_id}/approve", role="manager", permission="approve_bank_details", on_error=get)
 async def approve(request: FormRequest, proposal_id: UUID) -> Redirect:
     text = _require_text(request, "called_back")
+    waiting = await get_waiting(request.tx, request.settings, request.plan_manager_id, proposal_id)
     after = await service.approve(request.write_context, proposal_id, text)
-    return Redirect(BANK_DETAILS_URL, f"Approved. Payments go to the account ending in {after.current_ending}.")
+    name = waiting.name if waiting else "the payee"
+    return Redirect(BANK_DETAILS_URL, f"Approved: {name} is paid to the account ending in {after.current_ending}.")
 
 
 @pages.post("/bank-details/{proposal_id}/reject", role="manager", permission="approve_bank_details", on_error=get)

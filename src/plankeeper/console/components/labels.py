@@ -28,6 +28,7 @@ FIELD_LABELS = {
     "approval_required": "Invoices require approval",
     "badge_color": "Badge colour",
     "bank_bsb": "BSB",
+    "bsb": "BSB",
     "city": "Suburb",
     "created_by_account_id": "Account ID",
     "date_ceased": "Exit date",

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from plankeeper.console.components.labels import humanize
+from plankeeper.console.components.labels import humanize, program_name
 from plankeeper.console.lists.definition import BuiltInView, Column, ListButton, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter
 from plankeeper.console.shell.routing import PREFIX
@@ -19,6 +19,10 @@ def _returned(run: PaymentRun, _names: Names) -> str | None:
     return f"{run.returned:,} returned" if run.returned else None
 
 
+def _created_by(run: PaymentRun, _names: Names) -> str:
+    return program_name(run.created_by or "")
+
+
 def _made_at(run: PaymentRun, _names: Names) -> datetime:
     return run.created_at
 
@@ -30,7 +34,7 @@ COLUMNS = (
     Column("payments", "Payments", "text"),
     Column("total", "Amount", "money"),
     Column("returned", "Returned", "text", _returned),
-    Column("created_by", "Made by", "text"),
+    Column("created_by", "Made by", "text", _created_by),
     Column("made_at", "Made", "datetime", _made_at),
     Column("downloaded_at", "Downloaded", "datetime", is_default=False),
     Column("paid_on", "Paid on", "date", is_default=False),
@@ -53,6 +57,7 @@ PAYMENT_RUNS = ListDefinition(
     buttons=(
         ListButton("Make a payment run", f"{PAYMENTS_URL}/new", "manager"),
         ListButton("Reconciliation", f"{PAYMENTS_URL}/reconciliation", "manager"),
+        ListButton("To recover", f"{PREFIX}/recoveries", "manager"),
     ),
     views=(BuiltInView("Drafts", {"state": "draft"}), BuiltInView("Paid", {"state": "paid"})),
     role="manager",

@@ -6,6 +6,7 @@ from typing import Any
 from plankeeper.access.policy import Permission
 from plankeeper.console.bank_details.section import payee_url
 from plankeeper.console.components.labels import field_label
+from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.selection import download_list
 from plankeeper.console.payments.left_out import left_out_groups
@@ -72,11 +73,15 @@ async def _preview(request: PageRequest, form: Form) -> dict[str, Any]:
     payments = preview.payments[:MAX_PAYMENTS]
     request.record_list("invoice", [id_ for each in payments for id_ in each.invoice_ids], {"page": "payments"})
     people = [each.payee.id for each in payments if each.payee.kind == "participant"]
+    params = {name: form.text(name) for name in ("process_date", "group_by")}
     request.record_list("participant", people, {"page": "payments"})
     return {
         "preview": preview,
         "payments": [(each, payee_url(each.payee)) for each in payments],
-        "groups": await left_out_groups(request, unset_to_none(preview.run.left_out) or []),
+        "groups": await left_out_groups(
+            request, unset_to_none(preview.run.left_out) or [], f"{PAYMENTS_URL}/new", params
+        ),
+        "all_url": with_query(f"{PAYMENTS_URL}/new", params),
         "warnings": unset_to_none(preview.run.warnings) or [],
         "seen": seen_text(preview.run),
     }

@@ -1,10 +1,12 @@
 """The reconciliation of the money that the office holds: the figures of some days, and the lines whose money it is."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from plankeeper.console.components.downloads import UTF8_BOM, csv_row
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
@@ -31,6 +33,9 @@ FIGURES = (
     ("repaid", "Repaid to the agency", "−"),
     ("fees", "Own fees taken", "−"),
 )
+
+
+_CSV_NAMES = ("name", "provider", "participant")
 
 
 class ShownLine(NamedTuple):
@@ -66,7 +71,7 @@ async def get(request: PageRequest) -> HtmlPage:
         "found": found,
         "form": Form(texts.items()),
         "figures": [(sign, label, getattr(found, name)) for name, label, sign in FIGURES] if found else (),
-        "lines": await _shown_lines(request, found) if found else (),
+        "lines": await _shown_lines(request, found.lines[:MAX_LINES]) if found else (),
         "max_lines": MAX_LINES,
         "periods": _periods(request.today),
         "csv_url": with_query(f"{URL}.csv", texts),
@@ -76,11 +81,17 @@ async def get(request: PageRequest) -> HtmlPage:
 
 @pages.get("/payments/reconciliation.csv", role="manager", permission=PERMISSION)
 async def download(request: PageRequest) -> Download:
+    """The file of the API, with the names of the invoices, providers and participants."""
     found = await _reconcile(request)
-    file = reconciliation.to_csv(found)
+    rows = [UTF8_BOM + csv_row((*reconciliation.CSV_HEADER, *_CSV_NAMES))]
+    sums, lines = reconciliation.csv_sums(found), await _shown_lines(request, found.lines)
+    rows += [csv_row((*map(str, each), "", "", "")) for each in sums]
+    for each in lines:
+        row = map(str, reconciliation.csv_line(found, each.line))
+        rows.append(csv_row((*row, each.title, each.provider, each.participant)))
     ids = dict.fromkeys(each.invoice_id for each in found.lines if each.invoice_id)
     request.record_list("invoice", ids, {"page": "reconciliation"}, "exported")
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return Download.of_bytes(reconciliation.csv_name(found), reconciliation.CSV, b"".join(rows))
 
 
 async def _reconcile(request: PageRequest) -> Reconciliation:
@@ -97,8 +108,8 @@ def _read_day(form: Form, name: str) -> date | None:
         raise ValidationError(**{name: str(error)}) from None
 
 
-async def _shown_lines(request: PageRequest, found: Reconciliation) -> list[ShownLine]:
-    place, lines = (request.db, request.plan_manager_id), found.lines[:MAX_LINES]
+async def _shown_lines(request: PageRequest, lines: Sequence[HeldLine]) -> list[ShownLine]:
+    place = (request.db, request.plan_manager_id)
     ids = list(dict.fromkeys(each.invoice_id for each in lines if each.invoice_id))
     request.record_list("invoice", ids, {"page": "reconciliation"})
     invoices = {each.id: each for each in await invoice_store.get_many_without_lines(*place, ids)}

@@ -64,10 +64,13 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     without_email = await remittance_store.list_without_email(*place, payment_run_id)
     context: dict[str, Any] = {
         "run": run,
-        "form": request.form or Form([("paid_on", run.process_date.isoformat())]),
+        "form": request.form
+        or Form([("paid_on", run.process_date.isoformat())] if run.process_date <= request.today else []),
         "without_email": len(without_email),
         "warnings": unset_to_none(run.warnings) or [],
-        "groups": await left_out_groups(request, unset_to_none(run.left_out) or []),
+        "groups": await left_out_groups(
+            request, unset_to_none(run.left_out) or [], f"{PAYMENTS_URL}/{payment_run_id}", {}
+        ),
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "payment_run", payment_run_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
@@ -148,7 +151,12 @@ async def download_file(request: FormRequest, payment_run_id: UUID) -> Download:
 @pages.post("/payments/{payment_run_id}/mark-paid", role="manager", permission=PERMISSION, on_error=get)
 async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
     run = await service.mark_paid(request.write_context, payment_run_id, read_date(request.form, "paid_on"))
-    text = f"Payment run {run.number} is marked as paid. Payees with an email get their remittance advice."
+    to_print = await remittance_store.list_without_email(request.tx, request.plan_manager_id, payment_run_id)
+    text = f"Payment run {run.number} is marked as paid."
+    if len(to_print) < run.payments:
+        text += " Payees with an email get their remittance advice by mail."
+    if to_print:
+        text += f" Next: print {len(to_print):,} remittance {'advice' if len(to_print) == 1 else 'advices'}."
     return Redirect(f"{PAYMENTS_URL}/{payment_run_id}", text)
 
 

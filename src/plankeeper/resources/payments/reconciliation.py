@@ -22,7 +22,7 @@ from plankeeper.resources.payments.reconciliation_store import list_money
 
 CSV = "text/csv"
 _SUMS = ("opening", "received", "paid_out", "returned", "refunded", "repaid", "fees", "closing")
-_HEADER = ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
+CSV_HEADER = ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
 
 
 async def reconcile(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
@@ -54,17 +54,25 @@ def to_csv(found: Reconciliation) -> Download:
     """A row for each sum, and one for each line whose money is held."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(_HEADER)
-    writer.writerows(_rows(found))
+    writer.writerow(CSV_HEADER)
+    writer.writerows(csv_sums(found))
+    writer.writerows(csv_line(found, each) for each in found.lines)
     content = text.getvalue().encode()
-    name = f"reconciliation-{found.first}-{found.last}.csv"
-    return Download(name, CSV, len(content), single_chunk(content))
+    return Download(csv_name(found), CSV, len(content), single_chunk(content))
 
 
-def _rows(found: Reconciliation) -> Iterable[tuple[object, ...]]:
+def csv_name(found: Reconciliation) -> str:
+    return f"reconciliation-{found.first}-{found.last}.csv"
+
+
+def csv_sums(found: Reconciliation) -> Iterable[tuple[object, ...]]:
+    """The rows of the sums."""
     for name in _SUMS:
         day = found.first if name == "opening" else found.last
         yield name, day, "", "", "", f"{getattr(found, name):.2f}"
-    for line in found.lines:
-        ids = (each or "" for each in (line.invoice_id, line.line_id, line.claim_batch_id))
-        yield "held", found.last, *ids, f"{line.amount:.2f}"
+
+
+def csv_line(found: Reconciliation, line: HeldLine) -> tuple[object, ...]:
+    """The row of a line whose money is held."""
+    ids = (each or "" for each in (line.invoice_id, line.line_id, line.claim_batch_id))
+    return "held", found.last, *ids, f"{line.amount:.2f}"

@@ -184,9 +184,12 @@ CALLS: dict[str, dict[str, Any]] = {
                 "line_count": 2,
                 "link": (TEXT, "/console"),
                 "more": 1,
-                "records": [{"name": TEXT, "url": "/console", "detail": TEXT, "line_count": 2}],
+                "url": "/console",
+                "part": None,
+                "records": [{"name": TEXT, "url": "/console", "detail": TEXT, "line_count": 2, "amount": 3}],
             }
         ],
+        "url": "/console",
     },
     "payments/macros.html run_warnings": {"warnings": [{"message": TEXT}]},
     "payments/macros.html state_tag": {"state": TEXT},
