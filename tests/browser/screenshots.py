@@ -1,4 +1,4 @@
-"""Pictures of the console with the sample data, for docs/console.md: `make screenshots`.
+"""Pictures of the console with the sample data, for docs/console.md, claim.md and pay.md: `make screenshots`.
 
 A server of its own is started and filled in. The pictures are few and have 256 colours, because each new version of
 them adds as much to the repository's history.
@@ -49,6 +49,10 @@ PICTURES = (
     Picture("invoices", "/console/invoices", ("390",)),
     Picture("invoice", "{invoice}", ("390",)),
     Picture("invoice-duplicate", "{duplicate}", ("1280-dark",)),
+    Picture("claim-batch-new", "/console/claims/new"),
+    Picture("claim-batch", "{claim_batch}"),
+    Picture("payment-run-new", "/console/payments/new"),
+    Picture("payment-run", "{payment_run}"),
     Picture("search", "/console/search?q=nguyen"),
     Picture("import-check", "{import}"),
     Picture("api-keys", "/console/settings/keys"),
@@ -98,7 +102,10 @@ def find_addresses(page: Any, client: httpx.Client) -> dict[str, str]:
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Check file").click()
     page.get_by_role("button", name=re.compile("^Import ")).wait_for()
+    batches, runs = (client.get(each).json()["data"] for each in ("/claim-batches", "/payment-runs"))
     return {
+        "claim_batch": f"/console/claims/{next(each['id'] for each in batches if each['state'] == 'processed')}",
+        "payment_run": f"/console/payments/{next(each['id'] for each in runs if each['state'] == 'paid')}",
         "participant": f"/console/participants/{participant}",
         "duplicate": f"/console/invoices/{duplicate}",
         "invoice": f"/console/invoices/{find_document(client)}",

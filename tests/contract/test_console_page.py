@@ -69,8 +69,14 @@ def test_the_guide_to_claims_has_its_keys() -> None:
     assert {key.strip("`"): action for key, action in rows} == templating.CLAIM_SHORTCUTS
 
 
+def test_the_guide_to_payments_has_its_keys() -> None:
+    rows = table_rows(section("docs/pay.md", "Keys"))
+    assert {key.strip("`"): action for key, action in rows} == templating.PAYMENT_SHORTCUTS
+
+
 def test_every_screenshot_exists_and_is_shown() -> None:
-    named = set(re.findall(r"\(console/([a-z0-9-]+\.png)\)", text_of("docs/console.md")))
+    texts = [text_of(f"docs/{each}.md") for each in ("console", "claim", "pay")]
+    named = {name for text in texts for name in re.findall(r"\(console/([a-z0-9-]+\.png)\)", text)}
     assert named == {each.name for each in SCREENSHOTS.iterdir()}
     assert named == {name for picture in PICTURES for name in picture.files().values()}
 

@@ -210,7 +210,7 @@ INVOICE_SHORTCUTS = {
 REVIEW_SHORTCUTS = {
     "n": "Next invoice",
     "p": "Previous invoice",
-    "1 2 3 4 5": "To review, Mine, Unassigned, Held, Approval pending",
+    "1 2 3 4 5 6": "To review, Mine, Unassigned, Held, Approval pending, Rejected",
     "b": "Choose a warning",
     "e": "Edit the invoice and its lines",
     "i": "Ignore the first warning",
@@ -231,8 +231,13 @@ CLAIM_SHORTCUTS = {
     "d": "Download the file of the batch",
     "s": "Mark the batch as submitted",
     "r": "Record results of the batch or of the line",
-    "l": "Claim the rest of the line",
+    "l": "Claim the rest of the line, or a rejected line again",
     "c": "Cancel the batch",
+}
+# Those of payment runs.
+PAYMENT_SHORTCUTS = {
+    "m": "Make the payment run",
+    "d": "Download the ABA file",
 }
 
 
@@ -273,7 +278,12 @@ def create_templates(
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
         "shortcuts_without_limit": SHORTCUTS_WITHOUT_LIMIT,
-        "shortcuts_of": {"invoices": INVOICE_SHORTCUTS, "review": REVIEW_SHORTCUTS, "claims": CLAIM_SHORTCUTS},
+        "shortcuts_of": {
+            "invoices": INVOICE_SHORTCUTS,
+            "review": REVIEW_SHORTCUTS,
+            "claims": CLAIM_SHORTCUTS,
+            "payments": PAYMENT_SHORTCUTS,
+        },
         "product_version": full_version(),
         **names,
     }
