@@ -43,12 +43,12 @@ def test_a_file_is_previewed_and_then_applied(office: Office, owner: Browser, ba
     page = main_text(owner.get(path).text)
     assert "Results recorded: 1 paid, 1 paid in part, 1 rejected." in page
     assert "The results of this file are recorded. 1 of its rows isn’t: see below." in page
-    assert "Review rejected lines" in page
+    assert "Show rejected lines" in page
     assert f'action="{path}"' not in page
     text = main_text(owner.get(f"/console/claims/{batch.id}").text)
     assert "Partly processed" in text
     assert "Paid by the agency $490.99 Pending $290.99 Not paid $381.98" in text
-    assert "review the rejected lines" in text
+    assert "correct the rejected lines" in text
     assert "Results recorded: 1 paid, 1 paid in part, 1 rejected; 1 row changed nothing" in text
     rejected = main_text(owner.get(f"/console/claims/{batch.id}?state=rejected").text)
     assert "C11: not in the plan" in rejected
