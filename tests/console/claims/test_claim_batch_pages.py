@@ -81,6 +81,18 @@ def test_a_batch_is_made_downloaded_submitted(office: Office, owner: Browser) ->
     assert [each["claim_status"] for each in office.read(invoice)["line_items"]] == ["pending", "pending"]
 
 
+def test_an_invoice_says_why_the_next_batch_leaves_it_out(office: Office, owner: Browser) -> None:
+    hint = "The next claim batch leaves this out."
+    invoice = office.invoice("A1", office.line(quantity=1, unit_price=10.005, total_price=10.01))
+    page = main_text(owner.get(f"/console/invoices/{invoice['id']}").text)
+    assert (
+        f"{hint} Line 1: the quantity times the unit price, in cents as the file has it, isn’t $10.01."
+        " Enter a quantity of 1 and the whole price, or correct the amount."
+    ) in page
+    other = office.invoice("A2", office.line(service_date_from="2026-01-10", service_date_to="2026-01-10"))
+    assert hint not in owner.get(f"/console/invoices/{other['id']}").text
+
+
 def test_the_list_filters_by_state_and_has_a_file(office: Office, owner: Browser) -> None:
     first, second = office.batch(office.invoice("A1")), office.batch(office.invoice("A2"))
     office.client.post(f"/claim-batches/{first['id']}/submit").raise_for_status()

@@ -18,6 +18,7 @@ from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
 from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
 from plankeeper.console.invoices.status import describe_standard, describe_status
+from plankeeper.console.invoices.unclaimed import unclaimed_hints
 from plankeeper.console.invoices.unpaid import unpaid_hints
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.notes.section import record_notes, review_notes
@@ -78,6 +79,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "approval": approval,
+        "unclaimed": await unclaimed_hints(request, invoice, warning_titles(invoice)),
         "unpaid": await unpaid_hints(request, invoice),
         **await _notes_of(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),

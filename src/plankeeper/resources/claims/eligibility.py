@@ -300,7 +300,10 @@ def _describe_total(line: Candidate) -> str:
     if line.amount is None:
         return f"Line {line.number} has no amount."
     amount = format_money(line.claimed_amount)
-    return f"Line {line.number}: the file can’t have a unit price whose product with the quantity is {amount}."
+    return (
+        f"Line {line.number}: the quantity times the unit price, in cents as the file has it, isn’t {amount}."
+        " Enter a quantity of 1 and the whole price, or correct the amount."
+    )
 
 
 _DETAILS: Mapping[Reason, Callable[[Candidate], str]] = {
