@@ -1,6 +1,5 @@
 """The document of an invoice: images of its pages, and the file."""
 
-from collections.abc import AsyncIterator
 from uuid import UUID
 
 from starlette.responses import Response
@@ -17,10 +16,9 @@ pages = Pages()
 @pages.get("/invoices/{invoice_id}/document", role="viewer", is_limited=True)
 async def download(request: PageRequest, invoice_id: UUID) -> Download:
     document = await _get_or_404(request, invoice_id)
-    file = service.open_document(request.settings, document)
-    start = await anext(file.chunks, b"")  # so that a missing file is an error page
+    file = await service.open_checked(request.settings, document)
     request.record_access("exported", "invoice", invoice_id)
-    return Download(file.file_name, file.media_type, _join(start, file.chunks), file.size)
+    return Download(file.file_name, file.media_type, file.chunks, file.size)
 
 
 @pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer", is_limited=True)
@@ -33,12 +31,6 @@ async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Resp
     request.record_access("viewed", "invoice", invoice_id)
     headers = {"server-timing": f'pages;desc="{image.pages}"'}  # for document-pages.js
     return Response(image.content, media_type=image.media_type, headers=headers)
-
-
-async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield start
-    async for chunk in rest:
-        yield chunk
 
 
 async def _get_or_404(request: PageRequest, invoice_id: UUID) -> DocumentRow:
