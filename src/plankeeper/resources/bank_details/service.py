@@ -11,11 +11,11 @@ from uuid import UUID
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts.member_store import count_with_permission
+from plankeeper.access.accounts.member_store import count_owners, count_with_permission, is_owner
 from plankeeper.access.api_keys.store import get_creator
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.encryption.bank_accounts import BankAccount
-from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.errors import DomainError, FieldError, NotFound, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
@@ -45,6 +45,7 @@ OPERATOR_PROPOSAL = (
     "A key that was made by command has proposed these bank details. Accounts of the plan manager can approve them in"
     " the console."
 )
+ESTATE_PROPOSAL = "Only an owner can approve who gets the money for the estate of a participant who has died."
 NOT_WAITING = "This proposal of bank details isn't waiting: it was approved, rejected, or replaced by another one."
 
 EVENT_TYPES: Mapping[Action, str] = {"proposed": "bank_details.proposed", "rejected": "bank_details.rejected"}
@@ -60,13 +61,18 @@ async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Pa
 def summarize(settings: Settings, plan_manager_id: UUID, row: BankDetailsRow | None) -> BankDetails:
     """The details without account numbers. Raises SecretKeyMissingError."""
     current, proposed = _decrypt(settings, plan_manager_id, row)
-    return BankDetails(current=_summary(current), proposed=_summary(proposed))
+    if row is None:
+        return BankDetails(current=None, proposed=None)
+    return BankDetails(
+        current=_summary(current, row.current_estate_payee), proposed=_summary(proposed, row.proposed_estate_payee)
+    )
 
 
-def _summary(account: BankAccount | None) -> AccountSummary | None:
+def _summary(account: BankAccount | None, estate_payee: str | None) -> AccountSummary | None:
     if account is None:
         return None
-    return AccountSummary(bsb=account.bsb, account_ending=account_ending(account.number), account_name=account.name)
+    ending = account_ending(account.number)
+    return AccountSummary(bsb=account.bsb, account_ending=ending, account_name=account.name, estate_payee=estate_payee)
 
 
 def _decrypt(
@@ -96,30 +102,48 @@ async def lock(ctx: WriteContext, payee: Payee) -> None:
 # One person
 
 
-async def propose(ctx: WriteContext, payee: Payee, account: BankAccount) -> BankDetails:
+async def propose(
+    ctx: WriteContext, payee: Payee, account: BankAccount, estate_payee: str | None = None
+) -> BankDetails:
     """Propose an account for a payee. It replaces a proposal that waits; raises NotFound.
 
-    Nothing changes if the account waits already, or if it is the current one and needs no approval.
+    `estate_payee` is who gets the money of a participant who has died; raises ValidationError if it is missing then,
+    or if it is given for another payee. Nothing changes if the account waits already for the same payee, or if it is
+    the current one and needs no approval.
     """
     contact = or_404(await store.lock_payee(ctx.tx, ctx.plan_manager_id, payee))
+    estate_payee = _check_estate_payee(estate_payee, is_deceased=contact.is_deceased)
     now = datetime.now(UTC)
     row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, now)
     current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, row)
-    is_current = account == current and row.proposal_id is None and not row.needs_approval
-    if account == proposed or is_current:
+    is_same = account == current and estate_payee == row.current_estate_payee
+    is_current = is_same and row.proposal_id is None and not row.needs_approval
+    if (account == proposed and estate_payee == row.proposed_estate_payee) or is_current:
         if payee.kind == "participant":
             ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
-        return BankDetails(current=_summary(current), proposed=_summary(proposed))
+        return summarize(ctx.settings, ctx.plan_manager_id, row)
     encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
     after = replace(
         row,
         proposed_account=encrypted.stored,
         proposed_ending=account_ending(account.number),
         proposed_hash=encrypted.hash,
+        proposed_estate_payee=estate_payee,
         proposed_phone=contact.phone,
     )
     await _write_proposal(ctx, row, after, now)
-    return BankDetails(current=_summary(current), proposed=_summary(account))
+    return summarize(ctx.settings, ctx.plan_manager_id, after)
+
+
+def _check_estate_payee(name: str | None, *, is_deceased: bool) -> str | None:
+    """The name with single blanks. Raises ValidationError if it is missing, or given for the living."""
+    text = " ".join((name or "").split())
+    if is_deceased and not text:
+        message = "is required, because the participant has died: who gets the money for the estate"
+        raise ValidationError(FieldError("estate_payee", message, "required"))
+    if name is not None and not is_deceased:
+        raise ValidationError(estate_payee="must be null, except for a participant who has died")
+    return text or None
 
 
 async def _write_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, now: datetime) -> None:
@@ -131,7 +155,8 @@ async def _write_proposal(ctx: WriteContext, before: BankDetailsRow, after: Bank
     after.updated_at = next_updated_at(before.updated_at)
     await store.propose(ctx.tx, ctx.plan_manager_id, after)
     entries = [_entry(ctx, before, "closed", "Replaced by another proposal")] if before.proposal_id else []
-    await _record(ctx, [*entries, _entry(ctx, after, "proposed")], before, after)
+    note = f"For the estate: {after.proposed_estate_payee}" if after.proposed_estate_payee else None
+    await _record(ctx, [*entries, _entry(ctx, after, "proposed", note)], before, after)
 
 
 async def _responsible_account(ctx: WriteContext) -> UUID | None:
@@ -161,6 +186,7 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
         proposed_account=row.current_account,
         proposed_ending=row.current_ending,
         proposed_hash=row.current_hash,
+        proposed_estate_payee=row.current_estate_payee,
         proposed_phone=contacts[payee].phone if payee in contacts else None,
     )
     await _write_proposal(ctx, row, after, now)
@@ -172,7 +198,8 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
 async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> BankDetailsRow:
     """Make the proposal the current details. `called_back` says how the payee has confirmed it.
 
-    Raises NotFound, and DomainError if the proposal isn't waiting, or if the approver has proposed it.
+    Raises NotFound, and DomainError if the proposal isn't waiting, if the approver has proposed it, or if it is for an
+    estate and the approver isn't an owner.
     """
     if ctx.actor.kind == "api_key":
         raise DomainError("insufficient_scope", "Only people can approve bank details, in the console or by command.")
@@ -180,6 +207,8 @@ async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> Ban
     is_operator = ctx.actor.account_id is None
     if before.proposed_by_account == ctx.actor.account_id and not is_operator:
         raise DomainError("invalid_transition", OWN_PROPOSAL)
+    if before.proposed_estate_payee and not await _may_approve_estate(ctx, before):
+        raise DomainError("invalid_transition", ESTATE_PROPOSAL)
     approvers = await count_with_permission(ctx.tx, ctx.plan_manager_id, "approve_bank_details") if is_operator else 0
     current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, before)
     now, approves_own = next_updated_at(before.updated_at), is_operator and approvers <= 1
@@ -190,6 +219,13 @@ async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> Ban
     action: Action = "confirmed" if current == proposed else "approved"
     await _record(ctx, [_entry(ctx, before, action, called_back)], before, after)
     return after
+
+
+async def _may_approve_estate(ctx: WriteContext, row: BankDetailsRow) -> bool:
+    """Whether the actor is an owner; or the operator, if the only owner has proposed the payee."""
+    if ctx.actor.account_id is None:
+        return not await count_owners(ctx.tx, ctx.plan_manager_id, other_than=row.proposed_by_account)
+    return await is_owner(ctx.tx, ctx.plan_manager_id, ctx.actor.account_id)
 
 
 async def reject(ctx: WriteContext, proposal_id: UUID, reason: str) -> BankDetailsRow:
@@ -247,6 +283,7 @@ async def _set_account(ctx: WriteContext, payee: Payee, account: BankAccount) ->
         current_account=encrypted.stored,
         current_ending=account_ending(account.number),
         current_hash=encrypted.hash,
+        current_estate_payee=None,
         needs_approval=False,
         updated_at=next_updated_at(row.updated_at),
     )
@@ -263,6 +300,7 @@ def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
         proposed_account=None,
         proposed_ending=None,
         proposed_hash=None,
+        proposed_estate_payee=None,
         proposed_by=None,
         proposed_by_account=None,
         proposed_at=None,

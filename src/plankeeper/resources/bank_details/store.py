@@ -13,8 +13,9 @@ from plankeeper.resources.bank_details.accounts import Payee, PayeeKind
 from plankeeper.resources.bank_details.schemas import BankDetailChange, BankDetailsRow, PayeeContact
 
 COLUMNS: LiteralString = """
-    payee_kind, payee_id, current_account, current_ending, current_hash, needs_approval, proposal_id, proposed_account,
-    proposed_ending, proposed_hash, proposed_by, proposed_by_account, proposed_at, proposed_phone, updated_at
+    payee_kind, payee_id, current_account, current_ending, current_hash, current_estate_payee, needs_approval,
+    proposal_id, proposed_account, proposed_ending, proposed_hash, proposed_estate_payee, proposed_by,
+    proposed_by_account, proposed_at, proposed_phone, updated_at
 """
 
 GET = f"select {COLUMNS} from bank_details where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3"
@@ -132,7 +133,8 @@ async def count_waiting(db: Executor, plan_manager_id: UUID) -> int:
 PROPOSE = """
     update bank_details set
         proposal_id = $4, proposed_account = $5, proposed_ending = $6, proposed_hash = $7, proposed_by = $8,
-        proposed_by_account = $9, proposed_at = $10, proposed_phone = $11, needs_approval = $12, updated_at = $13
+        proposed_by_account = $9, proposed_at = $10, proposed_phone = $11, needs_approval = $12, updated_at = $13,
+        proposed_estate_payee = $14
     where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3
 """
 
@@ -141,18 +143,19 @@ async def propose(tx: Transaction, plan_manager_id: UUID, row: BankDetailsRow) -
     """Write the proposal of a row that is locked, and whether it needs approval."""
     proposal = (row.proposal_id, row.proposed_account, row.proposed_ending, row.proposed_hash, row.proposed_by)
     rest = (row.proposed_by_account, row.proposed_at, row.proposed_phone, row.needs_approval, row.updated_at)
-    await tx.execute(PROPOSE, plan_manager_id, *row.payee, *proposal, *rest)
+    await tx.execute(PROPOSE, plan_manager_id, *row.payee, *proposal, *rest, row.proposed_estate_payee)
 
 
 NO_PROPOSAL: LiteralString = """
-        proposal_id = null, proposed_account = null, proposed_ending = null, proposed_hash = null, proposed_by = null,
-        proposed_by_account = null, proposed_at = null, proposed_phone = null"""
+        proposal_id = null, proposed_account = null, proposed_ending = null, proposed_hash = null,
+        proposed_estate_payee = null, proposed_by = null, proposed_by_account = null, proposed_at = null,
+        proposed_phone = null"""
 
 # The second person: neither the account that proposed it, nor, unless `$4`, the operator for a proposal of its own.
 APPROVE = f"""
     update bank_details set
         current_account = proposed_account, current_ending = proposed_ending, current_hash = proposed_hash,
-        needs_approval = false, updated_at = $5,{NO_PROPOSAL}
+        current_estate_payee = proposed_estate_payee, needs_approval = false, updated_at = $5,{NO_PROPOSAL}
     where plan_manager_id = $1 and proposal_id = $2 and (proposed_by_account is distinct from $3::uuid or $4)
     returning {COLUMNS}
 """
@@ -190,8 +193,8 @@ async def reject(tx: Transaction, plan_manager_id: UUID, proposal_id: UUID, now:
 
 SET = f"""
     update bank_details set
-        current_account = $4, current_ending = $5, current_hash = $6, needs_approval = false,
-        updated_at = $7,{NO_PROPOSAL}
+        current_account = $4, current_ending = $5, current_hash = $6, current_estate_payee = null,
+        needs_approval = false, updated_at = $7,{NO_PROPOSAL}
     where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3
 """
 
@@ -251,10 +254,11 @@ async def list_by_hashes(db: Executor, plan_manager_id: UUID, hashes: Sequence[b
 # Payees
 
 PROVIDER_CONTACT: LiteralString = """
-    'provider' as kind, id, entity_name as name, primary_phone_number as phone
+    'provider' as kind, id, entity_name as name, primary_phone_number as phone, false as is_deceased
 """
 PARTICIPANT_CONTACT: LiteralString = """
-    'participant' as kind, id, nullif(concat_ws(' ', first_name, last_name), '') as name, phone_number as phone
+    'participant' as kind, id, nullif(concat_ws(' ', first_name, last_name), '') as name, phone_number as phone,
+    deceased_on is not null as is_deceased
 """
 # Others can change the record, but not delete it.
 LOCK_PROVIDER = f"select {PROVIDER_CONTACT} from providers where plan_manager_id = $1 and id = $2 for key share"

@@ -1272,11 +1272,13 @@ create table bank_details (
     current_account text, -- encrypted
     current_ending text,
     current_hash bytea,
+    current_estate_payee text, -- who gets reimbursements of a participant who has died; null for other payees
     needs_approval boolean not null default false, -- the bank has returned a payment
     proposal_id uuid,
     proposed_account text, -- encrypted
     proposed_ending text,
     proposed_hash bytea,
+    proposed_estate_payee text,
     proposed_by text,
     proposed_by_account uuid, -- null: the operator
     proposed_at timestamptz,
