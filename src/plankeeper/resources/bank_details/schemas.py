@@ -66,6 +66,7 @@ class BankDetailsState(Struct, kw_only=True):
     id: UUID  # the payee's
     payee: PayeeRef
     current_ending: str | None
+    current_since: datetime | None  # when the account took effect: another one can have the same ending
     needs_approval: bool
     proposal_id: UUID | None
     proposed_ending: str | None
@@ -81,6 +82,7 @@ class BankDetailsRow(Struct, kw_only=True):
     current_ending: str | None = None
     current_hash: bytes | None = None
     current_estate_payee: str | None = None
+    current_since: datetime | None = None
     needs_approval: bool = False
     proposal_id: UUID | None = None
     proposed_account: str | None = None

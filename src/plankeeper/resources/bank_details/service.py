@@ -4,8 +4,9 @@ The API, the console and the commands share these operations. The operator, who 
 directly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
-from plankeeper.events.recorder import record_event
+from plankeeper.events.recorder import record_events
 from plankeeper.resources.bank_details import store
 from plankeeper.resources.bank_details.accounts import (
     Payee,
@@ -49,6 +50,14 @@ ESTATE_PROPOSAL = "Only an owner can approve who gets the money for the estate o
 NOT_WAITING = "This proposal of bank details isn't waiting: it was approved, rejected, or replaced by another one."
 
 EVENT_TYPES: Mapping[Action, str] = {"proposed": "bank_details.proposed", "rejected": "bank_details.rejected"}
+
+
+class _Change(NamedTuple):
+    """A row before and after a change, and its entries of the history."""
+
+    before: BankDetailsRow
+    after: BankDetailsRow
+    entries: Sequence[BankDetailChange]
 
 
 async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Payee) -> BankDetails:
@@ -114,25 +123,24 @@ async def propose(
     contact = or_404(await store.lock_payee(ctx.tx, ctx.plan_manager_id, payee))
     estate_payee = _check_estate_payee(estate_payee, is_deceased=contact.is_deceased)
     now = datetime.now(UTC)
-    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, now)
-    current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, row)
-    is_same = account == current and estate_payee == row.current_estate_payee
-    is_current = is_same and row.proposal_id is None and not row.needs_approval
-    if (account == proposed and estate_payee == row.proposed_estate_payee) or is_current:
-        if payee.kind == "participant":
-            ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
-        return summarize(ctx.settings, ctx.plan_manager_id, row)
-    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
-    after = replace(
-        row,
-        proposed_account=encrypted.stored,
-        proposed_ending=account_ending(account.number),
-        proposed_hash=encrypted.hash,
-        proposed_estate_payee=estate_payee,
-        proposed_phone=contact.phone,
-    )
-    await _write_proposal(ctx, row, after, now)
-    return summarize(ctx.settings, ctx.plan_manager_id, after)
+    [row] = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee.kind, [payee.id], now)
+    change = _propose(ctx, row, account, _Proposer(await _responsible_account(ctx), contact.phone, now), estate_payee)
+    if change is None and payee.kind == "participant":
+        ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
+    await _write(ctx, [change] if change else [])
+    return summarize(ctx.settings, ctx.plan_manager_id, change.after if change else row)
+
+
+async def _propose_many(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
+    """Propose accounts for payees that exist and are locked."""
+    now, account_id = datetime.now(UTC), await _responsible_account(ctx)
+    contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [Payee(kind, each) for each in accounts])
+    rows = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, kind, [*accounts], now)
+    changes = [
+        _propose(ctx, each, accounts[each.payee_id], _Proposer(account_id, contacts[each.payee].phone, now))
+        for each in rows
+    ]
+    await _write(ctx, [each for each in changes if each])
 
 
 def _check_estate_payee(name: str | None, *, is_deceased: bool) -> str | None:
@@ -146,17 +154,49 @@ def _check_estate_payee(name: str | None, *, is_deceased: bool) -> str | None:
     return text or None
 
 
-async def _write_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, now: datetime) -> None:
-    """Write a proposal with a new id, so that nobody can approve it in the place of an earlier one."""
+class _Proposer(NamedTuple):
+    """Who proposes an account: the account, or null for the operator; the payee's phone on record; when."""
+
+    account_id: UUID | None
+    phone: str | None
+    now: datetime
+
+
+def _propose(
+    ctx: WriteContext,
+    row: BankDetailsRow,
+    account: BankAccount,
+    proposer: _Proposer,
+    estate_payee: str | None = None,
+) -> _Change | None:
+    """The row with a proposal; null if nothing changes."""
+    current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, row)
+    is_same = account == current and estate_payee == row.current_estate_payee
+    is_current = is_same and row.proposal_id is None and not row.needs_approval
+    if (account == proposed and estate_payee == row.proposed_estate_payee) or is_current:
+        return None
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, row.payee, account)
+    after = replace(
+        row,
+        proposed_account=encrypted.stored,
+        proposed_ending=account_ending(account.number),
+        proposed_hash=encrypted.hash,
+        proposed_estate_payee=estate_payee,
+    )
+    return _with_proposal(ctx, row, after, proposer)
+
+
+def _with_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, proposer: _Proposer) -> _Change:
+    """The proposal with a new id, so that nobody can approve it in the place of an earlier one."""
     after.proposal_id = uuid7()
     after.proposed_by = ctx.actor.name or ctx.actor.kind
-    after.proposed_by_account = await _responsible_account(ctx)
-    after.proposed_at = now
+    after.proposed_by_account = proposer.account_id
+    after.proposed_phone = proposer.phone
+    after.proposed_at = proposer.now
     after.updated_at = next_updated_at(before.updated_at)
-    await store.propose(ctx.tx, ctx.plan_manager_id, after)
     entries = [_entry(ctx, before, "closed", "Replaced by another proposal")] if before.proposal_id else []
     note = f"For the estate: {after.proposed_estate_payee}" if after.proposed_estate_payee else None
-    await _record(ctx, [*entries, _entry(ctx, after, "proposed", note)], before, after)
+    return _Change(before, after, [*entries, _entry(ctx, after, "proposed", note)])
 
 
 async def _responsible_account(ctx: WriteContext) -> UUID | None:
@@ -177,7 +217,7 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
     now = datetime.now(UTC)
     if row.proposal_id:
         after = replace(row, needs_approval=True, updated_at=next_updated_at(row.updated_at))
-        await store.propose(ctx.tx, ctx.plan_manager_id, after)
+        await store.upsert(ctx.tx, ctx.plan_manager_id, [after])
         return
     contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [payee])
     after = replace(
@@ -187,9 +227,10 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
         proposed_ending=row.current_ending,
         proposed_hash=row.current_hash,
         proposed_estate_payee=row.current_estate_payee,
-        proposed_phone=contacts[payee].phone if payee in contacts else None,
     )
-    await _write_proposal(ctx, row, after, now)
+    phone = contacts[payee].phone if payee in contacts else None
+    proposer = _Proposer(await _responsible_account(ctx), phone, now)
+    await _write(ctx, [_with_proposal(ctx, row, after, proposer)])
 
 
 # Another person
@@ -217,7 +258,7 @@ async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> Ban
     if after is None:
         raise DomainError("invalid_transition", OPERATOR_PROPOSAL if is_operator else OWN_PROPOSAL)
     action: Action = "confirmed" if current == proposed else "approved"
-    await _record(ctx, [_entry(ctx, before, action, called_back)], before, after)
+    await _record(ctx, [_Change(before, after, [_entry(ctx, before, action, called_back)])])
     return after
 
 
@@ -238,7 +279,7 @@ async def reject(ctx: WriteContext, proposal_id: UUID, reason: str) -> BankDetai
     before = await _select_waiting(ctx, proposal_id)
     now = next_updated_at(before.updated_at)
     after = or_404(await store.reject(ctx.tx, ctx.plan_manager_id, proposal_id, now))
-    await _record(ctx, [_entry(ctx, before, "rejected", reason)], before, after)
+    await _record(ctx, [_Change(before, after, [_entry(ctx, before, "rejected", reason)])])
     return after
 
 
@@ -259,38 +300,37 @@ async def set_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUI
 
     A proposal that waits is closed, unless the account is the current one.
     """
-    for payee in sorted(Payee(kind, each) for each in accounts):
-        await _set_account(ctx, payee, accounts[payee.id])
+    now = datetime.now(UTC)
+    rows = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, kind, [*accounts], now)
+    changes = [_set(ctx, each, accounts[each.payee_id], now) for each in rows]
+    await _write(ctx, [each for each in changes if each])
 
 
 async def import_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
     """Set the details in an import by command. In an import by a person, they are proposed."""
-    if ctx.actor.kind == "system":
-        await set_accounts(ctx, kind, accounts)
-    else:
-        for payee in sorted(Payee(kind, each) for each in accounts):
-            await propose(ctx, payee, accounts[payee.id])
+    if accounts:
+        await (set_accounts if ctx.actor.kind == "system" else _propose_many)(ctx, kind, accounts)
 
 
-async def _set_account(ctx: WriteContext, payee: Payee, account: BankAccount) -> None:
-    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, datetime.now(UTC))
+def _set(ctx: WriteContext, row: BankDetailsRow, account: BankAccount, now: datetime) -> _Change | None:
+    """The row with the account; null if it has it already."""
     current, _ = _decrypt(ctx.settings, ctx.plan_manager_id, row)
     if account == current:
-        return
-    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
+        return None
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, row.payee, account)
     after = replace(
         _without_proposal(row),
         current_account=encrypted.stored,
         current_ending=account_ending(account.number),
         current_hash=encrypted.hash,
         current_estate_payee=None,
+        current_since=now,
         needs_approval=False,
         updated_at=next_updated_at(row.updated_at),
     )
-    await store.set_current(ctx.tx, ctx.plan_manager_id, after)
     closed = [_entry(ctx, row, "closed", "Replaced by an import")] if row.proposal_id else []
     entry = replace(_entry(ctx, row, "set"), proposal_id=None, new_ending=after.current_ending)
-    await _record(ctx, [*closed, entry], row, after)
+    return _Change(row, after, [*closed, entry])
 
 
 def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
@@ -345,14 +385,24 @@ def _entry(ctx: WriteContext, row: BankDetailsRow, action: Action, note: str | N
     )
 
 
-async def _record(
-    ctx: WriteContext, entries: Iterable[BankDetailChange], before: BankDetailsRow, after: BankDetailsRow
-) -> None:
-    """Record the history and the event of a change, which is about the last entry."""
-    listed = list(entries)
-    await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(listed))
-    type_ = EVENT_TYPES.get(listed[-1].action, "bank_details.approved")
-    await record_event(ctx, type_, _state(before), _state(after))
+async def _write(ctx: WriteContext, changes: Sequence[_Change]) -> None:
+    """Write rows that are locked, with their history and events."""
+    if changes:
+        await store.upsert(ctx.tx, ctx.plan_manager_id, [each.after for each in changes])
+        await _record(ctx, changes)
+
+
+async def _record(ctx: WriteContext, changes: Sequence[_Change]) -> None:
+    """Record the history and the event of each change, which is about the last entry."""
+    entries = [entry for each in changes for entry in each.entries]
+    await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(entries))
+    await record_events(
+        ctx,
+        [
+            (EVENT_TYPES.get(each.entries[-1].action, "bank_details.approved"), _state(each.before), _state(each.after))
+            for each in changes
+        ],
+    )
 
 
 def _state(row: BankDetailsRow) -> BankDetailsState:
@@ -360,6 +410,7 @@ def _state(row: BankDetailsRow) -> BankDetailsState:
         id=row.payee_id,
         payee=PayeeRef(row.payee_kind, row.payee_id),
         current_ending=row.current_ending,
+        current_since=row.current_since,
         needs_approval=row.needs_approval,
         proposal_id=row.proposal_id,
         proposed_ending=row.proposed_ending,

@@ -1273,6 +1273,7 @@ create table bank_details (
     current_ending text,
     current_hash bytea,
     current_estate_payee text, -- who gets reimbursements of a participant who has died; null for other payees
+    current_since timestamptz, -- when the account took effect
     needs_approval boolean not null default false, -- the bank has returned a payment
     proposal_id uuid,
     proposed_account text, -- encrypted
