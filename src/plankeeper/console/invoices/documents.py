@@ -33,9 +33,15 @@ async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Resp
     return Response(image.content, media_type=image.media_type, headers=headers)
 
 
+async def is_hidden(request: PageRequest, invoice_id: UUID) -> bool:
+    """Whether the participant was erased, so that only people who make payments see the document that is kept."""
+    if request.has_permission("make_payments"):
+        return False
+    return await store.is_restricted(request.executor, request.plan_manager_id, invoice_id)
+
+
 async def _get_or_404(request: PageRequest, invoice_id: UUID) -> DocumentRow:
     """The document; raises NotFound if its participant was erased, and the account can't make payments."""
-    is_allowed = request.has_permission("make_payments")
-    if not is_allowed and await store.is_restricted(request.db, request.plan_manager_id, invoice_id):
+    if await is_hidden(request, invoice_id):
         raise NotFound
     return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))
