@@ -48,6 +48,7 @@ from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer, wait_until
+from support.statements import record_statement
 
 PROVIDER_EMAIL = "billing@example.com"
 INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
@@ -316,6 +317,8 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
     ids["proposal_id"] = str(server.run(_propose_bank_details(server, plan_manager_id)))
+    file_name = texts.fields("statement", "file_name")["file_name"]
+    server.run(record_statement(server, plan_manager_id, UUID(ids["provider_id"]), file_name))
     claimed = _import_claimed(server, client)
     ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)

@@ -80,7 +80,7 @@ async def _all_documents(db: Database) -> AsyncIterator[DocumentRow]:
 
 
 async def _documents_of(db: Database, plan_manager_id: UUID) -> AsyncIterator[DocumentRow]:
-    """The documents of a plan manager, also replaced ones."""
+    """The documents and statements of a plan manager, also replaced ones."""
     after = _FIRST_ID
     while page := await store.list_page(db, plan_manager_id, after, PAGE_SIZE):
         for row in page:
@@ -104,7 +104,7 @@ async def export_documents(
     source, target = open_storage(settings), open_folder(folder)
     lost, count = list[DocumentRow](), 0
     async for row in _documents_of(db, plan_manager_id):
-        if row.replaced_at is not None:
+        if row.replaced_at is not None or row.invoice_id is None:
             continue
         name = f"{row.invoice_id}{Path(row.object_key).suffix}"
         is_there = await asyncio.to_thread(_is_same_file, folder / name, row)
@@ -225,7 +225,8 @@ async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
 def report_lost(lost: Sequence[DocumentRow]) -> None:
     """Warn of documents without a file."""
     for row in lost[:MAX_LOST_SHOWN]:
-        text = f"Warning: the file of document {row.id} of invoice {row.invoice_id} is missing: {row.object_key}"
+        owner = f"invoice {row.invoice_id}" if row.invoice_id else f"provider {row.provider_id}"
+        text = f"Warning: the file of document {row.id} of {owner} is missing: {row.object_key}"
         click.echo(text, err=True)
     if len(lost) > MAX_LOST_SHOWN:
         click.echo(f"Warning: {len(lost) - MAX_LOST_SHOWN:,} more files are missing.", err=True)

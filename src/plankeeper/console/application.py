@@ -34,6 +34,7 @@ from plankeeper.console.payments import run as payment_run
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
+from plankeeper.console.providers import statement as provider_statement
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
@@ -91,6 +92,7 @@ PAGE_MODULES = (
     invoice_actions.pages,
     review_pages.pages,
     provider_pages.pages,
+    provider_statement.pages,
     note_pages.pages,
     bank_detail_pages.pages,
     claim_pages.pages,

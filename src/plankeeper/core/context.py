@@ -44,7 +44,7 @@ class Actor(Struct, frozen=True):
 SYSTEM = Actor("system", None, "plankeeper")
 
 
-AccessedKind = Literal["participant", "invoice", "webhook_endpoint"]
+AccessedKind = Literal["participant", "invoice", "provider", "webhook_endpoint"]
 AccessAction = Literal["viewed", "listed", "exported"]
 
 

@@ -25,6 +25,7 @@ from plankeeper.privacy.schemas import (
 )
 from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.bank_details.accounts import Payee
+from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.notes import service as note_service
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
@@ -278,6 +279,8 @@ async def _erase_of_invoices(ctx: WriteContext, participant_id: UUID) -> tuple[d
     now = datetime.now(UTC)
     invoices = await financial_records.list_invoices(ctx, participant_id, now)
     await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept)
+    # A link that somebody was mailed shows the invoice, and its document.
+    await approval_store.revoke_links(ctx.tx, ctx.plan_manager_id, invoices.kept, "unavailable", now)
     documents = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
     erased, kept = await financial_records.erase_expired(ctx, participant_id, invoices)
     return {"documents": documents, "financial_records": erased}, kept

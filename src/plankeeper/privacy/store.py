@@ -328,7 +328,7 @@ async def delete_documents(
     documents = [each for each in listed if each.invoice_id not in kept_invoice_ids]
     if documents:
         await document_store.delete(tx, plan_manager_id, documents, now)
-        invoice_ids = sorted({each.invoice_id for each in documents})
+        invoice_ids = sorted({each.invoice_id for each in documents if each.invoice_id})
         await tx.execute(CLEAR_DOCUMENT_KEYS, plan_manager_id, invoice_ids)
     return len(documents)
 

@@ -7,12 +7,17 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
-from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.context import SYSTEM, WriteContext, or_404
 from plankeeper.core.formatting import format_date
 from plankeeper.core.settings import Settings
 from plankeeper.privacy import financial_records, person_export, service
 from plankeeper.privacy.schemas import ErasureReport
+from plankeeper.resources.invoices import approval_store
+from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.approval_requests import content_hash
+from plankeeper.resources.invoices.approval_schemas import NewLink
 from support.client import Client
 from support.factories import upload_document
 from support.payments import PayingOffice
@@ -170,3 +175,20 @@ def test_without_a_retention_the_records_are_kept_without_an_end(person: Person)
     assert (report.kept.until, report.kept.text) == (
         None, "The claims, payments, document and approval of 1 claimed invoice are kept without an end."
     )  # fmt: skip
+
+
+def test_links_to_approve_kept_invoices_are_revoked(person: Person) -> None:
+    server, plan_manager_id, invoice_id = person.office.server, person.office.plan_manager_id, UUID(person.invoice)
+
+    async def add() -> None:
+        async with server.db.transaction() as tx:
+            found = or_404(await invoice_store.get(tx, plan_manager_id, invoice_id))
+            now = datetime.now(UTC)
+            link = NewLink(invoice_id, uuid7(), UUID(person.id), None, content_hash(found), False, now)
+            await approval_store.insert_links(tx, plan_manager_id, [link])
+
+    server.run(add())
+    statement = "select coalesce(revoked_because, 'open') from approval_links where plan_manager_id = $1"
+    assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["open"]
+    person.erase()
+    assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["unavailable"]

@@ -127,6 +127,29 @@ def test_another_offices_proposal_is_not_found(
     assert office.endings() == (None, "678")
 
 
+def test_only_an_owner_approves_the_payee_of_an_estate(
+    office: Office, owner: Browser, manager: Callable[..., Browser]
+) -> None:
+    values = {"first_name": "Kim", "last_name": "Late", "deceased_on": "2026-11-01"}
+    page = f"/console/participants/{office.client.create('/participants', values)['id']}"
+    payer, approver = manager("make_payments"), manager("approve_bank_details")
+    assert "Reimbursements wait until an owner has approved a payee" in main_text(payer.get(page).text)
+    assert 'name="estate_payee"' in payer.get(f"{page}/bank-details/new").text
+    refused = payer.submit(f"{page}/bank-details", ACCOUNT)
+    assert (refused.status_code, "Estate payee is required" in refused.text) == (422, True)
+    done = payer.submit(f"{page}/bank-details", ACCOUNT | {"estate_payee": "Lee Late"})
+    assert done.status_code == 303
+    proposal = re.findall(r'href="(/console/bank-details/[0-9a-f-]{36})"', payer.get(page).text)[0]
+    assert "Only an owner can approve a payee for an estate." in approver.get(proposal).text
+    assert approver.submit(f"{proposal}/approve", CALL).status_code == 409
+    assert "Lee Late gets the reimbursements of Kim Late, who has died." in main_text(owner.get(proposal).text)
+    assert "Participant, for the estate: Lee Late" in main_text(owner.get("/console/bank-details").text)
+    assert owner.submit(f"{proposal}/approve", CALL).status_code == 303
+    text = main_text(owner.get(page).text)
+    assert "For the estate: Lee Late" in text
+    assert "Reimbursements wait" not in text
+
+
 def test_home_counts_what_waits(office: Office, manager: Callable[..., Browser]) -> None:
     office.client.create("/participants", {"first_name": "Ada"})
     browser = manager()

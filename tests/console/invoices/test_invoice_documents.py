@@ -105,3 +105,8 @@ def test_the_document_of_an_erased_person_is_restricted_to_people_who_make_payme
     paths = ("", "/pages/1")
     assert [view(manager, invoice_id, each).status_code for each in paths] == [404, 404]
     assert [view(owner, invoice_id, each).status_code for each in paths] == [200, 200]
+    for page in (f"/console/review/{invoice_id}", f"/console/invoices/{invoice_id}"):
+        hidden, shown = manager.get(page).text, owner.get(page).text
+        assert ("kept as a financial record" in hidden, f"{invoice_id}/document" in hidden) == (True, False)
+        assert ("kept as a financial record" in shown, f"{invoice_id}/document" in shown) == (False, True)
+    assert manager.submit(f"/console/review/{invoice_id}/prepare").status_code == 404

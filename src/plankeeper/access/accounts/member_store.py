@@ -81,6 +81,26 @@ async def count_with_permission(db: Executor, plan_manager_id: UUID, permission:
     return await db.one(int, COUNT_WITH_PERMISSION, plan_manager_id, permission)
 
 
+COUNT_OWNERS = """
+    select count(*) from account_roles
+    where plan_manager_id = $1 and role = 'owner' and account_id is distinct from $2::uuid
+"""
+
+
+async def count_owners(db: Executor, plan_manager_id: UUID, *, other_than: UUID | None) -> int:
+    """The number of owners, without an account."""
+    return await db.one(int, COUNT_OWNERS, plan_manager_id, other_than)
+
+
+IS_OWNER = """
+    select exists (select from account_roles where plan_manager_id = $1 and account_id = $2 and role = 'owner')
+"""
+
+
+async def is_owner(db: Executor, plan_manager_id: UUID, account_id: UUID) -> bool:
+    return await db.one(bool, IS_OWNER, plan_manager_id, account_id)
+
+
 SELECT_ROLE_HOLDERS_FOR_UPDATE = """
     select account_id, role from account_roles
     where plan_manager_id = $1

@@ -50,6 +50,7 @@ async def get(request: PageRequest, proposal_id: UUID) -> HtmlPage:
         "is_own": waiting.row.proposed_by_account == request.account.account_id,
         "form": request.form,
         "max_length": MAX_TEXT,
+        "needs_owner": waiting.row.proposed_estate_payee is not None and not request.has_role("owner"),
     }
     return HtmlPage("bank_details/proposal.html", context)
 
@@ -79,15 +80,22 @@ def _require_text(request: FormRequest, name: str) -> str:
 async def _new(request: PageRequest, payee: Payee) -> HtmlPage:
     contacts = await store.list_contacts(request.executor, request.plan_manager_id, [payee])
     contact = or_404(contacts.get(payee))
-    context = {"payee": payee, "name": contact.name or "No name", "payee_url": payee_url(payee), "form": request.form}
-    return HtmlPage("bank_details/new.html", context | {"max_name": MAX_ACCOUNT_NAME})
+    context = {
+        "payee": payee,
+        "name": contact.name or "No name",
+        "payee_url": payee_url(payee),
+        "form": request.form,
+        "max_name": MAX_ACCOUNT_NAME,
+        "is_deceased": contact.is_deceased,
+    }
+    return HtmlPage("bank_details/new.html", context)
 
 
 async def _propose(request: FormRequest, payee: Payee) -> Redirect:
     typed = request.form.text("account_name")
     account = parse_account(request.form.text("bsb"), request.form.text("account_number"), typed)
     before = await store.get(request.tx, request.plan_manager_id, payee)
-    await service.propose(request.write_context, payee, account)
+    await service.propose(request.write_context, payee, account, request.form.text("estate_payee") or None)
     after = await store.get(request.tx, request.plan_manager_id, payee)
     if before and after and before.proposal_id == after.proposal_id:
         return Redirect(payee_url(payee), "Nothing was changed: this account is known already.")

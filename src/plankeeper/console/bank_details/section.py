@@ -29,6 +29,7 @@ class BankDetailsSection(NamedTuple):
     url: str
     row: BankDetailsRow | None
     changes: Sequence[BankDetailChange]
+    is_deceased: bool  # whether the payee is a participant who has died
     actions: Mapping[Action, str] = ACTIONS
 
 
@@ -36,11 +37,13 @@ def payee_url(payee: Payee) -> str:
     return f"{PREFIX}/{_PATHS[payee.kind]}/{payee.id}"
 
 
-async def bank_details_section(request: PageRequest, kind: PayeeKind, payee_id: UUID) -> BankDetailsSection | None:
+async def bank_details_section(
+    request: PageRequest, kind: PayeeKind, payee_id: UUID, *, is_deceased: bool = False
+) -> BankDetailsSection | None:
     """Null for a limited viewer."""
     if request.participants_of:
         return None
     payee = Payee(kind, payee_id)
     place = (request.db, request.plan_manager_id, payee)
     row, changes = await asyncio.gather(store.get(*place), store.list_changes(*place, MAX_CHANGES))
-    return BankDetailsSection(f"{payee_url(payee)}/bank-details", row, changes)
+    return BankDetailsSection(f"{payee_url(payee)}/bank-details", row, changes, is_deceased)

@@ -10,6 +10,7 @@ from plankeeper.core.context import Access, or_404
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
+from plankeeper.resources.documents.schemas import DocumentRow
 from plankeeper.resources.invoices.approval import BY_LINK, Decision, LinkView, decide_by_link, open_link
 from plankeeper.resources.invoices.approval_mails import visible_lines
 from plankeeper.resources.invoices.approval_store import get_name
@@ -48,7 +49,7 @@ async def show_document_page(request: PageRequest, approval_token: str, number: 
     if view is None or view.state != "open":
         await request.limit_wrong_links()
         raise NotFound
-    document = or_404(await document_store.get(request.db, view.plan_manager_id, view.invoice.id))
+    document = or_404(await _get_document(request, view.plan_manager_id, view.invoice.id))
     image = await rendering.render_page(request.settings, document, int(number))
     return Response(image.content, media_type=image.media_type)
 
@@ -86,9 +87,16 @@ async def _page(request: PageRequest, token: str, view: LinkView) -> HtmlPage:
     return HtmlPage("invoices/approval_link.html", context)
 
 
+async def _get_document(request: PageRequest, plan_manager_id: UUID, invoice_id: UUID) -> DocumentRow | None:
+    """The document; none if the participant was erased, so that it is kept only as a financial record."""
+    if await document_store.is_restricted(request.executor, plan_manager_id, invoice_id):
+        return None
+    return await document_store.get(request.executor, plan_manager_id, invoice_id)
+
+
 async def _count_pages(request: PageRequest, plan_manager_id: UUID, invoice_id: UUID) -> int:
     """The number of images of the document; 0 without one, or while the storage fails."""
-    document = await document_store.get(request.executor, plan_manager_id, invoice_id)
+    document = await _get_document(request, plan_manager_id, invoice_id)
     if document is None:
         return 0
     try:

@@ -1,6 +1,5 @@
 """The document of an invoice: images of its pages, and the file."""
 
-from collections.abc import AsyncIterator
 from uuid import UUID
 
 from starlette.responses import Response
@@ -17,10 +16,9 @@ pages = Pages()
 @pages.get("/invoices/{invoice_id}/document", role="viewer", is_limited=True)
 async def download(request: PageRequest, invoice_id: UUID) -> Download:
     document = await _get_or_404(request, invoice_id)
-    file = service.open_document(request.settings, document)
-    start = await anext(file.chunks, b"")  # so that a missing file is an error page
+    file = await service.open_checked(request.settings, document)
     request.record_access("exported", "invoice", invoice_id)
-    return Download(file.file_name, file.media_type, _join(start, file.chunks), file.size)
+    return Download(file.file_name, file.media_type, file.chunks, file.size)
 
 
 @pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer", is_limited=True)
@@ -35,15 +33,15 @@ async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Resp
     return Response(image.content, media_type=image.media_type, headers=headers)
 
 
-async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield start
-    async for chunk in rest:
-        yield chunk
+async def is_hidden(request: PageRequest, invoice_id: UUID) -> bool:
+    """Whether the participant was erased, so that only people who make payments see the document that is kept."""
+    if request.has_permission("make_payments"):
+        return False
+    return await store.is_restricted(request.executor, request.plan_manager_id, invoice_id)
 
 
 async def _get_or_404(request: PageRequest, invoice_id: UUID) -> DocumentRow:
     """The document; raises NotFound if its participant was erased, and the account can't make payments."""
-    is_allowed = request.has_permission("make_payments")
-    if not is_allowed and await store.is_restricted(request.db, request.plan_manager_id, invoice_id):
+    if await is_hidden(request, invoice_id):
         raise NotFound
     return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))

@@ -13,6 +13,7 @@ from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.components.support_items import list_names
 from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
 from plankeeper.console.invoices.approval_card import approval_card
+from plankeeper.console.invoices.documents import is_hidden
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
@@ -67,6 +68,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "comparisons": [compare_invoices(invoice, each, names, zone) for each in evidence.earlier],
         "plan": plan,
         "plan_strip": plan_strip(invoice.invoice_date, plan),
+        "document_is_hidden": invoice.document is not None and await is_hidden(request, invoice_id),
         "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
         "status": describe_status(invoice, warning_titles(invoice), today, zone, approval.decided_by),
         "allowed": allowed_actions(invoice),

@@ -141,7 +141,9 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "events": with_texts(request, events),
         "notes": await record_notes(request, "participant", participant_id),
         "empty_form": Form(),
-        "bank_details": await bank_details_section(request, "participant", participant_id),
+        "bank_details": await bank_details_section(
+            request, "participant", participant_id, is_deceased=context["participant"].deceased_on is not None
+        ),
     }
     return HtmlPage("participants/participant.html", context)
 

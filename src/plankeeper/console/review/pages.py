@@ -15,6 +15,7 @@ from plankeeper.console.components.support_items import list_names
 from plankeeper.console.invoices.actions import ACTIONS, LINE_ACTIONS, read_text
 from plankeeper.console.invoices.approval import record_decision
 from plankeeper.console.invoices.approval_card import approval_card
+from plankeeper.console.invoices.documents import is_hidden
 from plankeeper.console.invoices.evidence import Evidence, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.invoice_page import allowed_actions, allowed_line_actions
@@ -110,6 +111,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "min_length": service.MIN_REASON_LENGTH,
         "form": request.form,
         "failed_code": "",
+        "document_is_hidden": invoice.document is not None and await is_hidden(request, invoice_id),
     }
     return HtmlPage("review/review.html", context)
 
@@ -280,6 +282,8 @@ async def add_document(request: PageRequest, invoice_id: UUID) -> Redirect:
     """Store the document of the invoice, which stays."""
     if len(request.form.uploads) != 1:
         raise ValidationError(files="must be a PDF, PNG or JPEG file")
+    if await is_hidden(request, invoice_id):
+        raise NotFound  # it would replace a document that the person can't see
     [file] = request.form.uploads
     ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     stored = await documents.receive(ctx, invoice_id, Upload(file.name, single_chunk(file.content)))
@@ -300,6 +304,8 @@ async def renew(request: FormRequest, invoice_id: UUID) -> Response:
 async def prepare(request: FormRequest, invoice_id: UUID) -> Response:
     """Draw the first page of an invoice's document ahead of time. The response has no content, so nobody sees it."""
     await _require_invoice(request, invoice_id)
+    if await is_hidden(request, invoice_id):
+        raise NotFound
     document = await document_store.get(request.db, request.plan_manager_id, invoice_id)
     if document:
         await rendering.prepare_page(request.settings, document, 1)

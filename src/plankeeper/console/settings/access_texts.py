@@ -28,11 +28,13 @@ MAX_FILE_NAMES = 100  # in a line of a file
 MANY: Mapping[AccessedKind, str] = {
     "participant": "participants",
     "invoice": "invoices",
+    "provider": "providers",
     "webhook_endpoint": "webhooks",
 }
 PATHS: Mapping[AccessedKind, str] = {
     "participant": f"{PREFIX}/participants",
     "invoice": f"{PREFIX}/invoices",
+    "provider": f"{PREFIX}/providers",
     "webhook_endpoint": f"{PREFIX}/settings/webhooks",
 }
 LISTS: Mapping[str, ListDefinition] = {each.kind: each for each in (ACTIVITY, INVOICES, PARTICIPANTS)}
@@ -105,7 +107,7 @@ async def load_access_names(
 ) -> AccessNames:
     """Load the names for the texts of records. `all_listed`: also the names of the records of long lists."""
     found = AccessNames(request.settings.time_zone, MAX_FILE_NAMES if all_listed else MAX_NAMES)
-    ids: dict[AccessedKind, set[UUID]] = {"participant": set(), "invoice": set(), "webhook_endpoint": set()}
+    ids: dict[AccessedKind, set[UUID]] = {each: set() for each in MANY}
     for each in records:
         listed = each.resource_ids or []
         shown = listed[: found.max_names] if all_listed or len(listed) <= MAX_NAMES else []
@@ -122,7 +124,7 @@ async def _load_names(
 ) -> dict[UUID, str]:
     """The names of participants and providers, the numbers of invoices and the URLs of webhooks that exist."""
     place = (request.db, request.plan_manager_id)
-    people = await get_display_names(*place, [*ids["participant"], *in_queries], list(in_queries))
+    people = await get_display_names(*place, [*ids["participant"], *in_queries], [*ids["provider"], *in_queries])
     invoices = await get_many_without_lines(*place, list(ids["invoice"])) if ids["invoice"] else []
     webhooks = ids["webhook_endpoint"]
     endpoints = await endpoint_store.get_many(*place, list(webhooks)) if webhooks else []

@@ -20,6 +20,7 @@ class PayeeAccount(Struct):
     account: str | None  # encrypted, see `decrypt_account`; null with a reason
     account_ending: str | None
     reason: NotPayable | None
+    estate_payee: str | None = None  # whom an owner has approved for the estate of a participant who has died
 
 
 async def find_payable(
@@ -45,7 +46,8 @@ async def find_payable(
 
 def _account(row: BankDetailsRow) -> PayeeAccount:
     reason = _reason(row)
-    return PayeeAccount(None, None, reason) if reason else PayeeAccount(row.current_account, row.current_ending, None)
+    account, ending = (None, None) if reason else (row.current_account, row.current_ending)
+    return PayeeAccount(account, ending, reason, row.current_estate_payee)
 
 
 def _reason(row: BankDetailsRow) -> NotPayable | None:

@@ -52,4 +52,4 @@ async def propose_of_participant(ctx: WriteContext, participant_id: UUID, change
 
 async def _propose(ctx: WriteContext, payee: Payee, change: BankDetailsChange) -> BankDetails:
     account = parse_account(change.bsb, change.account_number, change.account_name)
-    return await service.propose(ctx, payee, account)
+    return await service.propose(ctx, payee, account, change.estate_payee)

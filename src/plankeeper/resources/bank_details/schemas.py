@@ -22,6 +22,14 @@ class BankDetailsChange(Struct, forbid_unknown_fields=True, kw_only=True):
     account_name: Annotated[
         Text255, EXTENSION, Meta(description="Up to 32 characters, after it has been converted to those of banks.")
     ]
+    estate_payee: Annotated[
+        Text255 | None,
+        EXTENSION,
+        Meta(
+            description="The person or firm that gets the money for the estate. Required for a participant who has"
+            " died, and null for all others."
+        ),
+    ] = None
 
 
 class AccountSummary(Struct, kw_only=True):
@@ -30,6 +38,9 @@ class AccountSummary(Struct, kw_only=True):
     bsb: Annotated[str, Meta(description="Six digits.")]
     account_ending: Annotated[str, Meta(description="The last three digits of the account number.")]
     account_name: Annotated[str, Meta(description="The name of the account, in the characters that banks accept.")]
+    estate_payee: Annotated[
+        str | None, Meta(description="Who gets the money for the estate of a participant who has died, or null.")
+    ]
 
 
 class BankDetails(Struct, kw_only=True):
@@ -55,6 +66,7 @@ class BankDetailsState(Struct, kw_only=True):
     id: UUID  # the payee's
     payee: PayeeRef
     current_ending: str | None
+    current_since: datetime | None  # when the account took effect: another one can have the same ending
     needs_approval: bool
     proposal_id: UUID | None
     proposed_ending: str | None
@@ -69,11 +81,14 @@ class BankDetailsRow(Struct, kw_only=True):
     current_account: str | None = None
     current_ending: str | None = None
     current_hash: bytes | None = None
+    current_estate_payee: str | None = None
+    current_since: datetime | None = None
     needs_approval: bool = False
     proposal_id: UUID | None = None
     proposed_account: str | None = None
     proposed_ending: str | None = None
     proposed_hash: bytes | None = None
+    proposed_estate_payee: str | None = None
     proposed_by: str | None = None
     proposed_by_account: UUID | None = None
     proposed_at: datetime | None = None
@@ -109,3 +124,4 @@ class PayeeContact(Struct):
     id: UUID
     name: str | None
     phone: str | None
+    is_deceased: bool

@@ -4,23 +4,24 @@ The API, the console and the commands share these operations. The operator, who 
 directly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts.member_store import count_with_permission
+from plankeeper.access.accounts.member_store import count_owners, count_with_permission, is_owner
 from plankeeper.access.api_keys.store import get_creator
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.encryption.bank_accounts import BankAccount
-from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.errors import DomainError, FieldError, NotFound, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
-from plankeeper.events.recorder import record_event
+from plankeeper.events.recorder import record_events
 from plankeeper.resources.bank_details import store
 from plankeeper.resources.bank_details.accounts import (
     Payee,
@@ -45,9 +46,18 @@ OPERATOR_PROPOSAL = (
     "A key that was made by command has proposed these bank details. Accounts of the plan manager can approve them in"
     " the console."
 )
+ESTATE_PROPOSAL = "Only an owner can approve who gets the money for the estate of a participant who has died."
 NOT_WAITING = "This proposal of bank details isn't waiting: it was approved, rejected, or replaced by another one."
 
 EVENT_TYPES: Mapping[Action, str] = {"proposed": "bank_details.proposed", "rejected": "bank_details.rejected"}
+
+
+class _Change(NamedTuple):
+    """A row before and after a change, and its entries of the history."""
+
+    before: BankDetailsRow
+    after: BankDetailsRow
+    entries: Sequence[BankDetailChange]
 
 
 async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Payee) -> BankDetails:
@@ -60,13 +70,18 @@ async def get(db: Executor, settings: Settings, plan_manager_id: UUID, payee: Pa
 def summarize(settings: Settings, plan_manager_id: UUID, row: BankDetailsRow | None) -> BankDetails:
     """The details without account numbers. Raises SecretKeyMissingError."""
     current, proposed = _decrypt(settings, plan_manager_id, row)
-    return BankDetails(current=_summary(current), proposed=_summary(proposed))
+    if row is None:
+        return BankDetails(current=None, proposed=None)
+    return BankDetails(
+        current=_summary(current, row.current_estate_payee), proposed=_summary(proposed, row.proposed_estate_payee)
+    )
 
 
-def _summary(account: BankAccount | None) -> AccountSummary | None:
+def _summary(account: BankAccount | None, estate_payee: str | None) -> AccountSummary | None:
     if account is None:
         return None
-    return AccountSummary(bsb=account.bsb, account_ending=account_ending(account.number), account_name=account.name)
+    ending = account_ending(account.number)
+    return AccountSummary(bsb=account.bsb, account_ending=ending, account_name=account.name, estate_payee=estate_payee)
 
 
 def _decrypt(
@@ -96,42 +111,92 @@ async def lock(ctx: WriteContext, payee: Payee) -> None:
 # One person
 
 
-async def propose(ctx: WriteContext, payee: Payee, account: BankAccount) -> BankDetails:
+async def propose(
+    ctx: WriteContext, payee: Payee, account: BankAccount, estate_payee: str | None = None
+) -> BankDetails:
     """Propose an account for a payee. It replaces a proposal that waits; raises NotFound.
 
-    Nothing changes if the account waits already, or if it is the current one and needs no approval.
+    `estate_payee` is who gets the money of a participant who has died; raises ValidationError if it is missing then,
+    or if it is given for another payee. Nothing changes if the account waits already for the same payee, or if it is
+    the current one and needs no approval.
     """
     contact = or_404(await store.lock_payee(ctx.tx, ctx.plan_manager_id, payee))
+    estate_payee = _check_estate_payee(estate_payee, is_deceased=contact.is_deceased)
     now = datetime.now(UTC)
-    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, now)
+    [row] = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee.kind, [payee.id], now)
+    change = _propose(ctx, row, account, _Proposer(await _responsible_account(ctx), contact.phone, now), estate_payee)
+    if change is None and payee.kind == "participant":
+        ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
+    await _write(ctx, [change] if change else [])
+    return summarize(ctx.settings, ctx.plan_manager_id, change.after if change else row)
+
+
+async def _propose_many(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
+    """Propose accounts for payees that exist and are locked."""
+    now, account_id = datetime.now(UTC), await _responsible_account(ctx)
+    contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [Payee(kind, each) for each in accounts])
+    rows = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, kind, [*accounts], now)
+    changes = [
+        _propose(ctx, each, accounts[each.payee_id], _Proposer(account_id, contacts[each.payee].phone, now))
+        for each in rows
+    ]
+    await _write(ctx, [each for each in changes if each])
+
+
+def _check_estate_payee(name: str | None, *, is_deceased: bool) -> str | None:
+    """The name with single blanks. Raises ValidationError if it is missing, or given for the living."""
+    text = " ".join((name or "").split())
+    if is_deceased and not text:
+        message = "is required, because the participant has died: who gets the money for the estate"
+        raise ValidationError(FieldError("estate_payee", message, "required"))
+    if name is not None and not is_deceased:
+        raise ValidationError(estate_payee="must be null, except for a participant who has died")
+    return text or None
+
+
+class _Proposer(NamedTuple):
+    """Who proposes an account: the account, or null for the operator; the payee's phone on record; when."""
+
+    account_id: UUID | None
+    phone: str | None
+    now: datetime
+
+
+def _propose(
+    ctx: WriteContext,
+    row: BankDetailsRow,
+    account: BankAccount,
+    proposer: _Proposer,
+    estate_payee: str | None = None,
+) -> _Change | None:
+    """The row with a proposal; null if nothing changes."""
     current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, row)
-    is_current = account == current and row.proposal_id is None and not row.needs_approval
-    if account == proposed or is_current:
-        if payee.kind == "participant":
-            ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
-        return BankDetails(current=_summary(current), proposed=_summary(proposed))
-    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
+    is_same = account == current and estate_payee == row.current_estate_payee
+    is_current = is_same and row.proposal_id is None and not row.needs_approval
+    if (account == proposed and estate_payee == row.proposed_estate_payee) or is_current:
+        return None
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, row.payee, account)
     after = replace(
         row,
         proposed_account=encrypted.stored,
         proposed_ending=account_ending(account.number),
         proposed_hash=encrypted.hash,
-        proposed_phone=contact.phone,
+        proposed_estate_payee=estate_payee,
     )
-    await _write_proposal(ctx, row, after, now)
-    return BankDetails(current=_summary(current), proposed=_summary(account))
+    return _with_proposal(ctx, row, after, proposer)
 
 
-async def _write_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, now: datetime) -> None:
-    """Write a proposal with a new id, so that nobody can approve it in the place of an earlier one."""
+def _with_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, proposer: _Proposer) -> _Change:
+    """The proposal with a new id, so that nobody can approve it in the place of an earlier one."""
     after.proposal_id = uuid7()
     after.proposed_by = ctx.actor.name or ctx.actor.kind
-    after.proposed_by_account = await _responsible_account(ctx)
-    after.proposed_at = now
+    after.proposed_by_account = proposer.account_id
+    after.proposed_phone = proposer.phone
+    after.proposed_at = proposer.now
     after.updated_at = next_updated_at(before.updated_at)
-    await store.propose(ctx.tx, ctx.plan_manager_id, after)
     entries = [_entry(ctx, before, "closed", "Replaced by another proposal")] if before.proposal_id else []
-    await _record(ctx, [*entries, _entry(ctx, after, "proposed")], before, after)
+    note = f"For the estate: {after.proposed_estate_payee}" if after.proposed_estate_payee else None
+    return _Change(before, after, [*entries, _entry(ctx, after, "proposed", note)])
 
 
 async def _responsible_account(ctx: WriteContext) -> UUID | None:
@@ -152,7 +217,7 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
     now = datetime.now(UTC)
     if row.proposal_id:
         after = replace(row, needs_approval=True, updated_at=next_updated_at(row.updated_at))
-        await store.propose(ctx.tx, ctx.plan_manager_id, after)
+        await store.upsert(ctx.tx, ctx.plan_manager_id, [after])
         return
     contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [payee])
     after = replace(
@@ -161,9 +226,11 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
         proposed_account=row.current_account,
         proposed_ending=row.current_ending,
         proposed_hash=row.current_hash,
-        proposed_phone=contacts[payee].phone if payee in contacts else None,
+        proposed_estate_payee=row.current_estate_payee,
     )
-    await _write_proposal(ctx, row, after, now)
+    phone = contacts[payee].phone if payee in contacts else None
+    proposer = _Proposer(await _responsible_account(ctx), phone, now)
+    await _write(ctx, [_with_proposal(ctx, row, after, proposer)])
 
 
 # Another person
@@ -172,7 +239,8 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
 async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> BankDetailsRow:
     """Make the proposal the current details. `called_back` says how the payee has confirmed it.
 
-    Raises NotFound, and DomainError if the proposal isn't waiting, or if the approver has proposed it.
+    Raises NotFound, and DomainError if the proposal isn't waiting, if the approver has proposed it, or if it is for an
+    estate and the approver isn't an owner.
     """
     if ctx.actor.kind == "api_key":
         raise DomainError("insufficient_scope", "Only people can approve bank details, in the console or by command.")
@@ -180,6 +248,8 @@ async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> Ban
     is_operator = ctx.actor.account_id is None
     if before.proposed_by_account == ctx.actor.account_id and not is_operator:
         raise DomainError("invalid_transition", OWN_PROPOSAL)
+    if before.proposed_estate_payee and not await _may_approve_estate(ctx, before):
+        raise DomainError("invalid_transition", ESTATE_PROPOSAL)
     approvers = await count_with_permission(ctx.tx, ctx.plan_manager_id, "approve_bank_details") if is_operator else 0
     current, proposed = _decrypt(ctx.settings, ctx.plan_manager_id, before)
     now, approves_own = next_updated_at(before.updated_at), is_operator and approvers <= 1
@@ -188,8 +258,15 @@ async def approve(ctx: WriteContext, proposal_id: UUID, called_back: str) -> Ban
     if after is None:
         raise DomainError("invalid_transition", OPERATOR_PROPOSAL if is_operator else OWN_PROPOSAL)
     action: Action = "confirmed" if current == proposed else "approved"
-    await _record(ctx, [_entry(ctx, before, action, called_back)], before, after)
+    await _record(ctx, [_Change(before, after, [_entry(ctx, before, action, called_back)])])
     return after
+
+
+async def _may_approve_estate(ctx: WriteContext, row: BankDetailsRow) -> bool:
+    """Whether the actor is an owner; or the operator, if the only owner has proposed the payee."""
+    if ctx.actor.account_id is None:
+        return not await count_owners(ctx.tx, ctx.plan_manager_id, other_than=row.proposed_by_account)
+    return await is_owner(ctx.tx, ctx.plan_manager_id, ctx.actor.account_id)
 
 
 async def reject(ctx: WriteContext, proposal_id: UUID, reason: str) -> BankDetailsRow:
@@ -202,7 +279,7 @@ async def reject(ctx: WriteContext, proposal_id: UUID, reason: str) -> BankDetai
     before = await _select_waiting(ctx, proposal_id)
     now = next_updated_at(before.updated_at)
     after = or_404(await store.reject(ctx.tx, ctx.plan_manager_id, proposal_id, now))
-    await _record(ctx, [_entry(ctx, before, "rejected", reason)], before, after)
+    await _record(ctx, [_Change(before, after, [_entry(ctx, before, "rejected", reason)])])
     return after
 
 
@@ -223,37 +300,37 @@ async def set_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUI
 
     A proposal that waits is closed, unless the account is the current one.
     """
-    for payee in sorted(Payee(kind, each) for each in accounts):
-        await _set_account(ctx, payee, accounts[payee.id])
+    now = datetime.now(UTC)
+    rows = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, kind, [*accounts], now)
+    changes = [_set(ctx, each, accounts[each.payee_id], now) for each in rows]
+    await _write(ctx, [each for each in changes if each])
 
 
 async def import_accounts(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
     """Set the details in an import by command. In an import by a person, they are proposed."""
-    if ctx.actor.kind == "system":
-        await set_accounts(ctx, kind, accounts)
-    else:
-        for payee in sorted(Payee(kind, each) for each in accounts):
-            await propose(ctx, payee, accounts[payee.id])
+    if accounts:
+        await (set_accounts if ctx.actor.kind == "system" else _propose_many)(ctx, kind, accounts)
 
 
-async def _set_account(ctx: WriteContext, payee: Payee, account: BankAccount) -> None:
-    row = await store.get_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee, datetime.now(UTC))
+def _set(ctx: WriteContext, row: BankDetailsRow, account: BankAccount, now: datetime) -> _Change | None:
+    """The row with the account; null if it has it already."""
     current, _ = _decrypt(ctx.settings, ctx.plan_manager_id, row)
     if account == current:
-        return
-    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, payee, account)
+        return None
+    encrypted = encrypt_account(ctx.settings, ctx.plan_manager_id, row.payee, account)
     after = replace(
         _without_proposal(row),
         current_account=encrypted.stored,
         current_ending=account_ending(account.number),
         current_hash=encrypted.hash,
+        current_estate_payee=None,
+        current_since=now,
         needs_approval=False,
         updated_at=next_updated_at(row.updated_at),
     )
-    await store.set_current(ctx.tx, ctx.plan_manager_id, after)
     closed = [_entry(ctx, row, "closed", "Replaced by an import")] if row.proposal_id else []
     entry = replace(_entry(ctx, row, "set"), proposal_id=None, new_ending=after.current_ending)
-    await _record(ctx, [*closed, entry], row, after)
+    return _Change(row, after, [*closed, entry])
 
 
 def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
@@ -263,6 +340,7 @@ def _without_proposal(row: BankDetailsRow) -> BankDetailsRow:
         proposed_account=None,
         proposed_ending=None,
         proposed_hash=None,
+        proposed_estate_payee=None,
         proposed_by=None,
         proposed_by_account=None,
         proposed_at=None,
@@ -307,14 +385,24 @@ def _entry(ctx: WriteContext, row: BankDetailsRow, action: Action, note: str | N
     )
 
 
-async def _record(
-    ctx: WriteContext, entries: Iterable[BankDetailChange], before: BankDetailsRow, after: BankDetailsRow
-) -> None:
-    """Record the history and the event of a change, which is about the last entry."""
-    listed = list(entries)
-    await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(listed))
-    type_ = EVENT_TYPES.get(listed[-1].action, "bank_details.approved")
-    await record_event(ctx, type_, _state(before), _state(after))
+async def _write(ctx: WriteContext, changes: Sequence[_Change]) -> None:
+    """Write rows that are locked, with their history and events."""
+    if changes:
+        await store.upsert(ctx.tx, ctx.plan_manager_id, [each.after for each in changes])
+        await _record(ctx, changes)
+
+
+async def _record(ctx: WriteContext, changes: Sequence[_Change]) -> None:
+    """Record the history and the event of each change, which is about the last entry."""
+    entries = [entry for each in changes for entry in each.entries]
+    await store.insert_changes(ctx.tx, ctx.plan_manager_id, to_json(entries))
+    await record_events(
+        ctx,
+        [
+            (EVENT_TYPES.get(each.entries[-1].action, "bank_details.approved"), _state(each.before), _state(each.after))
+            for each in changes
+        ],
+    )
 
 
 def _state(row: BankDetailsRow) -> BankDetailsState:
@@ -322,6 +410,7 @@ def _state(row: BankDetailsRow) -> BankDetailsState:
         id=row.payee_id,
         payee=PayeeRef(row.payee_kind, row.payee_id),
         current_ending=row.current_ending,
+        current_since=row.current_since,
         needs_approval=row.needs_approval,
         proposal_id=row.proposal_id,
         proposed_ending=row.proposed_ending,

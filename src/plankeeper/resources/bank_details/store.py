@@ -9,12 +9,14 @@ from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import in_array
+from plankeeper.database.row_mapping import value_lists
 from plankeeper.resources.bank_details.accounts import Payee, PayeeKind
 from plankeeper.resources.bank_details.schemas import BankDetailChange, BankDetailsRow, PayeeContact
 
 COLUMNS: LiteralString = """
-    payee_kind, payee_id, current_account, current_ending, current_hash, needs_approval, proposal_id, proposed_account,
-    proposed_ending, proposed_hash, proposed_by, proposed_by_account, proposed_at, proposed_phone, updated_at
+    payee_kind, payee_id, current_account, current_ending, current_hash, current_estate_payee, current_since,
+    needs_approval, proposal_id, proposed_account, proposed_ending, proposed_hash, proposed_estate_payee, proposed_by,
+    proposed_by_account, proposed_at, proposed_phone, updated_at
 """
 
 GET = f"select {COLUMNS} from bank_details where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3"
@@ -25,22 +27,6 @@ async def get(db: Executor, plan_manager_id: UUID, payee: Payee) -> BankDetailsR
 
 
 SELECT_FOR_UPDATE: LiteralString = GET + " for update"
-
-INSERT_EMPTY = """
-    insert into bank_details (plan_manager_id, payee_kind, payee_id, updated_at)
-    values ($1, $2, $3, $4)
-    on conflict (plan_manager_id, payee_kind, payee_id) do nothing
-"""
-
-
-async def get_or_insert_for_update(
-    tx: Transaction, plan_manager_id: UUID, payee: Payee, now: datetime
-) -> BankDetailsRow:
-    """The row of a payee, locked until the transaction ends. Without details, it is a new one."""
-    if found := await select_for_update(tx, plan_manager_id, payee):
-        return found
-    await tx.execute(INSERT_EMPTY, plan_manager_id, payee.kind, payee.id, now)
-    return await tx.one(BankDetailsRow, SELECT_FOR_UPDATE, plan_manager_id, payee.kind, payee.id)
 
 
 async def select_for_update(tx: Transaction, plan_manager_id: UUID, payee: Payee) -> BankDetailsRow | None:
@@ -80,6 +66,25 @@ async def select_many_for_update(
 ) -> list[BankDetailsRow]:
     """The rows of payees of one kind, locked until the transaction ends, in order of id."""
     return await tx.rows(BankDetailsRow, SELECT_MANY_FOR_UPDATE, plan_manager_id, kind, payee_ids)
+
+
+INSERT_EMPTY = """
+    insert into bank_details (plan_manager_id, payee_kind, payee_id, updated_at)
+    select $1, $2, unnest($3::uuid[]), $4
+    on conflict (plan_manager_id, payee_kind, payee_id) do nothing
+"""
+
+
+async def select_or_insert_for_update(
+    tx: Transaction, plan_manager_id: UUID, kind: PayeeKind, payee_ids: Sequence[UUID], now: datetime
+) -> list[BankDetailsRow]:
+    """The rows of payees of one kind, locked until the transaction ends. Those without details get a new one."""
+    found = await select_many_for_update(tx, plan_manager_id, kind, payee_ids)
+    missing = sorted({*payee_ids} - {each.payee_id for each in found})
+    if not missing:
+        return found
+    await tx.execute(INSERT_EMPTY, plan_manager_id, kind, missing, now)
+    return [*found, *await select_many_for_update(tx, plan_manager_id, kind, missing)]
 
 
 GET_PROPOSAL = f"select {COLUMNS} from bank_details where plan_manager_id = $1 and proposal_id = $2"
@@ -129,30 +134,35 @@ async def count_waiting(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT_WAITING, plan_manager_id)
 
 
-PROPOSE = """
-    update bank_details set
-        proposal_id = $4, proposed_account = $5, proposed_ending = $6, proposed_hash = $7, proposed_by = $8,
-        proposed_by_account = $9, proposed_at = $10, proposed_phone = $11, needs_approval = $12, updated_at = $13
-    where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3
+UPSERT = f"""
+    insert into bank_details (plan_manager_id, {COLUMNS})
+    select $1, {COLUMNS}
+    from unnest(
+        $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::timestamptz[], $9::boolean[],
+        $10::uuid[], $11::text[], $12::text[], $13::bytea[], $14::text[], $15::text[], $16::uuid[], $17::timestamptz[],
+        $18::text[], $19::timestamptz[]
+    ) written ({COLUMNS})
+    on conflict (plan_manager_id, payee_kind, payee_id) do update set
+        ({COLUMNS}) = (select {COLUMNS} from (select excluded.*) written)
 """
 
 
-async def propose(tx: Transaction, plan_manager_id: UUID, row: BankDetailsRow) -> None:
-    """Write the proposal of a row that is locked, and whether it needs approval."""
-    proposal = (row.proposal_id, row.proposed_account, row.proposed_ending, row.proposed_hash, row.proposed_by)
-    rest = (row.proposed_by_account, row.proposed_at, row.proposed_phone, row.needs_approval, row.updated_at)
-    await tx.execute(PROPOSE, plan_manager_id, *row.payee, *proposal, *rest)
+async def upsert(tx: Transaction, plan_manager_id: UUID, rows: Sequence[BankDetailsRow]) -> None:
+    """Write rows that `select_or_insert_for_update` has locked, with their current details and proposals."""
+    await tx.execute(UPSERT, plan_manager_id, *value_lists(BankDetailsRow, rows))
 
 
 NO_PROPOSAL: LiteralString = """
-        proposal_id = null, proposed_account = null, proposed_ending = null, proposed_hash = null, proposed_by = null,
-        proposed_by_account = null, proposed_at = null, proposed_phone = null"""
+        proposal_id = null, proposed_account = null, proposed_ending = null, proposed_hash = null,
+        proposed_estate_payee = null, proposed_by = null, proposed_by_account = null, proposed_at = null,
+        proposed_phone = null"""
 
 # The second person: neither the account that proposed it, nor, unless `$4`, the operator for a proposal of its own.
 APPROVE = f"""
     update bank_details set
         current_account = proposed_account, current_ending = proposed_ending, current_hash = proposed_hash,
-        needs_approval = false, updated_at = $5,{NO_PROPOSAL}
+        current_estate_payee = proposed_estate_payee, current_since = $5, needs_approval = false,
+        updated_at = $5,{NO_PROPOSAL}
     where plan_manager_id = $1 and proposal_id = $2 and (proposed_by_account is distinct from $3::uuid or $4)
     returning {COLUMNS}
 """
@@ -186,20 +196,6 @@ REJECT = f"""
 async def reject(tx: Transaction, plan_manager_id: UUID, proposal_id: UUID, now: datetime) -> BankDetailsRow | None:
     """Remove a proposal, and return the row; null if it isn't waiting."""
     return await tx.one_or_none(BankDetailsRow, REJECT, plan_manager_id, proposal_id, now)
-
-
-SET = f"""
-    update bank_details set
-        current_account = $4, current_ending = $5, current_hash = $6, needs_approval = false,
-        updated_at = $7,{NO_PROPOSAL}
-    where plan_manager_id = $1 and payee_kind = $2 and payee_id = $3
-"""
-
-
-async def set_current(tx: Transaction, plan_manager_id: UUID, row: BankDetailsRow) -> None:
-    """Write the current details of a row that is locked, and remove a proposal."""
-    current = (row.current_account, row.current_ending, row.current_hash, row.updated_at)
-    await tx.execute(SET, plan_manager_id, *row.payee, *current)
 
 
 DELETE: LiteralString = f"""
@@ -251,10 +247,11 @@ async def list_by_hashes(db: Executor, plan_manager_id: UUID, hashes: Sequence[b
 # Payees
 
 PROVIDER_CONTACT: LiteralString = """
-    'provider' as kind, id, entity_name as name, primary_phone_number as phone
+    'provider' as kind, id, entity_name as name, primary_phone_number as phone, false as is_deceased
 """
 PARTICIPANT_CONTACT: LiteralString = """
-    'participant' as kind, id, nullif(concat_ws(' ', first_name, last_name), '') as name, phone_number as phone
+    'participant' as kind, id, nullif(concat_ws(' ', first_name, last_name), '') as name, phone_number as phone,
+    deceased_on is not null as is_deceased
 """
 # Others can change the record, but not delete it.
 LOCK_PROVIDER = f"select {PROVIDER_CONTACT} from providers where plan_manager_id = $1 and id = $2 for key share"

@@ -1,1 +1,1 @@
-"""The documents of invoices: their rows, their objects in the storage, and images of their pages."""
+"""Documents of invoices, and providers' statements: rows, objects in the storage, images of pages."""

@@ -20,10 +20,14 @@ class Document(Struct):
 
 
 class DocumentRow(Struct, kw_only=True):
-    """A stored document. `object_key` names its object in the storage; `replaced_at` is null for the current one."""
+    """A stored document of an invoice, or of a provider: its statement that it needn't quote an ABN.
+
+    `object_key` names its object in the storage; `replaced_at` is null for the current one.
+    """
 
     id: UUID
-    invoice_id: UUID
+    invoice_id: UUID | None = None
+    provider_id: UUID | None = None
     object_key: str
     file_name: str
     media_type: MediaType

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from uuid_utils.compat import uuid7
@@ -91,6 +92,19 @@ def storage_failed(error: StorageError) -> DomainError:
 def open_document(settings: Settings, row: DocumentRow) -> Download:
     """The content of a document. Its first chunk raises DomainError 503 if the storage lacks it, or fails."""
     return Download(row.file_name, row.media_type, row.size, _read(settings, row))
+
+
+async def open_checked(settings: Settings, row: DocumentRow) -> Download:
+    """The content of a document; raises DomainError 503 before the first chunk is sent, for an error page."""
+    file = open_document(settings, row)
+    start = await anext(file.chunks, b"")
+    return replace(file, chunks=_join(start, file.chunks))
+
+
+async def _join(start: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield start
+    async for chunk in rest:
+        yield chunk
 
 
 async def _read(settings: Settings, row: DocumentRow) -> AsyncIterator[bytes]:

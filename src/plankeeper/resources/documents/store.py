@@ -12,7 +12,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.resources.documents.schemas import DocumentRow
 
 COLUMNS: LiteralString = """
-    id, invoice_id, object_key, file_name, media_type, size, sha256, created_at, created_by, replaced_at
+    id, invoice_id, provider_id, object_key, file_name, media_type, size, sha256, created_at, created_by, replaced_at
 """
 GET = f"select {COLUMNS} from documents where plan_manager_id = $1 and invoice_id = $2 and replaced_at is null"
 
@@ -20,6 +20,16 @@ GET = f"select {COLUMNS} from documents where plan_manager_id = $1 and invoice_i
 async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> DocumentRow | None:
     """The current document of an invoice."""
     return await db.one_or_none(DocumentRow, GET, plan_manager_id, invoice_id)
+
+
+GET_STATEMENT = f"""
+    select {COLUMNS} from documents where plan_manager_id = $1 and provider_id = $2 and replaced_at is null
+"""
+
+
+async def get_statement(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> DocumentRow | None:
+    """The file of a provider's current statement that it needn't quote an ABN."""
+    return await db.one_or_none(DocumentRow, GET_STATEMENT, plan_manager_id, provider_id)
 
 
 IS_RESTRICTED = """
@@ -41,9 +51,11 @@ LIST_PAGE = f"select {COLUMNS} from documents where plan_manager_id = $1 and id 
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, after: UUID, limit: int) -> list[DocumentRow]:
-    """The documents of all invoices, also replaced ones, in order of id."""
+    """The documents of all invoices and providers, also replaced ones, in order of id."""
     return await db.rows(DocumentRow, LIST_PAGE, plan_manager_id, after, limit)
 
+
+TOO_SLOW = "the upload took so long that its object has been deleted"
 
 REPLACE = """
     update documents set replaced_at = $3 where plan_manager_id = $1 and invoice_id = $2 and replaced_at is null
@@ -59,7 +71,24 @@ async def insert(tx: Transaction, plan_manager_id: UUID, row: DocumentRow) -> No
     await tx.execute(REPLACE, plan_manager_id, row.invoice_id, row.created_at)
     await tx.execute(INSERT, plan_manager_id, to_json([row]))
     if not await claim_object(tx, plan_manager_id, row.object_key):
-        raise LookupError("the upload took so long that its object has been deleted")
+        raise LookupError(TOO_SLOW)
+
+
+REPLACE_STATEMENT = """
+    update documents set replaced_at = $3 where plan_manager_id = $1 and provider_id = $2 and replaced_at is null
+"""
+
+
+async def replace_statement(tx: Transaction, plan_manager_id: UUID, provider_id: UUID, now: datetime) -> None:
+    """Have a provider no current file of a statement. Earlier files are kept. The caller has locked the provider."""
+    await tx.execute(REPLACE_STATEMENT, plan_manager_id, provider_id, now)
+
+
+async def insert_statement(tx: Transaction, plan_manager_id: UUID, row: DocumentRow) -> None:
+    """Insert the file of a provider's statement, after `replace_statement`."""
+    await tx.execute(INSERT, plan_manager_id, to_json([row]))
+    if not await claim_object(tx, plan_manager_id, row.object_key):
+        raise LookupError(TOO_SLOW)
 
 
 DELETE = "delete from documents where plan_manager_id = $1 and id = any ($2)"

@@ -321,7 +321,7 @@ LIST_SIMILAR = f"""
     from documents own
     cross join lateral (
         select invoice_id from documents
-        where plan_manager_id = $1 and sha256 = own.sha256 and replaced_at is null
+        where plan_manager_id = $1 and sha256 = own.sha256 and replaced_at is null and invoice_id is not null
         offset 0
     ) same
     where own.plan_manager_id = $1 and {in_array("own.invoice_id", "$2::uuid[]")} and own.replaced_at is null

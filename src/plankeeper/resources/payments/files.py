@@ -27,7 +27,7 @@ from plankeeper.resources.office_settings.store import get_account
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import NO_USER_ID, AbaCredit, AbaHeader, build_aba_file
 from plankeeper.resources.payments.people import responsible_account
-from plankeeper.resources.payments.rules import SENTENCES, is_covered
+from plankeeper.resources.payments.rules import SENTENCES, estate_reason, is_covered, payee_of
 from plankeeper.resources.payments.schemas import FileHeader, PayableLine, RunWarning, StoredRun
 from plankeeper.resources.payments.store import FilePayment
 
@@ -196,28 +196,31 @@ async def _find_problems(
     ids = sorted({each.invoice_id for each in lines})
     if locks:
         await lock(ctx, ids)
-    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines})
+    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines}, accounts)
     return list(dict.fromkeys([*problems, *_find_payee_problems(ctx, payments, accounts)]))
 
 
-async def _find_line_problems(ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID]) -> list[RunProblem]:
+async def _find_line_problems(
+    ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID], accounts: Mapping[Payee, PayeeAccount]
+) -> list[RunProblem]:
     found = list[RunProblem]()
     for line in await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, invoice_ids):
-        text = _describe_line_problem(line) if line.line_id in line_ids else None
+        text = _describe_line_problem(line, accounts) if line.line_id in line_ids else None
         if text:
             name = f"Invoice {line.invoice_number or 'without a number'}"
             found.append(RunProblem("invoice", line.invoice_id, name, text))
     return found
 
 
-def _describe_line_problem(line: PayableLine) -> str | None:
+def _describe_line_problem(line: PayableLine, accounts: Mapping[Payee, PayeeAccount]) -> str | None:
     if line.is_held:
         return " is on hold."
     if not is_covered(line):
         return ": the agency has reversed a part of it."
-    if line.payee_kind == "participant" and line.is_deceased:
-        return f": {SENTENCES['estate']}"
-    return None
+    key = payee_of(line)
+    account = accounts.get(Payee(*key)) if key else None
+    reason = estate_reason(line, has_estate_payee=bool(account and account.estate_payee))
+    return f": {SENTENCES[reason]}" if reason else None
 
 
 def _find_payee_problems(

@@ -78,10 +78,13 @@ async def _plan(
     bank_reasons: dict[PayeeKey, UnpaidReason | None] = {
         PayeeKey(*payee): account.reason for payee, account in accounts.items()
     }
+    estates = frozenset(PayeeKey(*payee) for payee, account in accounts.items() if account.estate_payee)
     uncovered = await _find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
     paid, unpaid = list[PayableLine](), list[UnpaidLine]()
     for line in lines:
-        reason = reason_left_out(line, own_abn=settings.abn, uncovered_batches=uncovered, bank_reasons=bank_reasons)
+        reason = reason_left_out(
+            line, own_abn=settings.abn, uncovered_batches=uncovered, bank_reasons=bank_reasons, estates=estates
+        )
         if reason:
             unpaid.append(left_out(line, reason))
         else:
@@ -90,7 +93,12 @@ async def _plan(
     limit = settings.max_payments_in_file - settings.has_balancing_record
     payments = plan_payments(paid, is_by_invoice=is_by_invoice)
     unpaid += [left_out(each.line, "batch_full") for payment in payments[limit:] for each in payment.lines]
-    return RunPlan(payments[:limit], accounts, {}, unpaid)
+    return RunPlan([_for_estate(each, accounts) for each in payments[:limit]], accounts, {}, unpaid)
+
+
+def _for_estate(payment: PlannedPayment, accounts: Mapping[Payee, PayeeAccount]) -> PlannedPayment:
+    """The payment with the name of who gets it: of a participant who has died, the payee of the estate."""
+    return payment._replace(name=accounts[Payee(*payment.payee)].estate_payee or payment.name)
 
 
 async def _find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:

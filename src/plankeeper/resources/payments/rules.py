@@ -108,8 +108,12 @@ def reason_left_out(
     own_abn: str | None,
     uncovered_batches: frozenset[UUID],
     bank_reasons: Mapping[PayeeKey, UnpaidReason | None],
+    estates: frozenset[PayeeKey],
 ) -> UnpaidReason | None:
-    """Why a line isn't paid, or None. `bank_reasons` has all payees with a record that can be paid, and why not."""
+    """Why a line isn't paid, or None. `bank_reasons` has all payees with a record that can be paid, and why not.
+
+    `estates` are the participants for whose estate an owner has approved a payee.
+    """
     due = {claim_id for claim_id, _ in amounts_due(line)}
     reasons: tuple[tuple[UnpaidReason, bool], ...] = (
         ("in_payment_run", line.payment_run is not None),
@@ -120,13 +124,21 @@ def reason_left_out(
         ("nothing_to_pay", not due),
         ("waiting_for_receipt", any(each.batch_id in uncovered_batches for each in line.claims if each.id in due)),
         ("payee_missing", payee_of(line) is None),
-        ("estate", line.payee_kind == "participant" and line.is_deceased),
     )
     for reason, holds in reasons:
         if holds:
             return reason
     payee = payee_of(line)
-    return bank_reasons.get(payee, "no_bank_details") if payee else None
+    if payee is None:
+        return None
+    return estate_reason(line, has_estate_payee=payee in estates) or bank_reasons.get(payee, "no_bank_details")
+
+
+def estate_reason(line: PayableLine, *, has_estate_payee: bool) -> UnpaidReason | None:
+    """Why the account on record isn't one for this participant: it is not the estate's, or only the estate's."""
+    if line.payee_kind == "provider" or line.is_deceased == has_estate_payee:
+        return None
+    return "estate" if line.is_deceased else "no_bank_details"
 
 
 def left_out(line: PayableLine, reason: UnpaidReason) -> UnpaidLine:

@@ -1,10 +1,11 @@
 """Operations on providers that the API and the console share."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.bulk import (
@@ -147,6 +148,9 @@ async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
     record = stored_fields(ProviderRecord(id=provider_id, created_at=datetime.now(UTC))) | snapshot.record
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([record]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, provider_id))
+    if record.get("abn_exempt"):
+        after = replace(after, abn_exempt=True, abn_statement_date=date.fromisoformat(record["abn_statement_date"]))
+        await store.set_statement(ctx.tx, ctx.plan_manager_id, after)
     notes, lost = await note_service.restore_all(ctx, snapshot.notes)
     await recheck_queue.enqueue(ctx, "provider", [provider_id])
     await record_event(ctx, "provider.restored", None, after, parts=notes)

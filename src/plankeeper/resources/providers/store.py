@@ -114,6 +114,18 @@ async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: 
     await tx.queue_write(UPDATE, plan_manager_id, records, version)
 
 
+SET_STATEMENT = """
+    update providers set abn_exempt = $3, abn_statement_date = $4, updated_at = $5
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def set_statement(tx: Transaction, plan_manager_id: UUID, provider: Provider) -> None:
+    """Write whether a provider, which is locked, needn't quote an ABN, and the day of the statement that says so."""
+    values = (provider.abn_exempt, provider.abn_statement_date, provider.updated_at)
+    await tx.execute(SET_STATEMENT, plan_manager_id, provider.id, *values)
+
+
 INSERT = f"""
     insert into providers (plan_manager_id, id, {COLUMNS})
     select $1, id, {COLUMNS}

@@ -13,7 +13,7 @@ from plankeeper.resources.bank_details import payable, service, store
 from plankeeper.resources.bank_details.accounts import Payee
 from support.bank_details import ACCOUNT, CALLED_BACK, OTHER_ACCOUNT, Office
 
-SUMMARY = {"bsb": "062000", "account_ending": "678", "account_name": "Amber Physio"}
+SUMMARY = {"bsb": "062000", "account_ending": "678", "account_name": "Amber Physio", "estate_payee": None}
 
 
 def test_details_are_proposed_and_shown_without_the_number(office: Office) -> None:

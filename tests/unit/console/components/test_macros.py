@@ -194,16 +194,18 @@ CALLS: dict[str, dict[str, Any]] = {
     "payments/macros.html run_warnings": {"warnings": [{"message": TEXT}]},
     "payments/macros.html state_tag": {"state": TEXT},
     "bank_details/macros.html account": {
-        "summary": {"bsb": "062000", "account_ending": TEXT, "account_name": TEXT},
+        "summary": {"bsb": "062000", "account_ending": TEXT, "account_name": TEXT, "estate_payee": TEXT},
     },
     "bank_details/macros.html bank_details_section": {
         "details": {
             "url": "/console",
             "row": {
                 "current_ending": TEXT,
+                "current_estate_payee": TEXT,
                 "needs_approval": True,
                 "proposal_id": "1",
                 "proposed_ending": TEXT,
+                "proposed_estate_payee": TEXT,
                 "proposed_by": TEXT,
                 "proposed_at": NOTE["created_at"],
             },
@@ -219,6 +221,7 @@ CALLS: dict[str, dict[str, Any]] = {
                 }
             ],
             "actions": {"approved": "Approved"},
+            "is_deceased": True,
         },
         "can_propose": True,
         "can_open": True,

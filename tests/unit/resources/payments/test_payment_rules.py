@@ -24,6 +24,7 @@ from plankeeper.resources.payments.schemas import PaidClaim, PayableLine, Unpaid
 
 PROVIDERS = [UUID(int=each) for each in range(1, 6)]
 BATCH = UUID(int=99)
+ESTATES = frozenset({PayeeKey("participant", PROVIDERS[0])})
 
 
 def claim(paid: str, **values: Any) -> PaidClaim:
@@ -53,7 +54,12 @@ def line(*claims: PaidClaim, **values: Any) -> PayableLine:
 
 def reason(candidate: PayableLine, **values: Any) -> UnpaidReason | None:
     payee = payee_of(candidate)
-    usual: dict[str, Any] = {"own_abn": None, "uncovered_batches": frozenset(), "bank_reasons": {payee: None}}
+    usual: dict[str, Any] = {
+        "own_abn": None,
+        "uncovered_batches": frozenset(),
+        "bank_reasons": {payee: None},
+        "estates": frozenset(),
+    }
     return reason_left_out(candidate, **usual | values)
 
 
@@ -91,6 +97,13 @@ def test_a_reversal_is_not_paid_out() -> None:
         (line(claim("1.00"), payee_id=None), {}, "payee_missing"),
         (line(claim("1.00"), payee_kind="participant", is_deceased=True), {}, "estate"),
         (line(claim("1.00"), is_deceased=True), {}, None),
+        (line(claim("1.00"), payee_kind="participant", is_deceased=True), {"estates": ESTATES}, None),
+        (line(claim("1.00"), payee_kind="participant"), {"estates": ESTATES}, "no_bank_details"),
+        (
+            line(claim("1.00"), payee_kind="participant", is_deceased=True),
+            {"estates": ESTATES, "bank_reasons": {next(iter(ESTATES)): "bank_details_waiting"}},
+            "bank_details_waiting",
+        ),
         (
             line(claim("1.00")),
             {"bank_reasons": {PayeeKey("provider", PROVIDERS[0]): "bank_details_waiting"}},

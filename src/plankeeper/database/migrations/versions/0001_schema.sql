@@ -1045,10 +1045,13 @@ create index invoice_lines_by_service on invoice_lines (plan_manager_id, service
     where not is_deleted;
 
 -- The documents of invoices, of which one is the current one. Their objects are in the storage, and never change.
+-- The document of an invoice, or a provider's statement that it needn't quote an ABN. A provider's are kept when it is
+-- deleted, because claims refer to them.
 create table documents (
     plan_manager_id uuid not null,
     id uuid not null,
-    invoice_id uuid not null,
+    invoice_id uuid,
+    provider_id uuid,
     object_key text not null,
     file_name text not null,
     media_type text not null check (media_type in ('application/pdf', 'image/png', 'image/jpeg')),
@@ -1058,11 +1061,14 @@ create table documents (
     created_by text not null,
     replaced_at timestamptz,
     primary key (plan_manager_id, id),
+    constraint documents_owner_check check (num_nonnulls(invoice_id, provider_id) = 1),
     constraint documents_invoice_id_fkey foreign key (plan_manager_id, invoice_id)
         references invoices (plan_manager_id, id)
 );
 create unique index documents_current on documents (plan_manager_id, invoice_id) where replaced_at is null;
 create index documents_by_invoice on documents (plan_manager_id, invoice_id);
+create unique index documents_current_statement on documents (plan_manager_id, provider_id)
+    where replaced_at is null and provider_id is not null;
 create index documents_by_content on documents (plan_manager_id, sha256) where replaced_at is null;
 
 -- Objects to delete from the storage. A row is committed before each upload, and deleted with the insert of the
@@ -1266,11 +1272,14 @@ create table bank_details (
     current_account text, -- encrypted
     current_ending text,
     current_hash bytea,
+    current_estate_payee text, -- who gets reimbursements of a participant who has died; null for other payees
+    current_since timestamptz, -- when the account took effect
     needs_approval boolean not null default false, -- the bank has returned a payment
     proposal_id uuid,
     proposed_account text, -- encrypted
     proposed_ending text,
     proposed_hash bytea,
+    proposed_estate_payee text,
     proposed_by text,
     proposed_by_account uuid, -- null: the operator
     proposed_at timestamptz,
@@ -1729,7 +1738,7 @@ create table access_records (
     request_id text,
     resource_ids uuid[],
     primary key (plan_manager_id, id),
-    constraint access_records_kind_check check (resource_kind in ('participant', 'invoice', 'webhook_endpoint'))
+    constraint access_records_kind_check check (resource_kind in ('participant', 'invoice', 'provider', 'webhook_endpoint'))
 );
 create index access_records_by_resource on access_records (plan_manager_id, resource_id, id)
     where resource_id is not null;
