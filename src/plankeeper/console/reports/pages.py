@@ -89,7 +89,11 @@ async def service_standard(request: PageRequest) -> HtmlPage:
         "standard": report.standard,
         "sentence": describe_month(chosen, report.standard),
         "chart": standard_chart(months, describe_month(months[-1], report.standard), request.today),
-        "months": [_row(each.name, each, None, month_url(each.month)) for each in reversed(months)],
+        "months": [
+            _row(each.name, each, None, month_url(each.month))
+            for each in reversed(months)
+            if any(each.claimed) or any(each.paid) or each == chosen
+        ],
         "chosen": chosen,
         "managers": [_row(name, each, id_) for id_, name, each in report.managers_of(chosen.month)],
         "csv_url": f"{REPORT_URL}.csv" if request.role_details.can_download else None,

@@ -21,6 +21,7 @@ from plankeeper.resources.service_standard.months import (
 )
 from plankeeper.resources.service_standard.store import MonthRow
 
+MONTHS_AT_ONCE = 3
 MIN_AGE = 300.0  # seconds; the numbers of 1,000,000 invoices take about 5 s
 
 
@@ -52,11 +53,17 @@ class StandardNumbers(NamedTuple):
 async def compute_numbers(
     db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None, period: StandardPeriod
 ) -> StandardNumbers:
-    """The numbers of everyone, or of an account manager. One statement after the other: each can take seconds."""
+    """The numbers of everyone, or of an account manager.
+
+    Three months at a time, one statement after the other: with many invoices, each takes about a second.
+    """
     months = past_months(period.today)
-    whole = Month(months[0].first, months[-1].last)
-    claimed = await store.count_claimed(db, plan_manager_id, *_claimed_values(whole, period))
-    paid = await store.count_paid(db, plan_manager_id, *_paid_values(whole, period))
+    claimed, paid = list[MonthRow](), list[MonthRow]()
+    for start in range(0, len(months), MONTHS_AT_ONCE):
+        part = months[start : start + MONTHS_AT_ONCE]
+        whole = Month(part[0].first, part[-1].last)
+        claimed += await store.count_claimed(db, plan_manager_id, *_claimed_values(whole, period))
+        paid += await store.count_paid(db, plan_manager_id, *_paid_values(whole, period))
     return StandardNumbers(_read(claimed, account_manager_id), _read(paid, account_manager_id))
 
 
