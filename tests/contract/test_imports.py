@@ -157,6 +157,7 @@ CONSOLE_AREAS = {
     "people": {"participants"},
     "plans": {"home", "participants"},
     "providers": {"activity", "bank_details", "invoices", "notes"},
+    "reports": {"home"},
     "search": {"developers"},
     "review": {"invoices", "notes"},
     "settings": {"activity", "invoices", "participants"},

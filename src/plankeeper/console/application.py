@@ -35,6 +35,7 @@ from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
 from plankeeper.console.providers import pages as provider_pages
 from plankeeper.console.providers import statement as provider_statement
+from plankeeper.console.reports import pages as report_pages
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
@@ -66,6 +67,7 @@ AREAS = (
     "people",
     "plans",
     "providers",
+    "reports",
     "review",
     "search",
     "settings",
@@ -82,6 +84,7 @@ PAGE_MODULES = (
     timeline.pages,
     personal_data.pages,
     plan_pages.pages,
+    report_pages.pages,
     invoice_pages.pages,
     documents.pages,
     upload.pages,

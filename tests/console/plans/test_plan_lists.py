@@ -7,10 +7,14 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from html import unescape
 from typing import Any
+from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.accounts import members
+from plankeeper.access.accounts.schemas import RoleDetails
+from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer
@@ -123,3 +127,81 @@ def test_home_leads_to_the_plans_and_budgets_of_the_own_participants(
     assert 'href="/console/plans/budgets"' in home
     assert "1 plan in force of active participants of Ada" in viewer.get("/console/plans/budgets?for=me").text
     assert "2 plans in force" in viewer.get("/console/plans/budgets?for=all").text
+
+
+def test_components_that_run_out_are_listed_with_filters_and_a_file(
+    owner: Browser, client: Client, add_plan: Callable[..., str], today: date, import_rows: Any
+) -> None:
+    manager = str(uuid7())
+    assert not import_rows(client, "account-managers", [{"id": manager, "first_name": "Ada"}]).errors
+    start, end = today - 99 * DAY, today + 100 * DAY  # 100 of 200 days have passed
+    late = add_plan("Late", start, end, 600, account_manager_id=manager)  # runs out in 66 days
+    early = add_plan("Early", start, end, 800)  # in 25 days
+    over = add_plan("Over", start, end, 1200)
+    add_plan("Even", start, end, 500)
+    add_plan("Gone", start, end, 900, status="Inactive")
+    path = "/console/plans/components"
+    page = owner.get(path).text
+    assert names(page) == ["Over", "Early", "Late"]
+    assert "used at the average rate since the plan’s first day" in page
+    assert names(owner.get(f"{path}?sort=-runs_out").text) == ["Late", "Early", "Over"]
+    assert names(owner.get(f"{path}?runs_out=30").text) == ["Over", "Early"]
+    assert names(owner.get(f"{path}?used=75").text) == ["Over", "Early"]
+    assert names(owner.get(f"{path}?used=100").text) == ["Over"]
+    assert names(owner.get(f"{path}?account_manager={manager}").text) == ["Late"]
+    rows = list(csv.DictReader(io.StringIO(owner.get(f"{path}.csv").text.removeprefix("\ufeff"))))
+    assert [row["Participant ID"] for row in rows] == [over, early, late]
+    shown = ("Component", "Runs out", "Plan ends", "Days early", "Used", "Time passed", "Budget", "Left", "Amount used")
+    runs_out = today + 66 * DAY
+    assert [rows[2][each] for each in shown] == [
+        "Therapy", runs_out.isoformat(), end.isoformat(), "34", "60%", "50%", "1000.00", "400.00", "600.00"
+    ]  # fmt: skip
+    assert [rows[0][each] for each in ("Runs out", "Used", "Left")] == [today.isoformat(), "120%", "'-200.00"]
+
+
+def test_the_pages_of_components_follow_each_other(owner: Browser, add_plan: Callable[..., str], today: date) -> None:
+    for number in range(52):
+        add_plan(f"P{number:02}", today - 99 * DAY, today + 100 * DAY, 600 + number)
+    expected = [f"P{number:02}" for number in range(52)]
+    for sort in ("runs_out", "-runs_out"):
+        first = owner.get(f"/console/plans/components?sort={sort}").text
+        link = re.search(r'href="([^"]+)" rel="next"', first)
+        assert link
+        second = owner.get(unescape(link[1])).text
+        listed = names(first) + names(second)
+        assert sorted(listed) == expected
+        assert len(names(first)) == 50
+        back = re.search(r'href="([^"]+)" rel="prev"', second)
+        assert back
+        assert names(owner.get(unescape(back[1])).text) == names(first)
+
+
+def test_a_limited_viewer_sees_the_own_components(
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+    server: RunningServer,
+    add_plan: Callable[..., str],
+    today: date,
+    client: Client,
+    import_rows: Any,
+) -> None:
+    managers = [str(uuid7()), str(uuid7())]
+    rows = [{"id": each, "first_name": "Ada"} for each in managers]
+    assert not import_rows(client, "account-managers", rows).errors
+    for name, each in zip(("Own", "Other"), managers, strict=True):
+        add_plan(name, today - 99 * DAY, today + 100 * DAY, 900, account_manager_id=each)
+    account = new_account("viewer")
+
+    async def limit() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
+            await members.change_role(ctx, account.account_id, "viewer", RoleDetails([], UUID(managers[0])))
+
+    server.run(limit())
+    viewer = new_browser(account)
+    path = "/console/plans/components"
+    assert names(viewer.get(path).text) == ["Own"]
+    assert names(viewer.get(f"{path}?account_manager={managers[0]}").text) == ["Own"]
+    assert names(viewer.get(f"{path}?account_manager={managers[1]}").text) == []
+    assert viewer.get("/console/reports/service-standard").status_code == 403
+    assert "Service standard" not in viewer.get("/console").text

@@ -1,7 +1,7 @@
 """The plans of the lists' statements for 100,000 rows: each uses an index, and none sorts more than a page."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Any
 from uuid import UUID
@@ -188,6 +188,11 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "unpaid": (True, {"invoices_open"}),
             "in_progress": (True, {"invoices_open"}),
             "unclaimed": (True, {"invoices_open"}),
+            "claimed_late": (
+                (LATE, LATE + timedelta(hours=2), "UTC", LATE.date(), [LATE.date()], LATE.date()),
+                {"invoices_by_receipt"},
+            ),
+            "paid_late": ((LATE.date(),) * 3 + ([LATE.date()], LATE.date()), {"claims_by_result"}),
             "invoice_date_from": (LATE.date(), {"invoices_by_date"}),
             "invoice_date_to": (LATE.date(), {"invoices_by_date"}),
             "received_from": (LATE, {"invoices_by_receipt"}),
@@ -474,7 +479,7 @@ def test_every_index_of_the_long_lists_has_a_use(server: RunningServer) -> None:
     names |= {name for by_sort in SORTS.values() for name in by_sort.values()}
     names |= {name for _, _, of_sum in STATISTICS.values() for name in of_sum}
     names |= {*OTHER_USES}
-    names -= {"invoice_lines_by_claim_status", "plans_by_moment"}  # of other tables
+    names -= {"claims_by_result", "invoice_lines_by_claim_status", "plans_by_moment"}  # of other tables
     statement = "select indexname::text from pg_indexes where schemaname = 'public' and tablename = any ($1)"
     found = server.run(server.db.rows(str, statement, list(FILTERS)))
     assert set(found) == names

@@ -11,6 +11,7 @@ from plankeeper.access.accounts.schemas import LinkedAccountManager, Member
 from plankeeper.access.api_keys import store as api_keys
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.api_keys.service import key_state
+from plankeeper.console.components.chart_geometry import BarList, Chart
 from plankeeper.console.components.events import resource_name
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.home.attention import (
@@ -24,6 +25,7 @@ from plankeeper.console.home.attention import (
 )
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
+from plankeeper.console.home.standard import PATIENCE, StandardCard, period_of, standard_card
 from plankeeper.console.shell.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
@@ -72,6 +74,7 @@ class Numbers(NamedTuple):
     plan_ends_by_week: list[PeriodCount]
     recent: Sequence[Event]
     notices: OwnerNotices | None
+    standard: StandardCard | None  # null for a limited viewer, and until its numbers are computed
 
 
 @pages.get("", role="viewer", is_limited=True)
@@ -106,15 +109,23 @@ async def home(request: PageRequest) -> HtmlPage:
         "warnings": warning_tiles(sums.warnings, links),
         "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
         "waiting": waiting_rows(sums.waiting, await account_choices(request) if sums.waiting else {}),
-        "received": received_chart(sums.received, today, links),
-        "unpaid": unpaid_chart(sums.open, today, links),
+        **charts(numbers, today, links),
         "plans_url": links.plans(plan_end="60d"),
-        "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
-        "spend": spend_chart(sums.providers, today, links),
         "recent": [(each, resource_name(each)) for each in numbers.recent],
         "notices": numbers.notices,
     }
     return HtmlPage("home/home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+def charts(numbers: Numbers, today: date, links: HomeLinks) -> dict[str, Chart | BarList | StandardCard | None]:
+    sums = numbers.invoices.sums
+    return {
+        "received": received_chart(sums.received, today, links),
+        "unpaid": unpaid_chart(sums.open, today, links),
+        "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
+        "spend": spend_chart(sums.providers, today, links),
+        "standard": numbers.standard,
+    }
 
 
 async def money_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
@@ -163,6 +174,7 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date, stan
             queries.count_plan_ends(db, plan_manager_id, manager_id, weeks),
             load_recent_changes(request),
             load_notices(request),
+            load_standard(request, standard),
         )
     )
 
@@ -175,6 +187,15 @@ async def load_statistics(
     if request.participants_of:
         return DatedStatistics(await compute_invoice_statistics(*place), datetime.now(UTC))
     return await request.statistics_cache.get(*place)
+
+
+async def load_standard(request: PageRequest, standard: ServiceStandard) -> StandardCard | None:
+    """How everyone keeps the service standard, if it is known soon enough; null for a limited viewer."""
+    if request.participants_of:
+        return None
+    place, period = (request.db, request.plan_manager_id, None), period_of(request, standard)
+    found = await request.standard_cache.get_within(PATIENCE, *place, period)
+    return standard_card(found.sums, standard, request.today) if found else None
 
 
 async def load_recent_changes(request: PageRequest) -> Sequence[Event]:

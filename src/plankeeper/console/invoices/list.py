@@ -16,6 +16,9 @@ from plankeeper.console.lists.definition import (
     Names,
 )
 from plankeeper.console.lists.filters import (
+    FilterContext,
+    LoadedLink,
+    LoadedLinkFilter,
     amount_range_filter,
     choice_filter,
     date_range_filter,
@@ -29,11 +32,14 @@ from plankeeper.resources.invoices import queries, store
 from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS
+from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.providers import store as provider_store
 from plankeeper.resources.providers.schemas import Provider
 from plankeeper.resources.search.filters import invoice_number_pattern
+from plankeeper.resources.service_standard.months import Part, parse_month
+from plankeeper.resources.service_standard.service import StandardPeriod, late_values
 
 # Several statuses together, which the SQL knows by the same names.
 CLAIM_STATUS_GROUPS = {
@@ -131,6 +137,24 @@ def _claim_status_values(choice: str) -> Mapping[str, object]:
     return {choice: True} if choice in CLAIM_STATUS_GROUPS else {"claim_status": choice}
 
 
+LATE_LABELS: Mapping[str, tuple[Part, str]] = {
+    "claimed_late": ("claimed", "Claimed late by the service standard, received in"),
+    "paid_late": ("paid", "Paid late by the service standard, with results of"),
+}
+
+
+async def _load_late(context: FilterContext, text: str) -> LoadedLink | None:
+    """The late invoices of a month, such as `claimed_late.2026-11`."""
+    name, _, month_text = text.partition(".")
+    month = parse_month(month_text)
+    if name not in LATE_LABELS or month is None:
+        return None
+    request, (part, label) = context.request, LATE_LABELS[name]
+    settings = await office_settings.get(request.executor, request.plan_manager_id)
+    period = StandardPeriod(context.today, context.zone, settings.service_standard)
+    return LoadedLink(late_values(part, month, period), f"{label} {month.first:%B %Y}")
+
+
 def _warning_values(choice: str) -> Mapping[str, object]:
     return {"has_warnings": True} if choice == "any" else {"warning": choice}
 
@@ -180,6 +204,7 @@ FILTERS = (
     choice_filter(queries.LIST, "approval_status", APPROVAL_STATUSES),
     choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
     record_filter(queries.LIST, "account_manager", "account_manager"),
+    LoadedLinkFilter("standard", "Service standard", _load_late),
     choice_filter(
         queries.LIST,
         "is_deleted",

@@ -216,6 +216,37 @@ class LinkFilter:
         return ParsedFilter({self.name: value}, self.label) if value else ParsedFilter(errors={self.name: "is unknown"})
 
 
+class LoadedLink(NamedTuple):
+    """The values of the SQL's fields for the text of a link, and its chip."""
+
+    values: Mapping[str, object]
+    chip: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLinkFilter:
+    """The same for a text whose values depend on the request. `load` returns null for one that is unknown."""
+
+    name: str
+    label: str
+    load: Callable[[FilterContext, str], Awaitable[LoadedLink | None]]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "hidden"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        text = params.get(self.name, "")[:MAX_TEXT_LENGTH]
+        if not text:
+            return ParsedFilter()
+        found = await self.load(context, text)
+        if found is None:
+            return ParsedFilter(errors={self.name: f"{self.label}: is unknown"})
+        return ParsedFilter(dict(found.values), found.chip)
+
+
 @dataclass(frozen=True, slots=True)
 class FlagFilter:
     """A condition that is set or not."""
@@ -394,6 +425,7 @@ ListFilter = (
     | LoadedChoiceFilter
     | TimeFilter
     | LinkFilter
+    | LoadedLinkFilter
     | FlagFilter
     | DateRangeFilter
     | AmountRangeFilter

@@ -115,6 +115,7 @@ FILTERS = (
 )
 ENDING_SOON = {"plan_end": "60d", "status": "Active"}
 BUDGETS_PATH = f"{PREFIX}/plans/budgets"
+COMPONENTS_PATH = f"{PREFIX}/plans/components"
 PLANS = ListDefinition(
     kind="plans",
     title="Plans that end",
@@ -127,7 +128,10 @@ PLANS = ListDefinition(
     filters=FILTERS,
     sort="end_date",
     empty="There are no plans yet. Add one on the page of a participant, or import them.",
-    buttons=(ListButton("Budgets to look at", BUDGETS_PATH, "viewer"),),
+    buttons=(
+        ListButton("Budgets to look at", BUDGETS_PATH, "viewer"),
+        ListButton("Components that run out", COMPONENTS_PATH, "viewer"),
+    ),
     views=(
         BuiltInView("Ending in 60 days", ENDING_SOON),
         BuiltInView("Ended", {"plan_end": "ended"}, "-end_date"),

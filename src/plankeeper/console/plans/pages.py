@@ -1,7 +1,6 @@
 """Plans of all participants: the list of those that end, and the budgets that run out early or are hardly used."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,12 +11,12 @@ from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.selection import download_list
 from plankeeper.console.participants.budget_charts import percent
 from plankeeper.console.participants.plans import plans_url
+from plankeeper.console.plans.components import COMPONENTS, load_overview
 from plankeeper.console.plans.list import PLANS
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
-from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
-from plankeeper.resources.plans.overview import BudgetOverview, OpenBudget, compute_overview
+from plankeeper.resources.plans.overview import MAX_LISTED, OpenBudget
 
 pages = Pages()
 
@@ -30,6 +29,16 @@ async def list_(request: PageRequest) -> HtmlPage:
 @pages.get("/plans.csv", role="viewer", is_limited=True)
 async def download(request: PageRequest) -> Download:
     return await download_list(request, PLANS)
+
+
+@pages.get("/plans/components", role="viewer", is_limited=True)
+async def list_components(request: PageRequest) -> HtmlPage:
+    return await show_list(request, COMPONENTS, "plans/components.html")
+
+
+@pages.get("/plans/components.csv", role="viewer", is_limited=True)
+async def download_components(request: PageRequest) -> Download:
+    return await download_list(request, COMPONENTS)
 
 
 class BudgetBar(NamedTuple):
@@ -54,7 +63,8 @@ async def budgets(request: PageRequest) -> HtmlPage:
         manager, scope = None, "all"
     overview = await load_overview(request, manager.id if manager and scope == "me" else None)
     sums = overview.sums
-    ids = list({each.participant_id for each in (*sums.ending_early, *sums.little_used)})
+    early = sums.ending_early[:MAX_LISTED]
+    ids = list({each.participant_id for each in (*early, *sums.little_used)})
     people = await participant_store.get_many(request.db, request.plan_manager_id, ids)
     by_id = {each.id: each for each in people}
     request.record_list("participant", ids, {"page": "budgets"})
@@ -62,18 +72,10 @@ async def budgets(request: PageRequest) -> HtmlPage:
         "overview": overview,
         "manager": manager,
         "scope": scope,
-        "ending_early": _bars(sums.ending_early, by_id),
+        "ending_early": _bars(early, by_id),
         "little_used": _bars(sums.little_used, by_id),
     }
     return HtmlPage("plans/budgets.html", context)
-
-
-async def load_overview(request: PageRequest, manager_id: UUID | None) -> DatedStatistics[BudgetOverview]:
-    """Of everyone or of an account manager; for a limited viewer, computed now."""
-    place, limit = (request.db, request.plan_manager_id), request.participants_of
-    if limit:
-        return DatedStatistics(await compute_overview(*place, limit, request.today), datetime.now(UTC))
-    return await request.budgets_cache.get(*place, manager_id, request.today)
 
 
 def _bars(budgets_: Sequence[OpenBudget], people: dict[UUID, Participant]) -> list[BudgetBar]:

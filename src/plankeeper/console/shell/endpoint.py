@@ -68,6 +68,7 @@ from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.requests import RequestState
 from plankeeper.resources.invoices.statistics_cache import StatisticsCache, compute_invoice_statistics
 from plankeeper.resources.plans.overview import MANY_PLANS, compute_overview
+from plankeeper.resources.service_standard.service import MIN_AGE, compute_numbers
 
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with an email
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
@@ -99,6 +100,7 @@ class ConsoleDependencies:
         self.single_sign_on = SingleSignOn()
         self.statistics_cache = StatisticsCache(compute_invoice_statistics)
         self.budgets_cache = StatisticsCache(compute_overview, many=MANY_PLANS)
+        self.standard_cache = StatisticsCache(compute_numbers, min_age=MIN_AGE)
 
 
 class PageEndpoint:
@@ -283,6 +285,7 @@ class PageEndpoint:
             limit_wrong_links=lambda: self._deps.admission.limit_wrong_links(request.scope),
             statistics_cache=self._deps.statistics_cache,
             budgets_cache=self._deps.budgets_cache,
+            standard_cache=self._deps.standard_cache,
             form=form,
         )
 

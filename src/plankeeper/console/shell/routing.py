@@ -35,6 +35,7 @@ from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.search_slots import search_slot
 from plankeeper.resources.invoices.statistics_cache import InvoiceStatistics, StatisticsCache, StatisticsPeriods
 from plankeeper.resources.plans.overview import BudgetOverview
+from plankeeper.resources.service_standard.service import StandardNumbers, StandardPeriod
 
 PREFIX = "/console"
 
@@ -68,6 +69,7 @@ class PageRequest:
     limit_wrong_links: Callable[[], Awaitable[None]]  # count one; raises DomainError if an address sent too many
     statistics_cache: StatisticsCache[StatisticsPeriods, InvoiceStatistics]
     budgets_cache: StatisticsCache[date, BudgetOverview]
+    standard_cache: StatisticsCache[StandardPeriod, StandardNumbers]
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: Mapping[str, FieldWarning] = field(default_factory=dict[str, FieldWarning])

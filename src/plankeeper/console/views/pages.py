@@ -23,6 +23,7 @@ from plankeeper.console.lists.saved_views import (
 )
 from plankeeper.console.participants.list import PARTICIPANTS
 from plankeeper.console.payments.list import PAYMENT_RUNS
+from plankeeper.console.plans.components import COMPONENTS
 from plankeeper.console.plans.list import PLANS
 from plankeeper.console.providers.list import PROVIDERS
 from plankeeper.console.settings.access_log import ACCESS_LOG
@@ -45,6 +46,7 @@ LISTS: Mapping[str, ListDefinition] = MappingProxyType(
             PAYMENT_RUNS,
             PARTICIPANTS,
             PLANS,
+            COMPONENTS,
             PROVIDERS,
             ACTIVITY,
             REQUESTS,

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 # Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
-_TENS: tuple[LiteralString, ...] = ("", "1", "2", "3")
+_TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
 _NUMBERED: list[LiteralString] = ["$" + tens + ones for tens in _TENS for ones in _DIGITS]
 
 

@@ -13,6 +13,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
+from plankeeper.resources.invoices import standard_conditions
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
 from plankeeper.resources.invoices.store import WITHOUT_LINES, get_many, get_many_without_lines
 from plankeeper.resources.search.store import INVOICE_TEXT
@@ -39,6 +40,8 @@ LIST = FilteredList(
         ),
         "received_from": Filter("received_at >= {}", label="Received"),
         "received_before": Filter("received_at < {}", label="Received"),
+        "claimed_late": Filter(standard_conditions.CLAIMED_LATE, label="Service standard"),
+        "paid_late": Filter(standard_conditions.PAID_LATE, label="Service standard"),
         "has_warnings": Filter("errors and {}::boolean"),
         "needs_attention": Filter("errors and claim_status <> 'cancelled' and {}::boolean"),
         "on_hold_without_warning": Filter("claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"),

@@ -123,7 +123,8 @@ _Key = tuple[UUID, UUID | None]
 class StatisticsCache(Generic[P, S]):
     """The sums of the plan managers that were asked for last, for everyone or for an account manager.
 
-    `compute` returns them for the days or times that they refer to. Sums of `many` records are returned once more.
+    `compute` returns them for the days or times that they refer to. Sums of `many` records are returned once more, and
+    not computed again within `min_age` seconds.
     """
 
     def __init__(
@@ -132,10 +133,12 @@ class StatisticsCache(Generic[P, S]):
         max_age: float = MAX_AGE,
         many: int = MANY,
         max_entries: int = MAX_ENTRIES,
+        min_age: float = 0,
     ) -> None:
         self._entries = OrderedDict[_Key, _Entry[P, S]]()
         self._computations = dict[tuple[_Key, _State[P]], asyncio.Task[DatedStatistics[S]]]()
         self._compute_sums, self._max_age, self._many, self._max_entries = compute, max_age, many, max_entries
+        self._min_age = min_age
 
     async def get(
         self, db: Database, plan_manager_id: UUID, account_manager_id: UUID | None, periods: P
@@ -146,15 +149,22 @@ class StatisticsCache(Generic[P, S]):
         if entry and entry.state == state and now - entry.started < self._max_age:
             self._entries.move_to_end(key)
             return entry.result
+        is_many = entry and entry.state.periods == periods and entry.result.sums.read_count >= self._many
+        if entry and is_many and now - entry.started < self._min_age:
+            return entry.result._replace(is_current=False)
         computation = self._start(db, key, state)
-        if (
-            entry
-            and entry.state.periods == periods
-            and entry.result.sums.read_count >= self._many
-            and now - entry.started < MAX_OLD_AGE
-        ):
+        if entry and is_many and now - entry.started < MAX_OLD_AGE:
             return entry.result._replace(is_current=False)
         return await asyncio.shield(computation)
+
+    async def get_within(
+        self, seconds: float, db: Database, plan_manager_id: UUID, account_manager_id: UUID | None, periods: P
+    ) -> DatedStatistics[S] | None:
+        """The same, or null if it takes longer; the computation goes on."""
+        try:
+            return await asyncio.wait_for(self.get(db, plan_manager_id, account_manager_id, periods), seconds)
+        except TimeoutError:
+            return None
 
     def _start(self, db: Database, key: _Key, state: _State[P]) -> "asyncio.Task[DatedStatistics[S]]":
         """The computation of the sums, which everyone who asks for them at the same time awaits."""

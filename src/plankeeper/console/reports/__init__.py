@@ -1,0 +1,1 @@
+"""Reports on the office's work."""

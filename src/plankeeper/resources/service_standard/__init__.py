@@ -1,0 +1,1 @@
+"""How an office keeps its service standard, month by month."""

@@ -1,0 +1,103 @@
+"""Months, deadlines and shares of the service standard."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plankeeper.resources.office_settings.service_standard import MAX_DAYS, ServiceStandard
+from plankeeper.resources.service_standard.months import (
+    ManagerNumbers,
+    Month,
+    Numbers,
+    deadlines,
+    month_of,
+    parse_month,
+    past_months,
+    standing,
+    sum_months,
+    without_start,
+)
+
+DAYS = st.dates(date(2000, 1, 1), date(2100, 1, 1))
+COUNTS = st.integers(0, MAX_DAYS)
+
+
+@given(DAYS, COUNTS, st.integers(0, 40))
+def test_deadlines_have_the_business_days_between_without_weekends(first: date, count: int, length: int) -> None:
+    last = first + timedelta(days=length)
+    limits = deadlines(ServiceStandard(count, 0), "claimed", first, last)
+    assert len(limits.days) == length + 1
+    for day in (first, last):
+        due = limits.of(day)
+        between = [day + timedelta(days=each) for each in range(1, (due - day).days + 1)]
+        assert sum(each.weekday() < 5 for each in between) == count
+        assert due == day if count == 0 else due.weekday() < 5
+    assert list(limits.days) == sorted(limits.days)
+
+
+def test_deadlines_pass_weekends_and_count_holidays() -> None:
+    standard = ServiceStandard(5, 2)
+    friday, christmas_eve = date(2026, 11, 27), date(2026, 12, 24)
+    assert deadlines(standard, "claimed", friday, friday).of(friday) == date(2026, 12, 4)
+    assert deadlines(standard, "paid", friday, friday).of(friday) == date(2026, 12, 1)
+    # Friday the 25th counts as a business day, because holidays differ between states.
+    assert deadlines(standard, "paid", christmas_eve, christmas_eve).of(christmas_eve) == date(2026, 12, 28)
+
+
+@given(DAYS, DAYS, st.none() | DAYS)
+def test_what_is_done_never_changes_and_what_isnt_becomes_late(due: date, today: date, done: date | None) -> None:
+    found = standing(done, due, today)
+    if done:
+        assert found == ("in_time" if done <= due else "late")
+    else:
+        assert found == ("late" if due < today else "waiting")
+
+
+@given(DAYS, st.integers(1, 30))
+def test_months_follow_each_other_to_the_current_one(today: date, count: int) -> None:
+    months = past_months(today, count)
+    assert len(months) == count
+    assert months[-1].first <= today <= months[-1].last
+    assert all(one.last + timedelta(days=1) == other.first for one, other in pairwise(months))
+    assert [parse_month(each.text) for each in months] == months
+
+
+def test_only_months_are_parsed() -> None:
+    assert parse_month("2026-02") == Month(date(2026, 2, 1), date(2026, 2, 28))
+    for text in ("", "2026", "2026-2", "2026-13", "2026-02-01", "20261-1", "9999-12-01", "x"):
+        assert parse_month(text) is None
+    assert parse_month("9999-12") is None  # whose last day has no day after it
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 100))
+def test_a_share_is_100_only_if_nothing_is_late(in_time: int, late: int, waiting: int) -> None:
+    percent = Numbers(in_time, late, waiting).percent
+    if in_time + late == 0:
+        assert percent is None
+    else:
+        assert percent is not None
+        assert 0 <= percent <= 100
+        assert (percent == 100) == (late == 0)
+        assert abs(percent - Decimal(100 * in_time) / (in_time + late)) < Decimal("0.1")
+
+
+def test_months_before_the_first_claim_dont_count() -> None:
+    manager, months = UUID(int=1), past_months(date(2026, 11, 27), 3)
+    rows = [
+        ManagerNumbers(months[0].first, manager, Numbers(late=3)),
+        ManagerNumbers(months[1].first, None, Numbers(late=1)),
+        ManagerNumbers(months[1].first, manager, Numbers(2, 1, 0, 3)),
+        ManagerNumbers(months[2].first, manager, Numbers(late=4, waiting=2)),
+    ]
+    assert without_start(rows) == tuple(rows[1:])
+    assert sum_months(months, rows[1:]) == {
+        months[0].first: Numbers(),
+        months[1].first: Numbers(2, 2, 0, 3),
+        months[2].first: Numbers(0, 4, 2, 0),
+    }
+    assert without_start(rows[:1]) == ()
+    assert month_of(date(2026, 2, 9)) == parse_month("2026-02")
