@@ -1,6 +1,6 @@
 """Schemas of the settings of a plan manager. The event of a change has the same shape."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
@@ -73,6 +73,16 @@ class StoredSettings(Struct, kw_only=True):
         bool,
         Meta(description="Whether somebody else than the maker of a run marks it as paid."),
     ] = False
+    statement_day: Annotated[
+        int | None, Meta(description="The day of the month on which statements are sent, or null: by hand.")
+    ] = None
+    statement_day_set_on: Annotated[date | None, Meta(description="When `statement_day` was last set, or null.")] = None
+    statement_contact: Annotated[
+        str | None, Meta(description="How to reach the office, as its statements say, or null.")
+    ] = None
+    statement_dispute: Annotated[
+        str | None, Meta(description="What to do if a line of a statement is wrong, or null: the usual sentence.")
+    ] = None
     updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
         default_factory=lambda: datetime.fromtimestamp(0, UTC)
     )
