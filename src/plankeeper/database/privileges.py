@@ -86,6 +86,8 @@ TABLE_PRIVILEGES = {
     "schema_compatibility": "select",
     "single_sign_on_flows": "select, insert, update, delete",
     "single_sign_on_providers": "select, insert, update, delete",
+    "statement_sends": "select, insert, update, delete",
+    "statements": "select, insert, update, delete",
     "stored_counts": "select, insert, delete",
     "support_catalogue": "select",
     "support_items": "select",

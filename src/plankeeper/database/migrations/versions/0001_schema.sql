@@ -1389,6 +1389,44 @@ create table payment_lines (
 create unique index payment_lines_open_key on payment_lines (plan_manager_id, claim_id) where is_open;
 create index payment_lines_by_line on payment_lines (plan_manager_id, invoice_id, line_id);
 
+-- Statements of participants
+
+-- A statement of a plan and a month: what was made is stored, and never computed again. `content` is the response as
+-- JSON, without `sent`; the object of the PDF is made when it is first needed.
+create table statements (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    participant_id uuid not null,
+    plan_id uuid not null,
+    month date not null check (extract(day from month) = 1),
+    content text not null,
+    made_at timestamptz not null,
+    made_by text,
+    run_id uuid, -- of the monthly run that made it
+    pdf_key text,
+    pdf_sha256 text,
+    pdf_size bigint,
+    primary key (plan_manager_id, id)
+);
+create unique index statements_run_id_plan_id_key on statements (plan_manager_id, run_id, plan_id)
+    where run_id is not null;
+create index statements_by_participant on statements (plan_manager_id, participant_id, id);
+create index statements_by_plan on statements (plan_manager_id, plan_id, month);
+
+-- To whom a statement was sent: an address of email, or the name and address of a letter.
+create table statement_sends (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    statement_id uuid not null,
+    way text not null check (way in ('mail', 'post')),
+    recipient text not null,
+    sent_at timestamptz not null,
+    primary key (plan_manager_id, id),
+    constraint statement_sends_statement_id_fkey foreign key (plan_manager_id, statement_id)
+        references statements (plan_manager_id, id)
+);
+create index statement_sends_by_statement on statement_sends (plan_manager_id, statement_id, id);
+
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1438,7 +1476,7 @@ create index events_by_resource on events (plan_manager_id, resource_id, id);
 create index events_by_participant on events (plan_manager_id, (
     case resource_kind when 'participant' then resource_id when 'note' then coalesce(data, previous) #>> '{resource,id}'
         else coalesce(data, previous) ->> 'participant_id' end
-), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note');
+), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement');
 create index events_by_import on events (plan_manager_id, import_id, id) where import_id is not null;
 
 -- Committed events without a position, in batches of at most 100. `types` has one element if all types are the same.
