@@ -77,8 +77,11 @@ class StoredSettings(Struct, kw_only=True):
         int | None, Meta(description="The day of the month on which statements are sent, or null: by hand.")
     ] = None
     statement_day_set_on: Annotated[date | None, Meta(description="When `statement_day` was last set, or null.")] = None
-    statement_contact: Annotated[
-        str | None, Meta(description="How to reach the office, as its statements say, or null.")
+    statement_email: Annotated[
+        str | None, Meta(description="The email address for questions about statements, or null.")
+    ] = None
+    statement_phone: Annotated[
+        str | None, Meta(description="The phone number for questions about statements, or null.")
     ] = None
     statement_dispute: Annotated[
         str | None, Meta(description="What to do if a line of a statement is wrong, or null: the usual sentence.")
