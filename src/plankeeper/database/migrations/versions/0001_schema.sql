@@ -1488,6 +1488,7 @@ create table statement_run_recipients (
     recipient_kind text not null check (recipient_kind in ('participant', 'team_member')),
     recipient_id uuid not null,
     state text not null check (state in ('waiting', 'sent', 'to_print', 'cancelled', 'failed')),
+    reason text, -- why it isn't sent
     message text,
     queued_at timestamptz not null,
     updated_at timestamptz not null default clock_timestamp(),
