@@ -63,6 +63,7 @@ from plankeeper.resources.participants.routes import router as participants
 from plankeeper.resources.payments.reconciliation_routes import router as reconciliation
 from plankeeper.resources.payments.routes import router as payment_runs
 from plankeeper.resources.providers.routes import router as providers
+from plankeeper.resources.statements.routes import router as statements
 from plankeeper.resources.support_items.routes import router as support_items
 from plankeeper.resources.team_members.routes import router as team_members
 from plankeeper.server import background
@@ -89,6 +90,7 @@ ROUTERS = (
     invoices,
     claim_batches,
     payment_runs,
+    statements,
     reconciliation,
     claim_results,
     line_claims,

@@ -2,14 +2,14 @@
 
 import datetime as dt
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, UuidText, component
-from plankeeper.core.lists import DefaultSort, UuidListQuery
-from plankeeper.resources.invoices.schemas import ClaimStatus
+from plankeeper.core.lists import UuidListQuery
 
 Money = Decimal  # an exact JSON number, in dollars to the cent
 MonthText = Annotated[
@@ -26,6 +26,24 @@ LineKind = Annotated[
     component(
         "StatementLineKind",
         "`service`: paid to a provider. `reimbursement`: paid to the participant. `fee`: the plan manager's own fee.",
+    ),
+]
+LineState = Annotated[
+    Literal[
+        "waiting",
+        "claimed",
+        "approved",
+        "partly_approved",
+        "paid",
+        "partly_paid",
+        "rejected",
+        "not_claimed",
+        "cancelled",
+    ],
+    component(
+        "StatementLineState",
+        "`waiting`: not claimed yet. `claimed`: the agency hasn't answered. `approved`: the agency has paid, and the"
+        " payment to the payee follows. `not_claimed`: it won't be claimed.",
     ),
 ]
 AdjustmentWord = Annotated[
@@ -76,8 +94,7 @@ class StatementLine(Struct, frozen=True, kw_only=True):
     amount: Annotated[Money, Meta(description="The price with tax, in dollars.")]
     spent: Annotated[Money, Meta(description="What the agency has paid, in dollars.")]
     waiting: Annotated[Money, Meta(description="What isn't claimed or answered yet, in dollars.")]
-    claim_status: Annotated[ClaimStatus, Meta(description="The state of the line.")]
-    state: Annotated[str, Meta(description="The state in plain words. Its text can change.")]
+    state: Annotated[LineState, Meta(description="How far the claim and the payment have come.")]
     reason: Annotated[str | None, Meta(description="Why the agency rejected it, or null.")]
     adjustments: Annotated[
         list[StatementAdjustment], Meta(description="Refunds, reversals and repayments, in order of their days.")
@@ -92,7 +109,8 @@ class StatementChange(Struct, frozen=True, kw_only=True):
         StatementLine | None, Meta(description="The line as the last statement knew it; null for a new line.")
     ]
     after: Annotated[
-        StatementLine | None, Meta(description="The line now; null if it was removed or belongs to another plan.")
+        StatementLine | None,
+        Meta(description="The line now; null if it isn't an earlier service of the plan any more."),
     ]
 
 
@@ -182,7 +200,8 @@ class StatementCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 class StatementListQuery(UuidListQuery, frozen=True):
     """The list has no filters."""
 
-    sort: DefaultSort = UNSET
+
+_decode_content = msgspec.json.Decoder(StatementContent).decode
 
 
 class StatementRow(Struct, kw_only=True):
@@ -200,3 +219,25 @@ class StatementRow(Struct, kw_only=True):
     pdf_sha256: str | None = None
     pdf_size: int | None = None
     sent: list[StatementSend] = []
+
+    @property
+    def statement(self) -> Statement:
+        """The response. Its JSON is that which was stored, with `sent`."""
+        return Statement(**to_values(_decode_content(self.content)), sent=self.sent)
+
+    @property
+    def summary(self) -> StatementSummary:
+        return StatementSummary(
+            id=self.id,
+            participant_id=self.participant_id,
+            plan_id=self.plan_id,
+            month=f"{self.month:%Y-%m}",
+            sent=self.sent,
+            created_at=self.made_at,
+            created_by=self.made_by,
+        )
+
+
+def to_values(content: Struct) -> dict[str, Any]:
+    """The fields of a struct, as arguments of another one."""
+    return {name: getattr(content, name) for name in content.__struct_fields__}
