@@ -72,10 +72,14 @@ class MailSender:
             return False
         content = self._decoder.decode(mail.content)
         try:
-            written = await self._write(content)
-            if written is None:
-                await self._end(mail, content, MailResult(self._clock()))
-                return True
+            written = await self._writers[type(content)](self._db, self._settings, content, self._clock())
+        except client.MailError as error:
+            await self._handle_failure(mail, content, error)
+            return True
+        if written is None:
+            await self._end(mail, content, MailResult(self._clock()))
+            return True
+        try:
             message = messages.build_message(self._settings, *written, self._clock())
             await client.run_in_thread(partial(client.send, self._server, message))
         except (client.MailError, ValueError) as error:

@@ -14,7 +14,8 @@ from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
 
 # Writes a mail when it is sent, from its stored subject and the time. None if its recipient or its subject no longer
-# exists. A stored mail has no link: the link's token is created when the mail is written.
+# exists. A stored mail has no link: its token is created when the mail is written. Raises MailError if it can't be
+# written, or not yet.
 MailWriter = Callable[[Executor, Settings, Any, datetime], Awaitable[AddressedText | None]]
 # The writer of each kind of mail, by the struct of its subject, which has a tag.
 MailWriters = Mapping[type[Struct], MailWriter]

@@ -17,6 +17,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "payment_run": _RESPONSES["PaymentRunPage"]["data"][0],
     "plan": _RESPONSES["PlanPage"]["data"][0],
     "provider": _RESPONSES["ProviderPage"]["data"][0],
+    "statement_run": _RESPONSES["StatementRunPage"]["data"][0],
     "team_member": _RESPONSES["TeamMemberPage"]["data"][0],
     "webhook_endpoint": _RESPONSES["WebhookEndpointPage"]["data"][0],
 }

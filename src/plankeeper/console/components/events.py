@@ -22,7 +22,7 @@ from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.resource import event_key
 from plankeeper.resources.trash.store import TrashEntry
 
-NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "number", "user_name", "url", "email")
+NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "number", "user_name", "url", "email", "month")
 # Pages of records, by the ids of their keys.
 RECORD_PATHS = {
     "participant": "/participants/{}",
@@ -36,6 +36,7 @@ RECORD_PATHS = {
     "webhook_endpoint": "/settings/webhooks/{}",
     "claim_batch": "/claims/{}",
     "payment_run": "/payments/{}",
+    "statement_run": "/statements/{}",
 }
 
 
@@ -152,6 +153,9 @@ _TITLES = {
     "payment_run.downloaded": "File of a payment run downloaded",
     "payment_run.paid": "Payment run marked as paid",
     "payment_run.payment_returned": "Returned payment recorded",
+    "statement_run.started": "Run of statements started",
+    "statement_run.ended": "Run of statements ended",
+    "statement_run.retried": "Statements of a run tried again",
     "participant.erased": "Personal data erased",
     "participant.hold_placed": "Legal hold placed",
     "participant.hold_released": "Legal hold released",

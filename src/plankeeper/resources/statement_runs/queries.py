@@ -16,9 +16,7 @@ from plankeeper.resources.statement_runs.store import ITEM, RUN, WITH_COUNTS, ge
 
 _SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
 LIST = FilteredList("statement_runs", StatementRunListQuery, sorts=_SORTS)
-ITEMS = FilteredList(
-    "statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=_SORTS
-)
+ITEMS = FilteredList("statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=_SORTS)
 
 PLAIN_PAGE = f"""
     select {RUN}

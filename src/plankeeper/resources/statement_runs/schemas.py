@@ -215,3 +215,20 @@ class DueOffice(Struct, kw_only=True):
     day: int
     set_on: dt.date | None
     last_month: dt.date | None  # of its latest run
+
+
+class Letter(Struct, kw_only=True):
+    """A recipient by post, with the name and the address as they are now."""
+
+    id: UUID
+    item_id: UUID
+    participant_id: UUID
+    statement_id: UUID
+    queued_at: AwareDatetime
+    office: str
+    name: str
+    address_line_1: str | None
+    address_line_2: str | None
+    city: str | None
+    state: str | None
+    postcode: str | None

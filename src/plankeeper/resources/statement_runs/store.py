@@ -16,6 +16,7 @@ from plankeeper.resources.statement_runs.schemas import (
     DueOffice,
     DuePlan,
     ItemRow,
+    Letter,
     Person,
     RecipientRow,
     RecipientState,
@@ -57,7 +58,9 @@ async def get(db: Executor, plan_manager_id: UUID, run_id: UUID) -> StatementRun
 
 
 GET_MANY = f"""
-    select {RUN} from {WITH_COUNTS} where run.plan_manager_id = $1 and {in_array("run.id", "$2::uuid[]")} order by run.id
+    select {RUN} from {WITH_COUNTS}
+    where run.plan_manager_id = $1 and {in_array("run.id", "$2::uuid[]")}
+    order by run.id
 """
 
 
@@ -141,8 +144,6 @@ RESUME = f"""
 async def resume(tx: Transaction, plan_manager_id: UUID, run_id: UUID, now: datetime) -> None:
     """Have the worker look for plans without an item."""
     await tx.execute(RESUME, plan_manager_id, run_id, now)
-
-
 
 
 END = f"""
@@ -381,6 +382,39 @@ LIST_EXPIRED = """
 async def list_expired(db: Executor, before: datetime, limit: int) -> list[ExpiredMail]:
     """The recipients, of all plan managers, whose mails have waited since before a time."""
     return await db.rows(ExpiredMail, LIST_EXPIRED, before, limit)
+
+
+# Letters
+
+IS_LETTER: LiteralString = """
+    recipient.plan_manager_id = $1 and recipient.way = 'post' and recipient.state = $3
+        and item.plan_manager_id = $1 and item.id = recipient.item_id and item.run_id = $2
+        and item.statement_id is not null
+"""
+LIST_LETTERS = f"""
+    select recipient.id, recipient.item_id, item.participant_id, item.statement_id, recipient.queued_at,
+        (select name from plan_managers where id = $1) as office, person.name, person.address_line_1,
+        person.address_line_2, person.city, person.state, person.postcode
+    from statement_run_items item
+    join statement_run_recipients recipient on {IS_LETTER}
+    cross join lateral (
+        select concat_ws(' ', coalesce(nullif(preferred_name, ''), first_name), last_name) as name, address_line_1,
+            address_line_2, city, state, postcode
+        from participants
+        where plan_manager_id = $1 and id = item.participant_id and deceased_on is null
+        offset 0
+    ) person
+    where item.plan_manager_id = $1
+    order by recipient.id
+    limit $4 offset $5
+"""
+
+
+async def list_letters(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, state: str, limit: int | None = None, offset: int = 0
+) -> list[Letter]:
+    """The letters of a run in a state, in the order of the print file."""
+    return await db.rows(Letter, LIST_LETTERS, plan_manager_id, run_id, state, limit, offset)
 
 
 # Items that are tried again
