@@ -4,6 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.settings import Settings
+from plankeeper.resources.statement_runs import service
+from plankeeper.resources.statement_runs.rules import first_day
+from plankeeper.resources.statement_runs.worker import make_next
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -54,3 +59,17 @@ class StatementOffice:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def run_at_once(office: StatementOffice, settings: Settings, month: str = MONTH) -> dict[str, Any]:
+    """A run that a server with these settings makes. The server of the tests sees it only when it has ended."""
+
+    async def work() -> str:
+        async with office.server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, settings, SYSTEM)
+            run = await service.start(ctx, first_day(month))
+            while await make_next(ctx, run.id, now()):
+                pass
+            return str(run.id)
+
+    return office.read({"id": office.server.run(work())})

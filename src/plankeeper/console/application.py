@@ -39,10 +39,12 @@ from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
 from plankeeper.console.settings import approval as approval_settings
 from plankeeper.console.settings import pages as settings_pages
+from plankeeper.console.settings import statements as statement_settings
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.shell.routing import PageRoute
 from plankeeper.console.shell.static_files import STATIC_PREFIX, ConsoleStaticFiles
+from plankeeper.console.statements import pages as statement_pages
 from plankeeper.console.views import pages as view_pages
 
 # The packages with templates.
@@ -68,6 +70,7 @@ AREAS = (
     "review",
     "search",
     "settings",
+    "statements",
 )
 PAGE_MODULES = (
     home_pages.pages,
@@ -102,6 +105,7 @@ PAGE_MODULES = (
     reconciliation.pages,
     payment_run.pages,
     payment.pages,
+    statement_pages.pages,
     activity_pages.pages,
     event_page.pages,
     event_batch.pages,
@@ -111,6 +115,7 @@ PAGE_MODULES = (
     approval_settings.pages,
     restores.pages,
     service_standard.pages,
+    statement_settings.pages,
     claims_and_payments.pages,
     access_log.pages,
     members.pages,

@@ -97,7 +97,8 @@ class StatementRuns:
         try:
             storage_of(self._settings)
             async with db.transaction() as tx:
-                progress = await self._make_next(WriteContext(tx, run.plan_manager_id, self._settings, SYSTEM), run)
+                ctx = WriteContext(tx, run.plan_manager_id, self._settings, SYSTEM)
+                progress = await make_next(ctx, run.id, self._clock())
         except DomainError as error:  # no storage, or one that fails; a restore that isn't confirmed
             await self._wait(db, run, error.detail)
             return False
@@ -114,23 +115,24 @@ class StatementRuns:
         self._waiting[run.id] = time.monotonic() + self._interval
         await store.set_problem(db, run.plan_manager_id, run.id, problem, self._clock())
 
-    async def _make_next(self, ctx: WriteContext, running: RunningRun) -> bool:
-        run = await store.lock_running(ctx.tx, ctx.plan_manager_id, running.id)
-        if run is None:  # another server works on it, or it has just ended
-            return False
-        await require_confirmed(ctx.tx, ctx.plan_manager_id)
-        plan = await store.next_plan(ctx.tx, run, run.position or _FIRST)
-        if plan is None and run.position:  # a plan can have been added with any id
-            plan = await store.next_plan(ctx.tx, run, _FIRST)
-        now = self._clock()
-        if plan is None:
-            before = await store.get(ctx.tx, ctx.plan_manager_id, run.id)
-            await store.end(ctx.tx, ctx.plan_manager_id, run.id, now)
-            await service.record_change(ctx, "statement_run.ended", run.id, before)
-            return False
-        await make_item(ctx, run, plan, now)
-        await store.set_position(ctx.tx, run, plan.id, now)
-        return True
+
+async def make_next(ctx: WriteContext, run_id: UUID, now: datetime) -> bool:
+    """Make the next statement of a run, or end it. Returns whether another one can follow."""
+    run = await store.lock_running(ctx.tx, ctx.plan_manager_id, run_id)
+    if run is None:  # another server works on it, or it has just ended
+        return False
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
+    plan = await store.next_plan(ctx.tx, run, run.position or _FIRST)
+    if plan is None and run.position:  # a plan can have been added with any id
+        plan = await store.next_plan(ctx.tx, run, _FIRST)
+    if plan is None:
+        before = await store.get(ctx.tx, ctx.plan_manager_id, run.id)
+        await store.end(ctx.tx, ctx.plan_manager_id, run.id, now)
+        await service.record_change(ctx, "statement_run.ended", run.id, before)
+        return False
+    await make_item(ctx, run, plan, now)
+    await store.set_position(ctx.tx, run, plan.id, now)
+    return True
 
 
 async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: datetime) -> None:
