@@ -85,6 +85,8 @@ WRITTEN_BY_HAND = {
             "ReceiptPage",
             "Reconciliation",
             "RecoveryPage",
+            "Statement",
+            "StatementSummaryPage",
         ),
         "claims and payments are made when the sample data is loaded, with new ids and the dates of the day",
     ),

@@ -13,7 +13,7 @@ from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.statements import html, service, store
 from plankeeper.resources.statements.computation import Month
-from plankeeper.resources.statements.schemas import Statement, StatementCreate, StatementListQuery, StatementSummary
+from plankeeper.resources.statements.schemas import NewStatement, Statement, StatementListQuery, StatementSummary
 
 router = Router("statements")
 
@@ -31,7 +31,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: StatementListQuer
 
 
 @router.post("/participants/{participant_id}/statements", scope=WRITE, extension=True, status=201, creates=True)
-async def create(ctx: WriteContext, participant_id: UUID, new: StatementCreate) -> Statement:
+async def create(ctx: WriteContext, participant_id: UUID, new: NewStatement) -> Statement:
     """Make the statement of a plan and a month. Nothing is sent."""
     plan_id = unset_to_none(new.plan_id)
     return await service.make_statement(

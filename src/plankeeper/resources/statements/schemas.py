@@ -181,7 +181,7 @@ class StatementSummary(Struct, kw_only=True):
     created_by: Annotated[str | None, Meta(description="The account or the API key that made it.")]
 
 
-class StatementCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+class NewStatement(Struct, forbid_unknown_fields=True, kw_only=True):
     """The month and the plan of a new statement."""
 
     month: Annotated[MonthText, EXTENSION, Meta(description="The month, such as `2026-10`. It must have begun.")]
