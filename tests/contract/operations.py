@@ -59,6 +59,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "end_date": "2026-12-30",
         "components": [{"name": "Core", "kind": "flexible", "categories": [1], "amount": 100}],
     },
+    "POST /participants/{participant_id}/statements": {"month": "2026-01"},
     "POST /participants/{participant_id}/team-members": {"first_name": "New", "email": "new@example.com"},
     "PUT /participants/{participant_id}/team-members/{team_member_id}": {"role": "Changed"},
     "POST /exit-reasons": {"name": "Moved"},

@@ -60,6 +60,7 @@ EVENTS = {
     "POST /invoices/{invoice_id}/lines/{line_id}/retry": ["invoice.line_changed"],
     "POST /invoices/{invoice_id}/lines/{line_id}/split": ["invoice.line_changed"],
     "PUT /invoices/{invoice_id}/document": ["invoice.document_added"],
+    "POST /participants/{participant_id}/statements": ["statement.created"],
     "POST /webhook-endpoints": ["webhook_endpoint.created"],
     "PUT /webhook-endpoints/{webhook_endpoint_id}": ["webhook_endpoint.updated"],
     "DELETE /webhook-endpoints/{webhook_endpoint_id}": ["webhook_endpoint.deleted"],

@@ -206,6 +206,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _import_action_invoices(server, plan_manager_id)
     ids |= _make_claim_batches(server, client)
     ids |= _make_payment_runs(server, client)
+    ids["statement_id"] = _make_statement(client, ids)
     return Tenant(server, client, ids)
 
 
@@ -279,6 +280,10 @@ def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:
     return ids
 
 
+def _make_statement(client: Client, ids: dict[str, str]) -> str:
+    return client.create(f"/participants/{ids['participant_id']}/statements", {"month": "2026-01"})["id"]
+
+
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
     """Store the document of an invoice."""
     url = f"{PREFIX}/invoices/{invoice_id}/document"
@@ -293,6 +298,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     plan_manager_id, key_id, key, owner = server.run(_create_plan_manager(server, texts))
     client = Client(server.url, key, plan_manager_id)
     ids = _import_rows(server, plan_manager_id, texts) | _create_over_api(client, texts)
+    ids["statement_id"] = _make_statement(client, ids)
     ids |= server.run(_create_accounts(server, plan_manager_id, owner, texts))
     ids |= {
         "plan_manager_id": str(plan_manager_id),

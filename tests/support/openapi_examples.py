@@ -88,6 +88,8 @@ WRITTEN_BY_HAND = {
             "StatementRun",
             "StatementRunItemPage",
             "StatementRunPage",
+            "Statement",
+            "StatementSummaryPage",
         ),
         "claims and payments are made when the sample data is loaded, with new ids and the dates of the day",
     ),

@@ -36,7 +36,9 @@ class StatementOffice:
 
     def member(self, participant_id: str, email: str, *permissions: str) -> str:
         body = {"first_name": "Kim", "last_name": "Hale", "email": email, "permissions": list(permissions)}
-        return self.client.post(f"/participants/{participant_id}/team-members", body).raise_for_status().json()["id"]
+        response = self.client.post(f"/participants/{participant_id}/team-members", body)
+        assert response.is_success, response.text
+        return response.json()["id"]
 
     def start(self, month: str = MONTH) -> dict[str, Any]:
         return self.client.create("/statement-runs", {"month": month})

@@ -39,14 +39,15 @@ class Recipient(Struct, kw_only=True):
     office_abn: str | None
 
 
-# The row is locked, so that the participant's plans don't change until the statement is stored.
+# The row is locked, so that the participant's plans don't change until the statement is stored, and one is made at a
+# time.
 GET_RECIPIENT = """
     select concat_ws(' ', first_name, last_name) as name, participant_number as ndis_number, deceased_on, (
             select name from plan_managers where id = $1
         ) as office, (select abn from office_settings where plan_manager_id = $1) as office_abn
     from participants
     where plan_manager_id = $1 and id = $2
-    for share
+    for update
 """
 
 

@@ -39,6 +39,7 @@ def test_the_participant_and_the_team_get_the_statement(office: StatementOffice,
     office.member(robin, "lee@example.com", "view_budget")
     office.member(robin, "ROBIN@example.com", "email_statements")  # the same mailbox
     run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
     assert (run["state"], run["made"]) == ("ended", 1)
     assert outbox.send_due() == 2
     assert recipients(outbox) == ["kim@example.com", "robin@example.com"]
@@ -66,6 +67,7 @@ def test_opting_out_holds_until_the_mail_is_sent(office: StatementOffice, outbox
     died = office.participant(**(MAIL | {"email": "sam@example.com"}))
     kim = office.member(robin, "kim@example.com", "email_statements")
     run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
     office.client.put(f"/participants/{robin}", {"participant_receives_statements": False}).raise_for_status()
     office.client.put(f"/participants/{died}", {"deceased_on": "2026-03-05"}).raise_for_status()
     members = f"/participants/{robin}/team-members/{kim}"
@@ -80,6 +82,7 @@ def test_opting_out_holds_until_the_mail_is_sent(office: StatementOffice, outbox
 def test_a_mail_server_that_is_down_for_a_day(office: StatementOffice, outbox: Outbox) -> None:
     robin = office.participant(**MAIL)
     run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
     outbox.mail.stop()
     for _ in range(24):
         outbox.send_due()
@@ -95,6 +98,7 @@ def test_a_rejected_mail_is_listed_and_sent_again(office: StatementOffice, outbo
     robin = office.participant(**MAIL)
     office.member(robin, "kim@example.com", "email_statements")
     run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
     outbox.mail.replies["robin@example.com"] = "550 No such mailbox"
     outbox.send_due()
     item = office.items(run)[robin]
@@ -123,6 +127,7 @@ def run_again(office: StatementOffice, outbox: Outbox, run_id: str) -> None:
 def test_a_mail_that_was_given_up_is_listed(office: StatementOffice, outbox: Outbox) -> None:
     robin = office.participant(**MAIL, postal_statement=True, **ADDRESS)
     run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
     outbox.wait(timedelta(days=4))
     assert outbox.send_due() == 0
     office.server.run(fail_expired(office.server.db, outbox.settings, outbox.now))
