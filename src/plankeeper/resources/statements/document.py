@@ -100,6 +100,7 @@ class StatementDocument(Struct, frozen=True, kw_only=True):
     office_abn: str | None
     email: str | None
     phone: str | None
+    dispute: str | None
     plan: str
     made_on: str
     total: Money | None
@@ -124,6 +125,7 @@ def to_document(statement: StatementContent, zone: ZoneInfo) -> StatementDocumen
         office_abn=format_abn(office.abn) if office.abn else None,
         email=office.email,
         phone=office.phone,
+        dispute=office.dispute,
         plan=f"{format_date(statement.plan_start_date)} to {format_date(statement.plan_end_date)}",
         made_on=format_date(statement.created_at.astimezone(zone)),
         total=_add_up(statement.components),

@@ -128,6 +128,9 @@ class StatementOffice(Struct, frozen=True, kw_only=True):
     abn: Annotated[str | None, Meta(description="The ABN, or null.")]
     email: Annotated[str | None, Meta(description="The email address for questions, or null.")]
     phone: Annotated[str | None, Meta(description="The phone number for questions, or null.")]
+    dispute: Annotated[
+        str | None, Meta(description="What people should do who disagree with a line, in the office's words, or null.")
+    ] = None
 
 
 class StatementSend(Struct, frozen=True, kw_only=True):

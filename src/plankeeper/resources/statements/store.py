@@ -37,6 +37,9 @@ class Recipient(Struct, kw_only=True):
     deceased_on: date | None
     office: str
     office_abn: str | None
+    office_email: str | None
+    office_phone: str | None
+    office_dispute: str | None
 
 
 # The row is locked, so that the participant's plans don't change until the statement is stored, and one is made at a
@@ -44,7 +47,10 @@ class Recipient(Struct, kw_only=True):
 GET_RECIPIENT = """
     select concat_ws(' ', first_name, last_name) as name, participant_number as ndis_number, deceased_on, (
             select name from plan_managers where id = $1
-        ) as office, (select abn from office_settings where plan_manager_id = $1) as office_abn
+        ) as office, (select abn from office_settings where plan_manager_id = $1) as office_abn,
+        (select statement_email from office_settings where plan_manager_id = $1) as office_email,
+        (select statement_phone from office_settings where plan_manager_id = $1) as office_phone,
+        (select statement_dispute from office_settings where plan_manager_id = $1) as office_dispute
     from participants
     where plan_manager_id = $1 and id = $2
     for update
