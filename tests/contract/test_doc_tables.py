@@ -63,6 +63,12 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("account-managers", "Fields"): ("AccountManager",),
     ("invoices", "Fields"): ("Invoice",),
     ("invoices", "Lines"): ("LineItem",),
+    ("statements", "Fields"): ("Statement",),
+    ("statements", "Components"): ("StatementComponent",),
+    ("statements", "Lines"): ("StatementLine",),
+    ("statements", "Adjustments"): ("StatementAdjustment",),
+    ("statements", "Earlier changes"): ("StatementChange",),
+    ("statements", "Sent"): ("StatementSend",),
     ("invoice-view-sessions", "Fields"): ("InvoiceViewSession",),
     ("events", "Fields"): ("Event",),
     ("errors", "Errors"): ("Error",),
@@ -186,6 +192,7 @@ def test_every_event_type_is_listed() -> None:
     recorded |= set(re.findall(r'"(plan_manager\.\w+)"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= set(re.findall(r'"(bank_details\.\w+)"', source)) & set(EVENT_TYPES)
+    recorded |= set(re.findall(r'"(statement\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= set(re.findall(r'"(payment_run\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = table_rows(section("docs/api/events.md", "Types"))

@@ -37,4 +37,4 @@ def render_body(statement: StatementContent, zone: ZoneInfo) -> Markup:
 def to_file(statement: StatementContent, zone: ZoneInfo) -> Download:
     """The page as a file."""
     content = render_page(statement, zone).encode()
-    return Download(f"statement-{statement.month}.html", f"{HTML}; charset=utf-8", len(content), single_chunk(content))
+    return Download(f"statement-{statement.month}.html", HTML, len(content), single_chunk(content))
