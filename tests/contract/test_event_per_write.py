@@ -71,6 +71,8 @@ EVENTS = {
     "POST /claim-batches": ["claim_batch.created", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/submit": ["claim_batch.submitted", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/cancel": ["claim_batch.cancelled", "invoice.line_changed"],
+    "POST /statement-runs": ["statement_run.started"],
+    "POST /statement-runs/{statement_run_id}/retry": ["statement_run.retried"],
     "POST /payment-runs": ["invoice.line_changed", "payment_run.created"],
     "GET /payment-runs/{payment_run_id}/file": ["payment_run.downloaded"],
     "POST /payment-runs/{payment_run_id}/mark-paid": ["invoice.line_changed", "payment_run.paid"],

@@ -160,7 +160,7 @@ HELP_ANCHORS = {
     "bank_details": "bank-details",
     "claims_and_payments": "claims-and-payments",
     "service_standard": "service-standard",
-    "statement_settings": "statements",
+    "statement_settings": "statements-of-the-office",
     "import": "import",
     "trash": "undo",
     "checks": "checks",

@@ -75,7 +75,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         "has_storage": request.settings.storage_url is not None,
         "title_of": month_title,
     }
-    return HtmlPage("statements/list.html", context, 422 if request.errors else 200)
+    return HtmlPage("statements/list.html", context)
 
 
 def _months_ago(day: date, count: int) -> date:
