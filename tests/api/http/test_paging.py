@@ -29,7 +29,7 @@ def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any])
     """The path of a list, with a resource of its own where it belongs to one."""
     offices = cache(lambda kind: kind(server, api))
 
-    def list_path(path: str) -> str:
+    def list_path(path: str) -> str:  # noqa: PLR0911 - one for each kind of owner
         if "{participant_id}" in path:
             return path.format(participant_id=api.create("/participants", {})["id"])
         if "{webhook_endpoint_id}" in path:

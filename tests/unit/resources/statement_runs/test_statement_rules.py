@@ -1,7 +1,6 @@
 """When a run of statements is due, who gets a statement, and the state of an item."""
 
 from datetime import UTC, date, datetime
-from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -33,7 +32,7 @@ def person(**values: object) -> Person:
 
 
 @pytest.mark.parametrize(
-    ("found", "today", "expected"),
+    "found, today, expected",
     [
         (office(3), date(2026, 4, 2), None),
         (office(3), date(2026, 4, 3), MARCH),
@@ -81,7 +80,7 @@ def test_no_statement_after_a_death_and_outside_the_days_of_the_office() -> None
 
 
 @pytest.mark.parametrize(
-    ("states", "expected"),
+    "states, expected",
     [
         (("sent", "failed", "waiting"), "failed"),
         (("sent", "waiting", "to_print"), "made"),
@@ -91,12 +90,11 @@ def test_no_statement_after_a_death_and_outside_the_days_of_the_office() -> None
     ],
 )
 def test_the_state_of_an_item(states: tuple[RecipientState, ...], expected: str) -> None:
-    item = UUID(int=1)
-    rows = [
-        RecipientRow(
-            id=uuid7(), item_id=item, way="mail", recipient_kind="participant", recipient_id=item, state=each,
-            reason=None, message=None, queued_at=datetime.now(UTC),
-        )  # fmt: skip
-        for each in states
-    ]
+    rows = [recipient(each) for each in states]
     assert sum_up(rows).state == expected
+
+
+def recipient(state: RecipientState) -> RecipientRow:
+    id_ = uuid7()
+    values = {"way": "mail", "recipient_kind": "participant", "reason": None, "message": None}
+    return RecipientRow(id=id_, item_id=id_, recipient_id=id_, state=state, queued_at=datetime.now(UTC), **values)  # type: ignore[arg-type]
