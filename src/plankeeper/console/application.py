@@ -26,7 +26,7 @@ from plankeeper.console.invoices import approval, approval_link, documents, invo
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
-from plankeeper.console.participants import edit, personal_data, plans, team, timeline
+from plankeeper.console.participants import edit, personal_data, plans, statements, team, timeline
 from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.payments import pages as payment_pages
 from plankeeper.console.payments import payment, reconciliation
@@ -80,6 +80,7 @@ PAGE_MODULES = (
     participant_pages.pages,
     edit.pages,
     plans.pages,
+    statements.pages,
     team.pages,
     timeline.pages,
     personal_data.pages,

@@ -32,6 +32,7 @@ RECORD_PATHS = {
     "note_type": "/note-types/{}/edit",
     "account_manager": "/account-managers/{}/edit",
     "plan": "/participants/{}/plans/{}/edit",
+    "statement": "/participants/{}/statements/{}",
     "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
     "claim_batch": "/claims/{}",
@@ -87,6 +88,8 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
         return " to ".join(format_date(date.fromisoformat(each)) for each in days)
     if event.resource.kind == "note":
         return truncate(" ".join((fields.get("text") or "").split()), MAX_NOTE_LENGTH) or ""
+    if event.resource.kind == "statement":
+        return str(fields.get("month") or "")
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 
@@ -153,6 +156,8 @@ _TITLES = {
     "payment_run.downloaded": "File of a payment run downloaded",
     "payment_run.paid": "Payment run marked as paid",
     "payment_run.payment_returned": "Returned payment recorded",
+    "statement.created": "Statement made",
+    "statement.sent": "Statement sent",
     "statement_run.started": "Run of statements started",
     "statement_run.ended": "Run of statements ended",
     "statement_run.retried": "Statements of a run tried again",
@@ -205,7 +210,7 @@ def describe_event(event: Event, zone: ZoneInfo) -> str:
     """A sentence about the change of a record, in the history of a participant, a provider or an invoice."""
     if event.resource.kind in ("plan", "team_member"):
         return _describe_part(event, zone)
-    if event.resource.kind == "note":
+    if event.resource.kind in ("note", "statement"):
         return f"{event_title(event.type)}: {resource_name(event)}"
     if event.resource.kind == "invoice":
         return _describe_invoice(event, zone)

@@ -110,10 +110,14 @@ class StatementDocument(Struct, frozen=True, kw_only=True):
     changes: Sequence[Change]
 
 
+def describe_month(month: Month) -> str:
+    """`October 2026`."""
+    return f"{MONTHS[month.first.month - 1]} {month.first.year}"
+
+
 def to_document(statement: StatementContent, zone: ZoneInfo) -> StatementDocument:
     """The texts of a statement. The day on which it was made is that of the zone."""
-    first = Month.parse(statement.month).first
-    month = f"{MONTHS[first.month - 1]} {first.year}"
+    month = describe_month(Month.parse(statement.month))
     names = {each.id: each.name for each in statement.components}
     office = statement.office
     return StatementDocument(

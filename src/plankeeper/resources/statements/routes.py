@@ -23,9 +23,9 @@ PDF = "application/pdf"
 @router.get("/participants/{participant_id}/statements", scope=READ, extension=True, access_log="participant")
 async def list_(ctx: ReadContext, participant_id: UUID, query: StatementListQuery) -> Page[StatementSummary]:
     """List the statements of a participant, without their numbers."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
-    if not rows and not await participant_exists(ctx.db, ctx.plan_manager_id, participant_id):
+    if not await participant_exists(ctx.db, ctx.plan_manager_id, participant_id):
         raise NotFound
+    rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, participant_id)
     return build_page(query, rows, total)
 

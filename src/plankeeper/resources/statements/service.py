@@ -11,6 +11,7 @@ from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
+from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.schemas import Plan
 from plankeeper.resources.plans.store import list_of_participants
@@ -144,9 +145,14 @@ def _chain(rows: Sequence[StatementRow]) -> list[StatementContent]:
 
 
 async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID, statement_id: UUID) -> StatementRow:
-    """A statement of a participant. Raises NotFound."""
+    """A statement of a participant. Raises NotFound, also for one that is kept of an erased or deleted participant."""
     row = await store.get(db, plan_manager_id, statement_id)
-    return or_404(row if row and row.participant_id == participant_id else None)
+    is_known = (
+        row
+        and row.participant_id == participant_id
+        and await participant_exists(db, plan_manager_id, row.participant_id)
+    )
+    return or_404(row if is_known else None)
 
 
 async def record_sent(ctx: WriteContext, statement_id: UUID, way: SendWay, recipient: str) -> StatementSend:

@@ -1,6 +1,7 @@
 """Statements in SQL, and what they are computed from."""
 
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -8,6 +9,8 @@ from msgspec import Struct
 
 from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_ids import HAS_ID, in_array
+from plankeeper.resources.documents.store import add_object
 from plankeeper.resources.plans.store import SERVICE_LINES
 from plankeeper.resources.statements.computation import SourceLine
 from plankeeper.resources.statements.schemas import StatementListQuery, StatementRow, StatementSend, StatementSummary
@@ -171,6 +174,22 @@ async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> in
     return await db.one(int, COUNT, plan_manager_id, participant_id)
 
 
+LIST_LATEST = f"""
+    select {SUMMARY}
+    from statements
+    where plan_manager_id = $1 and participant_id = $2 and ($3::uuid is null or id < $3)
+    order by id desc
+    limit $4
+"""
+
+
+async def list_latest(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, before: UUID | None, limit: int
+) -> list[StatementSummary]:
+    """The latest statements of a participant, or those before one."""
+    return await db.rows(StatementSummary, LIST_LATEST, plan_manager_id, participant_id, before, limit)
+
+
 INSERT_SEND = """
     insert into statement_sends (plan_manager_id, id, statement_id, way, recipient, sent_at)
     values ($1, $2, $3, $4, $5, $6)
@@ -181,6 +200,45 @@ async def insert_send(
     tx: Transaction, plan_manager_id: UUID, send_id: UUID, statement_id: UUID, send: StatementSend
 ) -> None:
     await tx.execute(INSERT_SEND, plan_manager_id, send_id, statement_id, send.way, send.recipient, send.sent_at)
+
+
+# What is kept: a statement that was sent, and has a line of one of some invoices.
+IS_KEPT: LiteralString = """
+    exists (select from statement_sends send where send.plan_manager_id = $1 and send.statement_id = statements.id)
+    and exists (select from unnest($3::uuid[]) invoice_id where position(invoice_id::text in content) > 0)
+"""
+LIST_ERASED = f"""
+    select id, pdf_key from statements
+    where plan_manager_id = $1 and participant_id = $2 and not ({IS_KEPT})
+    order by id
+"""
+DELETE_SENDS = f"delete from statement_sends where plan_manager_id = $1 and {in_array('statement_id', '$2::uuid[]')}"
+DELETE = f"delete from statements where plan_manager_id = $1 and {HAS_ID}"
+
+
+class ErasedStatement(Struct):
+    """A statement to delete, and the object of its PDF."""
+
+    id: UUID
+    pdf_key: str | None
+
+
+async def delete_many(
+    tx: Transaction, plan_manager_id: UUID, participant_id: UUID, kept_invoice_ids: Sequence[UUID], now: datetime
+) -> int:
+    """Delete the statements of a participant, except those that were sent and have a line of one of some invoices.
+
+    Returns the number of deleted ones. The objects of their PDFs are deleted soon.
+    """
+    found = await tx.rows(ErasedStatement, LIST_ERASED, plan_manager_id, participant_id, kept_invoice_ids)
+    if found:
+        ids = [each.id for each in found]
+        await tx.execute(DELETE_SENDS, plan_manager_id, ids)
+        await tx.execute(DELETE, plan_manager_id, ids)
+    for each in found:
+        if each.pdf_key:
+            await add_object(tx, plan_manager_id, each.pdf_key, now)
+    return len(found)
 
 
 # A PDF is stored once: of two that are made at the same time, the first one stays.
