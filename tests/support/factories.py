@@ -207,6 +207,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _make_claim_batches(server, client)
     ids |= _make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
+    ids |= _make_statement_runs(client)
     return Tenant(server, client, ids)
 
 
@@ -290,7 +291,7 @@ def _make_statement_runs(client: Client) -> dict[str, str]:
     ids = {name: client.create("/statement-runs", {"month": month})["id"] for name, month in months.items()}
     for each in ids.values():
         wait_until(lambda each=each: client.get(f"/statement-runs/{each}").json()["state"] == "ended")
-    [item] = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"]
+    item = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"][0]
     return ids | {"statement_item_id": item["id"]}
 
 
