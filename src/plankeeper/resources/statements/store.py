@@ -1,6 +1,6 @@
 """Statements in SQL, and what they are computed from."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import date, datetime
 from typing import LiteralString
 from uuid import UUID
@@ -13,7 +13,13 @@ from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.resources.documents.store import add_object
 from plankeeper.resources.plans.store import SERVICE_LINES
 from plankeeper.resources.statements.computation import SourceLine
-from plankeeper.resources.statements.schemas import StatementListQuery, StatementRow, StatementSend, StatementSummary
+from plankeeper.resources.statements.schemas import (
+    Statement,
+    StatementListQuery,
+    StatementRow,
+    StatementSend,
+    StatementSummary,
+)
 
 SENT: LiteralString = """
     coalesce((
@@ -182,6 +188,15 @@ async def list_latest(
 ) -> list[StatementSummary]:
     """The latest statements of a participant, or those before one."""
     return await db.rows(StatementSummary, LIST_LATEST, plan_manager_id, participant_id, before, limit)
+
+
+EXPORT = f"select {ROW} from statements where plan_manager_id = $1 order by id"
+
+
+async def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[Statement]]:
+    """All statements, in order of id."""
+    async for rows in tx.stream(StatementRow, EXPORT, plan_manager_id):
+        yield [each.statement for each in rows]
 
 
 INSERT_SEND = """
