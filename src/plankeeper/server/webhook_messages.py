@@ -18,6 +18,7 @@ _OBJECTS = {
     "payment_run": "PaymentRun",
     "plan": "Plan",
     "provider": "Provider",
+    "statement": "StatementSummary",
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }

@@ -262,5 +262,5 @@ async def set_pdf(
     db: Executor, plan_manager_id: UUID, statement_id: UUID, object_key: str, sha256: str, size: int
 ) -> bool:
     """Name the object of a statement's PDF. False if it has one, or doesn't exist."""
-    values = (plan_manager_id, statement_id, object_key, sha256, size)
-    return await db.one_or_none(UUID, SET_PDF, *values) is not None
+    file = (object_key, sha256, size)
+    return await db.one_or_none(UUID, SET_PDF, plan_manager_id, statement_id, *file) is not None
