@@ -190,6 +190,27 @@ async def list_latest(
     return await db.rows(StatementSummary, LIST_LATEST, plan_manager_id, participant_id, before, limit)
 
 
+class StatementFile(Struct):
+    """A statement with the object of its PDF."""
+
+    id: UUID
+    object_key: str
+
+
+LIST_FILES = """
+    select id, pdf_key as object_key
+    from statements
+    where plan_manager_id = $1 and id > $2 and pdf_key is not null
+    order by id
+    limit $3
+"""
+
+
+async def list_files(db: Executor, plan_manager_id: UUID, after: UUID, limit: int) -> list[StatementFile]:
+    """The statements whose PDF is stored, in order of id."""
+    return await db.rows(StatementFile, LIST_FILES, plan_manager_id, after, limit)
+
+
 EXPORT = f"select {ROW} from statements where plan_manager_id = $1 order by id"
 
 
