@@ -19,6 +19,7 @@ _OBJECTS = {
     "plan": "Plan",
     "provider": "Provider",
     "statement_run": "StatementRun",
+    "statement": "StatementSummary",
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }

@@ -218,6 +218,7 @@ TAGS = {
     "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
     "reconciliation": "The money that the office holds for any two days.",
+    "statements": "What was spent of participants' plans in a month.",
     "payment_runs": "Payments to providers and participants with one file for the bank.",
     "statement_runs": "The statements of all plans of a month, who gets them, and what failed.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",

@@ -90,7 +90,7 @@ class Change(Struct, frozen=True):
 
 
 class StatementDocument(Struct, frozen=True, kw_only=True):
-    """What a statement says, as texts."""
+    """What a statement says, as texts. `outside`: what was spent in the month in no part of the budget."""
 
     title: str
     month: str
@@ -105,6 +105,7 @@ class StatementDocument(Struct, frozen=True, kw_only=True):
     made_on: str
     total: Money | None
     components: Sequence[Money]
+    outside: str | None
     lines: Sequence[Service]
     lines_total: Service | None
     changes: Sequence[Change]
@@ -134,10 +135,17 @@ def to_document(statement: StatementContent, zone: ZoneInfo) -> StatementDocumen
         made_on=format_date(statement.created_at.astimezone(zone)),
         total=_add_up(statement.components),
         components=[_describe_component(each) for each in statement.components],
+        outside=_outside(statement),
         lines=[_describe_line(each, names) for each in statement.lines],
         lines_total=_add_lines(statement.lines),
         changes=[_describe_change(each, names) for each in statement.earlier_changes],
     )
+
+
+def _outside(statement: StatementContent) -> str | None:
+    names = {each.id for each in statement.components}
+    spent = sum((each.spent for each in statement.lines if each.component_id not in names), ZERO)
+    return format_money(spent) if names and spent else None
 
 
 def _add_up(components: Sequence[StatementComponent]) -> Money | None:

@@ -1,6 +1,6 @@
 """Statements in SQL, and what they are computed from."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import date, datetime
 from typing import LiteralString
 from uuid import UUID
@@ -13,7 +13,13 @@ from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.resources.documents.store import add_object
 from plankeeper.resources.plans.store import SERVICE_LINES
 from plankeeper.resources.statements.computation import SourceLine
-from plankeeper.resources.statements.schemas import StatementListQuery, StatementRow, StatementSend, StatementSummary
+from plankeeper.resources.statements.schemas import (
+    Statement,
+    StatementListQuery,
+    StatementRow,
+    StatementSend,
+    StatementSummary,
+)
 
 SENT: LiteralString = """
     coalesce((
@@ -190,6 +196,36 @@ async def list_latest(
     return await db.rows(StatementSummary, LIST_LATEST, plan_manager_id, participant_id, before, limit)
 
 
+class StatementFile(Struct):
+    """A statement with the object of its PDF."""
+
+    id: UUID
+    object_key: str
+
+
+LIST_FILES = """
+    select id, pdf_key as object_key
+    from statements
+    where plan_manager_id = $1 and id > $2 and pdf_key is not null
+    order by id
+    limit $3
+"""
+
+
+async def list_files(db: Executor, plan_manager_id: UUID, after: UUID, limit: int) -> list[StatementFile]:
+    """The statements whose PDF is stored, in order of id."""
+    return await db.rows(StatementFile, LIST_FILES, plan_manager_id, after, limit)
+
+
+EXPORT = f"select {ROW} from statements where plan_manager_id = $1 order by id"
+
+
+async def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[Statement]]:
+    """All statements, in order of id."""
+    async for rows in tx.stream(StatementRow, EXPORT, plan_manager_id):
+        yield [each.statement for each in rows]
+
+
 INSERT_SEND = """
     insert into statement_sends (plan_manager_id, id, statement_id, way, recipient, sent_at)
     values ($1, $2, $3, $4, $5, $6)
@@ -253,5 +289,5 @@ async def set_pdf(
     db: Executor, plan_manager_id: UUID, statement_id: UUID, object_key: str, sha256: str, size: int
 ) -> bool:
     """Name the object of a statement's PDF. False if it has one, or doesn't exist."""
-    values = (plan_manager_id, statement_id, object_key, sha256, size)
-    return await db.one_or_none(UUID, SET_PDF, *values) is not None
+    file = (object_key, sha256, size)
+    return await db.one_or_none(UUID, SET_PDF, plan_manager_id, statement_id, *file) is not None
