@@ -1,6 +1,7 @@
 """Runs that start by themselves, that cross midnight, and that wait for a storage of documents."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, date, datetime
 from uuid import UUID
 
@@ -69,22 +70,23 @@ def test_a_run_starts_on_its_day_in_the_time_zone(office: StatementOffice) -> No
 
 
 @pytest.fixture
-def bare(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server without a storage of documents."""
+def bare(cluster: SharedCluster) -> Iterator[StatementOffice]:
+    """An office of a server without a storage of documents."""
     dsn = cluster.new_database()
     server = RunningServer(dsn, documents_url=None).start()
-    yield server
+    client = server.run(create_client(server))
+    with closing(client.http):
+        yield StatementOffice(server, client)
     server.stop()
     cluster.drop(dsn)
 
 
-def test_without_storage_the_run_names_the_setting(bare: RunningServer) -> None:
-    office = StatementOffice(bare, bare.run(create_client(bare)))
-    office.participant(postal_statement=True, **ADDRESS)
-    response = office.client.post("/statement-runs", {"month": "2026-03"})
+def test_without_storage_the_run_names_the_setting(bare: StatementOffice) -> None:
+    bare.participant(postal_statement=True, **ADDRESS)
+    response = bare.client.post("/statement-runs", {"month": "2026-03"})
     assert (response.status_code, "PLANKEEPER_DOCUMENTS_URL" in response.json()["detail"]) == (503, True)
-    set_day(office, 1)
-    bare.run(StatementRuns(bare.settings, clock=lambda: AFTER)(bare.db))
-    [run] = office.client.get("/statement-runs").json()["data"]
-    assert (run["state"], office.items(run)) == ("running", {})
+    set_day(bare, 1)
+    bare.server.run(StatementRuns(bare.server.settings, clock=lambda: AFTER)(bare.server.db))
+    [run] = bare.client.get("/statement-runs").json()["data"]
+    assert (run["state"], bare.items(run)) == ("running", {})
     assert "PLANKEEPER_DOCUMENTS_URL" in run["problem"]
