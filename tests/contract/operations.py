@@ -102,6 +102,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "reason": "The account is closed",
     },
     "POST /statement-runs": {"month": "2026-03"},
+    "POST /statement-runs/{statement_run_id}/retry": {},
     "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /claim-batches/{claim_batch_id}/receipts": {"date": "2026-01-15", "amount": 100},
     "POST /invoices/{invoice_id}/claimed-elsewhere": {"reference": "PORTAL-1"},
