@@ -64,11 +64,20 @@ async def _list_documents(dsn: str, plan_manager_id: str) -> tuple[list[Document
         return documents, await store.list_due(db, datetime.now(UTC) + timedelta(days=1), 10)
 
 
+def make_statement_pdf(api: Client) -> None:
+    path = f"/participants/{api.create('/participants', {})['id']}"
+    api.create(f"{path}/plans", {"start_date": "2026-01-01", "end_date": "2026-12-31"})
+    statement = api.create(f"{path}/statements", {"month": "2026-02"})
+    url = f"{path}/statements/{statement['id']}"
+    assert api.request("GET", url, headers={"Accept": "application/pdf"}).content.startswith(b"%PDF-")
+
+
 def test_files_are_backed_up_and_restored_and_lost_ones_are_named(
     server: RunningServer, api: Client, invoice: dict[str, Any], cluster: SharedCluster, tmp_path: Path
 ) -> None:
     dump, copies, restored = tmp_path / "a.dump", tmp_path / "copies", tmp_path / "restored"
     stored = Path((server.settings.documents_url or "").removeprefix("file://"))
+    make_statement_pdf(api)
     # An upload is in progress.
     due_at = datetime.now(UTC) + timedelta(hours=1)
     server.run(store.add_object(server.db, UUID(api.plan_manager_id), "an-upload.pdf", due_at))

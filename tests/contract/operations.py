@@ -59,6 +59,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "end_date": "2026-12-30",
         "components": [{"name": "Core", "kind": "flexible", "categories": [1], "amount": 100}],
     },
+    "POST /participants/{participant_id}/statements": {"month": "2026-01"},
     "POST /participants/{participant_id}/team-members": {"first_name": "New", "email": "new@example.com"},
     "PUT /participants/{participant_id}/team-members/{team_member_id}": {"role": "Changed"},
     "POST /exit-reasons": {"name": "Moved"},
@@ -100,6 +101,8 @@ BODIES: dict[str, dict[str, Any]] = {
         "date": "2026-12-17",
         "reason": "The account is closed",
     },
+    "POST /statement-runs": {"month": "2026-03"},
+    "POST /statement-runs/{statement_run_id}/retry": {},
     "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /claim-batches/{claim_batch_id}/receipts": {"date": "2026-01-15", "amount": 100},
     "POST /invoices/{invoice_id}/claimed-elsewhere": {"reference": "PORTAL-1"},
@@ -135,6 +138,8 @@ def ids_of(name: str, ids: dict[str, str]) -> dict[str, str]:
         action = run[1].replace("-", "_")
         payment_id = ids[f"{action}_payment_id"] if action == "returned" else ids["payment_id"]
         return ids | {"payment_run_id": ids[f"{action}_payment_run_id"], "payment_id": payment_id}
+    if name == "POST /statement-runs/{statement_run_id}/retry":
+        return ids | {"statement_run_id": ids["retry_statement_run_id"]}
     match = re.fullmatch(r"POST /invoices/\{invoice_id\}/(lines/\{line_id\}/)?([a-z-]+)", name)
     if match is None:
         return ids

@@ -63,6 +63,15 @@ SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("account-managers", "Fields"): ("AccountManager",),
     ("invoices", "Fields"): ("Invoice",),
     ("invoices", "Lines"): ("LineItem",),
+    ("statements", "Fields"): ("Statement",),
+    ("statements", "Components"): ("StatementComponent",),
+    ("statements", "Lines"): ("StatementLine",),
+    ("statements", "Adjustments"): ("StatementAdjustment",),
+    ("statements", "Earlier changes"): ("StatementChange",),
+    ("statements", "Sent"): ("StatementSend",),
+    ("statement-runs", "Fields"): ("StatementRun",),
+    ("statement-runs", "Fields of an item"): ("StatementRunItem",),
+    ("statement-runs", "Recipients"): ("StatementRecipient",),
     ("invoice-view-sessions", "Fields"): ("InvoiceViewSession",),
     ("events", "Fields"): ("Event",),
     ("errors", "Errors"): ("Error",),
@@ -186,7 +195,9 @@ def test_every_event_type_is_listed() -> None:
     recorded |= set(re.findall(r'"(plan_manager\.\w+)"', source))
     recorded |= set(re.findall(r'"(invoice\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= set(re.findall(r'"(bank_details\.\w+)"', source)) & set(EVENT_TYPES)
+    recorded |= set(re.findall(r'"(statement\.\w+)"', source)) & set(EVENT_TYPES)
     recorded |= set(re.findall(r'"(payment_run\.\w+)"', source))
+    recorded |= set(re.findall(r'"(statement_run\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = table_rows(section("docs/api/events.md", "Types"))
     documented = {f"{kind.strip('`')}.{each}" for kind, what, _ in listed for each in re.findall(r"`(\w+)`", what)}

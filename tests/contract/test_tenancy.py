@@ -29,7 +29,11 @@ SHARED_LISTS = {
 }
 
 # Lists of a part of a resource that always has one.
-NEVER_EMPTY = {"GET /claim-batches/{claim_batch_id}/lines", "GET /payment-runs/{payment_run_id}/payments"}
+NEVER_EMPTY = {
+    "GET /statement-runs/{statement_run_id}/items",
+    "GET /claim-batches/{claim_batch_id}/lines",
+    "GET /payment-runs/{payment_run_id}/payments",
+}
 # Lists that are empty before money has moved. Their statements are in the sweep of test_tenancy_in_sql.py.
 EMPTY_AT_FIRST = {
     "GET /claim-batches/{claim_batch_id}/receipts",

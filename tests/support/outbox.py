@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plankeeper.core.settings import Settings
 from plankeeper.mail.sender import MailSender
-from plankeeper.server.mails import WRITERS
+from plankeeper.server.mails import OUTCOMES, WRITERS
 from support.cluster import SharedCluster
 from support.mail import PUBLIC_URL, MailServer
 from support.server import RunningServer
@@ -23,7 +23,8 @@ class Outbox:
         self.now = datetime.now(UTC)
 
     def sender(self) -> MailSender:
-        return MailSender(self.server.db, self.settings, self.mail.server(), WRITERS, clock=lambda: self.now)
+        place = (self.server.db, self.settings, self.mail.server())
+        return MailSender(*place, WRITERS, clock=lambda: self.now, outcomes=OUTCOMES)
 
     def send_due(self) -> int:
         """Send what is due, and return how many mails were handled."""

@@ -1,24 +1,26 @@
-"""Statements of suppliers that needn't quote an ABN."""
+"""Statements of participants that are sent."""
 
-from datetime import date
 from uuid import UUID
 
-from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
-from plankeeper.core.files import Upload, single_chunk
-from plankeeper.resources.providers import statements
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.resources.statements import service
+from plankeeper.resources.statements.schemas import SendWay
+from support.client import Client
 from support.server import RunningServer
 
 
-async def record_statement(
+def send_statement(
     server: RunningServer,
-    plan_manager_id: UUID,
-    provider_id: UUID,
-    file_name: str = "statement.pdf",
-    content: bytes = b"%PDF-1.7 a statement",
+    client: Client,
+    statement_id: str,
+    way: SendWay = "mail",
+    recipient: str = "robin@example.com",
 ) -> None:
-    """Record the statement of a provider, with its file."""
-    read = ReadContext(server.db, plan_manager_id, server.settings)
-    stored = await statements.receive(read, provider_id, Upload(file_name, single_chunk(content)))
-    async with server.db.transaction() as tx:
-        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        await statements.record(ctx, provider_id, date(2026, 1, 1), stored)
+    """Record that a statement was sent, as a monthly run does."""
+
+    async def work() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
+            await service.record_sent(ctx, UUID(statement_id), way, recipient)
+
+    server.run(work())

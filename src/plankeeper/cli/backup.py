@@ -24,7 +24,7 @@ from plankeeper.cli.context import (
     run_as_owner,
     supported_schema_version,
 )
-from plankeeper.cli.documents import copy_documents, open_folder, open_storage, report_lost
+from plankeeper.cli.documents import StoredFile, copy_documents, open_folder, open_storage, report_lost
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.privileges import find_serving_role, grant_privileges
 from plankeeper.cli.progress import migrate_with_progress, progress
@@ -36,7 +36,6 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.database.server import analyze_all
 from plankeeper.mail import store as mail_store
 from plankeeper.resources.documents import store as document_store
-from plankeeper.resources.documents.schemas import DocumentRow
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
 from plankeeper.resources.office_settings import restore_store
 from plankeeper.server.embedded_postgres.cluster import Cluster
@@ -146,7 +145,7 @@ def after_restore() -> None:
 
 
 def _copy_documents(dsn: str, source: DocumentStorage, target: DocumentStorage) -> None:
-    async def work() -> list[DocumentRow]:
+    async def work() -> list[StoredFile]:
         async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
             return await copy_documents(db, source, target)
 

@@ -29,6 +29,8 @@ from plankeeper.resources.documents.service import MAX_BYTES, receive
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError, storage_of
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.documents import attach
+from plankeeper.resources.statements import store as statement_store
+from plankeeper.resources.statements.store import StatementFile
 
 PAGE_SIZE = 1000
 MAX_LOST_SHOWN = 20
@@ -54,10 +56,13 @@ def open_folder(folder: Path) -> DocumentStorage:
         raise click.ClickException(f"Cannot write {folder}: {error.strerror}.") from None
 
 
-async def copy_documents(db: Database, source: DocumentStorage, target: DocumentStorage) -> list[DocumentRow]:
-    """Copy the files of all documents that `target` lacks. Returns the documents that neither of both has."""
-    lost: list[DocumentRow] = []
-    async for row in _all_documents(db):
+StoredFile = DocumentRow | StatementFile
+
+
+async def copy_documents(db: Database, source: DocumentStorage, target: DocumentStorage) -> list[StoredFile]:
+    """Copy the files of all documents and statements that `target` lacks. Returns those that neither of both has."""
+    lost: list[StoredFile] = []
+    async for row in _all_files(db):
         if await target.exists(row.object_key):
             continue
         if not await _copy(source, row, target, row.object_key):
@@ -65,18 +70,29 @@ async def copy_documents(db: Database, source: DocumentStorage, target: Document
     return lost
 
 
-async def _copy(source: DocumentStorage, row: DocumentRow, target: DocumentStorage, name: str) -> bool:
-    """Copy the file of a document. False if the storage lacks it."""
+async def _copy(source: DocumentStorage, row: StoredFile, target: DocumentStorage, name: str) -> bool:
+    """Copy the file of a document or a statement. False if the storage lacks it."""
     if not await source.exists(row.object_key):
         return False
     await target.put(name, source.read(row.object_key))
     return True
 
 
-async def _all_documents(db: Database) -> AsyncIterator[DocumentRow]:
+async def _all_files(db: Database) -> AsyncIterator[StoredFile]:
     for plan_manager in await list_all(db):
         async for row in _documents_of(db, plan_manager.id):
             yield row
+        async for row in _statements_of(db, plan_manager.id):
+            yield row
+
+
+async def _statements_of(db: Database, plan_manager_id: UUID) -> AsyncIterator[StatementFile]:
+    """The PDFs of the statements of a plan manager."""
+    after = _FIRST_ID
+    while page := await statement_store.list_files(db, plan_manager_id, after, PAGE_SIZE):
+        for row in page:
+            yield row
+        after = page[-1].id
 
 
 async def _documents_of(db: Database, plan_manager_id: UUID) -> AsyncIterator[DocumentRow]:
@@ -222,12 +238,15 @@ async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def report_lost(lost: Sequence[DocumentRow]) -> None:
-    """Warn of documents without a file."""
+def report_lost(lost: Sequence[StoredFile]) -> None:
+    """Warn of documents and statements without a file."""
     for row in lost[:MAX_LOST_SHOWN]:
         owner = f"invoice {row.invoice_id}" if row.invoice_id else f"provider {row.provider_id}"
         text = f"Warning: the file of document {row.id} of {owner} is missing: {row.object_key}"
         click.echo(text, err=True)
+        is_document = isinstance(row, DocumentRow)
+        what = f"document {row.id} of invoice {row.invoice_id}" if is_document else f"statement {row.id}"
+        click.echo(f"Warning: the file of {what} is missing: {row.object_key}", err=True)
     if len(lost) > MAX_LOST_SHOWN:
         click.echo(f"Warning: {len(lost) - MAX_LOST_SHOWN:,} more files are missing.", err=True)
 

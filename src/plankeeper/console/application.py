@@ -26,7 +26,7 @@ from plankeeper.console.invoices import approval, approval_link, documents, invo
 from plankeeper.console.invoices import edit as invoice_edit
 from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
-from plankeeper.console.participants import edit, personal_data, plans, team, timeline
+from plankeeper.console.participants import edit, personal_data, plans, statements, team, timeline
 from plankeeper.console.participants import pages as participant_pages
 from plankeeper.console.payments import pages as payment_pages
 from plankeeper.console.payments import payment, reconciliation
@@ -41,10 +41,12 @@ from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
 from plankeeper.console.settings import approval as approval_settings
 from plankeeper.console.settings import pages as settings_pages
+from plankeeper.console.settings import statements as statement_settings
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.shell.routing import PageRoute
 from plankeeper.console.shell.static_files import STATIC_PREFIX, ConsoleStaticFiles
+from plankeeper.console.statements import pages as statement_pages
 from plankeeper.console.views import pages as view_pages
 
 # The packages with templates.
@@ -71,6 +73,7 @@ AREAS = (
     "review",
     "search",
     "settings",
+    "statements",
 )
 PAGE_MODULES = (
     home_pages.pages,
@@ -80,6 +83,7 @@ PAGE_MODULES = (
     participant_pages.pages,
     edit.pages,
     plans.pages,
+    statements.pages,
     team.pages,
     timeline.pages,
     personal_data.pages,
@@ -107,6 +111,7 @@ PAGE_MODULES = (
     reconciliation.pages,
     payment_run.pages,
     payment.pages,
+    statement_pages.pages,
     activity_pages.pages,
     event_page.pages,
     event_batch.pages,
@@ -116,6 +121,7 @@ PAGE_MODULES = (
     approval_settings.pages,
     restores.pages,
     service_standard.pages,
+    statement_settings.pages,
     claims_and_payments.pages,
     access_log.pages,
     members.pages,

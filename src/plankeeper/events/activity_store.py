@@ -208,7 +208,7 @@ async def count_of_import(
 
 # The index events_by_participant has the same expression.
 IS_OF_PARTICIPANT: LiteralString = """
-        resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note')
+        resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement')
         and case resource_kind when 'participant' then resource_id
             when 'note' then coalesce(data, previous) #>> '{resource,id}'
             else coalesce(data, previous) ->> 'participant_id' end = $2"""

@@ -67,6 +67,8 @@ VERBS = {
     "plan_manager": ("created", "updated", "restore_confirmed"),
     "provider": ("created", "updated", "deleted", "restored", "purged"),
     "single_sign_on_provider": ("created", "deleted"),
+    "statement": ("created", "sent"),
+    "statement_run": ("started", "ended", "retried"),
     "team_member": ("created", "updated", "deleted"),
     "webhook_delivery": ("retried",),
     "webhook_endpoint": (

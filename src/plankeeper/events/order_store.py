@@ -188,7 +188,7 @@ LIST_EXPIRED = """
     ) and not exists (
         select from legal_holds hold join events held
             on held.plan_manager_id = $1 and held.id = placed.event_id
-            and held.resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note')
+            and held.resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement')
             and case held.resource_kind when 'participant' then held.resource_id
                 when 'note' then coalesce(held.data, held.previous) #>> '{resource,id}'
                 else coalesce(held.data, held.previous) ->> 'participant_id' end = hold.participant_id::text

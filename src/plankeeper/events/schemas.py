@@ -32,7 +32,10 @@ class ResourceRef(Struct, omit_defaults=True):
     id: Annotated[str, Meta(description="The id of the resource: a UUID, or the integer of a note type.")]
     participant_id: Annotated[
         UUID | None,
-        Meta(description="Only of a plan, and of a team member, whose `id` isn't unique: the participant."),
+        Meta(
+            description="Only of a plan, of a statement, and of a team member, whose `id` isn't unique: the"
+            " participant."
+        ),
     ] = None
 
 
@@ -57,8 +60,8 @@ class Event(Struct):
     resource: Annotated[
         ResourceRef,
         Meta(
-            description="`kind` and `id` of the resource that was changed; of a plan or a team member, also"
-            " `participant_id`."
+            description="`kind` and `id` of the resource that was changed; of a plan, a statement or a team member,"
+            " also `participant_id`."
         ),
     ]
     data: Annotated[

@@ -22,7 +22,8 @@ AFTER_PARTICIPANT: LiteralString = "data, previous, request_id"
 STORED_COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, {AFTER_PARTICIPANT}"
 COLUMNS: LiteralString = f"{BEFORE_PARTICIPANT}, resource_participant_id, {AFTER_PARTICIPANT}, sequence"
 PARTICIPANT_ID: LiteralString = (
-    "case when resource_kind in ('plan', 'team_member') then (coalesce(data, previous) ->> 'participant_id')::uuid end"
+    "case when resource_kind in ('plan', 'team_member', 'statement')"
+    " then (coalesce(data, previous) ->> 'participant_id')::uuid end"
 )
 
 

@@ -207,7 +207,7 @@ class Endpoint:
         is_search = isinstance(query, ListQuery) and query.is_search
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
-        file = result if isinstance(result, Download) else _format(operation, state, result)
+        file = result if isinstance(result, Download) else await _format(operation, ctx, state, result)
         if file:
             response: Response = await FileResponse.open(file, is_head=scope["method"] == "HEAD")
         else:
@@ -316,7 +316,7 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     return arguments
 
 
-def _format(operation: Operation, state: RequestState, result: object) -> Download | None:
+async def _format(operation: Operation, ctx: ReadContext, state: RequestState, result: object) -> Download | None:
     """The file of a response if `Accept` prefers its media type to JSON."""
     if not operation.formats:
         return None
@@ -324,7 +324,7 @@ def _format(operation: Operation, state: RequestState, result: object) -> Downlo
         if media_type in ("*/*", "application/*", "application/json"):
             return None
         if media_type in operation.formats:
-            return operation.formats[media_type](result)
+            return await operation.formats[media_type](ctx, result)
     return None
 
 

@@ -65,6 +65,8 @@ class ReceivedFile(Protocol):
 ReceiveFile = Callable[..., Awaitable[ReceivedFile]]
 # Returns the errors of a bulk body's items, each with the fields that are valid by themselves. Takes the query, too.
 FindErrors = Callable[[ReadContext, Any, Sequence[Any]], Awaitable[list[FieldError]]]
+# Returns the file of a response, from the context of the read and what its handler returned.
+Formatter = Callable[[ReadContext, Any], Awaitable[Download]]
 
 
 class Options(TypedDict, total=False):
@@ -85,7 +87,7 @@ class Options(TypedDict, total=False):
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
-    formats: Mapping[str, Callable[[Any], Download]]  # files of the response, by the media types in `Accept`
+    formats: Mapping[str, Formatter]  # files of the response, by the media types in `Accept`
     media_types: tuple[str, ...]  # of a file in the response, other than a document
     access_log: AccessedKind | ListDisclosed
 
@@ -110,7 +112,7 @@ class Operation:
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
-    formats: Mapping[str, Callable[[Any], Download]] = field(default_factory=dict[str, Callable[[Any], Download]])
+    formats: Mapping[str, Formatter] = field(default_factory=dict[str, Formatter])
     media_types: tuple[str, ...] = ()
     access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]

@@ -17,11 +17,12 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.mail import client, messages, store
 from plankeeper.mail.retry_policy import retry_delay
-from plankeeper.mail.store import MailWriters, OutgoingMail
+from plankeeper.mail.store import MailOutcomes, MailResult, MailWriters, OutgoingMail
 
 log = logging.getLogger("plankeeper")
 
 POLL_INTERVAL = 1.0  # seconds between two polls when no mail is due
+NO_OUTCOMES: MailOutcomes = {}
 DRAIN_TIMEOUT = 5.0  # seconds that a stopping worker waits for the mail in progress
 
 
@@ -39,8 +40,10 @@ class MailSender:
         server: SmtpServer,
         writers: MailWriters,
         clock: Callable[[], datetime] = utc_now,
+        outcomes: MailOutcomes = NO_OUTCOMES,
     ) -> None:
         self._db, self._settings, self._server, self._writers, self._clock = db, settings, server, writers, clock
+        self._outcomes = outcomes
         self._decoder: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(Union[tuple(writers)])  # noqa: UP007 - computed
 
     async def run(self) -> None:
@@ -68,9 +71,13 @@ class MailSender:
         if mail is None:
             return False
         content = self._decoder.decode(mail.content)
-        written = await self._writers[type(content)](self._db, self._settings, content, self._clock())
+        try:
+            written = await self._writers[type(content)](self._db, self._settings, content, self._clock())
+        except client.MailError as error:
+            await self._handle_failure(mail, content, error)
+            return True
         if written is None:
-            await store.delete(self._db, mail.id)
+            await self._end(mail, content, MailResult(self._clock()))
             return True
         try:
             message = messages.build_message(self._settings, *written, self._clock())
@@ -79,7 +86,7 @@ class MailSender:
             await self._handle_failure(mail, content, error)
         else:
             MAIL_ATTEMPTS.labels("sent").inc()
-            await store.delete(self._db, mail.id)
+            await self._end(mail, content, MailResult(self._clock(), written.recipient))
         return True
 
     async def _handle_failure(self, mail: OutgoingMail, content: Struct, error: Exception) -> None:
@@ -94,7 +101,18 @@ class MailSender:
         else:
             MAIL_ATTEMPTS.labels("failed").inc()
             log.warning("cannot send a mail", extra=fields, exc_info=error)
+            reason = error.reason if isinstance(error, client.MailError) else str(error)
+            await self._end(mail, content, MailResult(self._clock(), error=reason))
+
+    async def _end(self, mail: OutgoingMail, content: Struct, result: MailResult) -> None:
+        """Delete a mail, and record what became of it if its kind asks for that."""
+        record = self._outcomes.get(type(content))
+        if record is None:
             await store.delete(self._db, mail.id)
+            return
+        async with self._db.transaction() as tx:
+            await record(tx, self._settings, content, result)
+            await store.delete(tx, mail.id)
 
 
 async def purge(session: Executor) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from msgspec import Raw, Struct
@@ -14,10 +14,24 @@ from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
 
 # Writes a mail when it is sent, from its stored subject and the time. None if its recipient or its subject no longer
-# exists. A stored mail has no link: the link's token is created when the mail is written.
+# exists. A stored mail has no link: its token is created when the mail is written. Raises MailError if it can't be
+# written, or not yet.
 MailWriter = Callable[[Executor, Settings, Any, datetime], Awaitable[AddressedText | None]]
 # The writer of each kind of mail, by the struct of its subject, which has a tag.
 MailWriters = Mapping[type[Struct], MailWriter]
+
+
+class MailResult(NamedTuple):
+    """The end of a mail: its recipient if it was sent, or why it can't be. Neither, if its writer returned None."""
+
+    at: datetime
+    recipient: str | None = None
+    error: str | None = None
+
+
+# Records the end of a mail in the transaction that deletes it. Not called for mails that expire.
+MailOutcome = Callable[[Transaction, Settings, Any, MailResult], Awaitable[None]]
+MailOutcomes = Mapping[type[Struct], MailOutcome]
 
 
 class OwnerMail(Protocol):

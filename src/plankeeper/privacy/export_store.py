@@ -67,6 +67,22 @@ LIST_PAYMENT_LINES: LiteralString = f"""
     ) r
     order by payment_id, claim_id
 """
+LIST_STATEMENTS: LiteralString = f"{ROW} statements r where plan_manager_id = $1 and participant_id = $2 order by id"
+LIST_STATEMENT_SENDS: LiteralString = f"""
+    {ROW} statement_sends r
+    where plan_manager_id = $1
+        and statement_id in (select id from statements where plan_manager_id = $1 and participant_id = $2)
+    order by id
+"""
+LIST_STATEMENT_RUN_ITEMS: LiteralString = (
+    f"{ROW} statement_run_items r where plan_manager_id = $1 and participant_id = $2 order by id"
+)
+LIST_STATEMENT_RUN_RECIPIENTS: LiteralString = f"""
+    {ROW} statement_run_recipients r
+    where plan_manager_id = $1
+        and item_id in (select id from statement_run_items where plan_manager_id = $1 and participant_id = $2)
+    order by id
+"""
 # Without the encrypted number.
 LIST_PAYMENTS: LiteralString = (
     "select (to_jsonb(r) - 'plan_manager_id' - 'account')::json as content"
@@ -229,3 +245,21 @@ async def list_deliveries(db: Executor, plan_manager_id: UUID, event_ids: Sequen
 async def list_request_batches(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[RequestBatch]:
     """Logged requests, among which are some with the participant's id in their path."""
     return await db.rows(RequestBatch, LIST_REQUEST_BATCHES, plan_manager_id, str(participant_id))
+
+
+async def list_statements(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_STATEMENTS, plan_manager_id, participant_id))
+
+
+async def list_statement_run_items(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """What runs of statements have done for the participant's plans."""
+    return _contents(await db.rows(StoredRow, LIST_STATEMENT_RUN_ITEMS, plan_manager_id, participant_id))
+
+
+async def list_statement_run_recipients(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_STATEMENT_RUN_RECIPIENTS, plan_manager_id, participant_id))
+
+
+async def list_statement_sends(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """To whom the participant's statements were sent."""
+    return _contents(await db.rows(StoredRow, LIST_STATEMENT_SENDS, plan_manager_id, participant_id))

@@ -1,6 +1,7 @@
 """The claims and payments of an erased participant, which an office has to keep for some years.
 
-An erasure keeps the claims, payments, adjustments, documents and approvals of invoices that were claimed. A periodic
+An erasure keeps the claims, payments, adjustments, documents and approvals of invoices that were claimed, and the
+statements that were sent about them. A periodic
 task de-identifies them when the last of them is old enough.
 """
 
@@ -19,6 +20,7 @@ from plankeeper.privacy import financial_store, store
 from plankeeper.privacy.schemas import KeptRecords, ParticipantReference
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants.store import lock_person
+from plankeeper.resources.statements import store as statement_store
 
 log = logging.getLogger("plankeeper")
 
@@ -81,5 +83,6 @@ async def _erase(ctx: WriteContext, participant_id: UUID, now: datetime) -> None
     invoices = await list_invoices(ctx, participant_id, now)
     await store.delete_approval_links(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept)
     await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
+    await statement_store.delete_many(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
     await erase_expired(ctx, participant_id, invoices)
     await record_event(ctx, "participant.erased", None, ParticipantReference(participant_id))

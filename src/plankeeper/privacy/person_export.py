@@ -70,6 +70,10 @@ class PersonExport(Struct):
     adjustments: list[Raw]
     payment_lines: list[Raw]
     payments: list[Raw]
+    statements: list[Raw]
+    statement_sends: list[Raw]
+    statement_run_items: list[Raw]
+    statement_run_recipients: list[Raw]
     documents: list[DocumentRow]
     ignored_warnings: list[Raw]
     approval_links: list[Raw]
@@ -137,6 +141,10 @@ async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, partic
         "adjustments": await export_store.list_adjustments(*values),
         "payment_lines": await export_store.list_payment_lines(*values),
         "payments": await export_store.list_payments(*values),
+        "statements": await export_store.list_statements(*values),
+        "statement_sends": await export_store.list_statement_sends(*values),
+        "statement_run_items": await export_store.list_statement_run_items(*values),
+        "statement_run_recipients": await export_store.list_statement_run_recipients(*values),
         "ignored_warnings": await export_store.list_ignored_warnings(*values),
         "approval_links": await export_store.list_approval_links(*values),
     }

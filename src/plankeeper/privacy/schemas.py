@@ -94,6 +94,7 @@ COUNT_LABELS = {
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
     "documents": ("document of an invoice deleted", "documents of invoices deleted"),
+    "statements": ("statement deleted", "statements deleted"),
     "financial_records": ("claim or payment de-identified", "claims or payments de-identified"),
     "access_records": ("query of an access record erased", "queries of access records erased"),
     "saved_views": ("saved view of a list deleted", "saved views of lists deleted"),
@@ -110,7 +111,7 @@ COUNT_LABELS = {
 
 
 class KeptRecords(Struct):
-    """What an erasure keeps: the claims, payments, documents and approvals of claimed invoices, and until when.
+    """What an erasure keeps: the claims, payments, documents, approvals and sent statements of claimed invoices.
 
     `until` is null if they are kept without an end.
     """
@@ -123,7 +124,7 @@ class KeptRecords(Struct):
         """The sentence for people."""
         end = f"until {format_date(self.until.date())}" if self.until else "without an end"
         number = "1 claimed invoice" if self.invoices == 1 else f"{self.invoices:,} claimed invoices"
-        return f"The claims, payments, document and approval of {number} are kept {end}."
+        return f"The claims, payments, document, approval and sent statements of {number} are kept {end}."
 
 
 class ErasureReport(Struct):

@@ -31,6 +31,8 @@ from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants import service as participant_service
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.resource import Snapshot
+from plankeeper.resources.statement_runs import store as statement_run_store
+from plankeeper.resources.statements import store as statement_store
 from plankeeper.resources.trash import store as trash_store
 
 # The fields that an erasure keeps: ids, states, times, and references to records about others.
@@ -47,6 +49,7 @@ PARTICIPANT_FIELDS = (
     "account_manager",
 )
 PLAN_FIELDS = ("id", "participant_id", "is_pace_plan", "created_at", "updated_at")
+STATEMENT_FIELDS = ("id", "participant_id", "plan_id", "month", "created_at", "created_by")
 NOTE_FIELDS = ("id", "resource", "note_type_id", "pinned", "alert", "created_at", "updated_at")
 TEAM_MEMBER_FIELDS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
 
@@ -282,8 +285,10 @@ async def _erase_of_invoices(ctx: WriteContext, participant_id: UUID) -> tuple[d
     # A link that somebody was mailed shows the invoice, and its document.
     await approval_store.revoke_links(ctx.tx, ctx.plan_manager_id, invoices.kept, "unavailable", now)
     documents = await store.delete_documents(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
+    statements = await statement_store.delete_many(ctx.tx, ctx.plan_manager_id, participant_id, invoices.kept, now)
+    await statement_run_store.delete_of_participant(ctx.tx, ctx.plan_manager_id, participant_id)
     erased, kept = await financial_records.erase_expired(ctx, participant_id, invoices)
-    return {"documents": documents, "financial_records": erased}, kept
+    return {"documents": documents, "statements": statements, "financial_records": erased}, kept
 
 
 async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, int]:
@@ -360,6 +365,7 @@ async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts:
         "team_member": TEAM_MEMBER_FIELDS,
         "plan": PLAN_FIELDS,
         "note": NOTE_FIELDS,
+        "statement": STATEMENT_FIELDS,
         "invoice": None,
     }
     for kind, fields in kept_fields.items():

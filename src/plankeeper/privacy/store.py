@@ -42,7 +42,7 @@ LIST_NOTE_EVENTS: LiteralString = """
         select id, resource_kind, data, previous
         from events
         where plan_manager_id = $1 and resource_kind = 'note'
-            and resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note')
+            and resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement')
             and case resource_kind when 'participant' then resource_id
                 when 'note' then coalesce(data, previous) #>> '{resource,id}'
                 else coalesce(data, previous) ->> 'participant_id' end = invoice.id::text

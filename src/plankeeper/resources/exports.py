@@ -1,4 +1,4 @@
-"""Claims and payments as files for auditors.
+"""Claims, payments and statements as files for auditors.
 
 They are records of what was done here, so no import makes them: `plankeeper backup` moves them to another database.
 """
@@ -16,6 +16,8 @@ from plankeeper.resources.claims.result_schemas import Receipt
 from plankeeper.resources.claims.schemas import ClaimBatch
 from plankeeper.resources.payments import export_store as payments
 from plankeeper.resources.payments.schemas import Payment, PaymentRun
+from plankeeper.resources.statements import store as statements
+from plankeeper.resources.statements.schemas import Statement
 
 
 class Export(NamedTuple):
@@ -32,4 +34,5 @@ FINANCIAL_RECORDS: Mapping[str, Export] = {
     "adjustments": Export(Adjustment, claims.export_adjustments),
     "payment-runs": Export(PaymentRun, payments.export_runs),
     "payments": Export(Payment, payments.export_payments),
+    "statements": Export(Statement, statements.export),
 }

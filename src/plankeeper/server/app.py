@@ -3,12 +3,12 @@
 import asyncio
 import gc
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp
 
@@ -63,10 +63,12 @@ from plankeeper.resources.participants.routes import router as participants
 from plankeeper.resources.payments.reconciliation_routes import router as reconciliation
 from plankeeper.resources.payments.routes import router as payment_runs
 from plankeeper.resources.providers.routes import router as providers
+from plankeeper.resources.statement_runs.routes import router as statement_runs
+from plankeeper.resources.statements.routes import router as statements
 from plankeeper.resources.support_items.routes import router as support_items
 from plankeeper.resources.team_members.routes import router as team_members
 from plankeeper.server import background
-from plankeeper.server.mails import WRITERS
+from plankeeper.server.mails import OUTCOMES, WRITERS
 from plankeeper.server.metrics import CONTENT_TYPE, render, watch
 from plankeeper.server.monitoring import log_slow_statements
 from plankeeper.server.telemetry import setup
@@ -89,7 +91,9 @@ ROUTERS = (
     invoices,
     claim_batches,
     payment_runs,
+    statements,
     reconciliation,
+    statement_runs,
     claim_results,
     line_claims,
     invoice_view_sessions,
@@ -278,6 +282,11 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
     return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url, not_found)
 
 
+def _mail_senders(db: Database, settings: Settings) -> list[Coroutine[Any, Any, None]]:
+    server = settings.smtp_server
+    return [MailSender(db, settings, server, WRITERS, outcomes=OUTCOMES).run()] if server else []
+
+
 @asynccontextmanager
 async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
     """Yields the limits that the connections' protocol enforces."""
@@ -293,7 +302,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             watch(db, services.api.admission),
             services.access_records.watch(),
             services.watermark.watch(),
-            *([MailSender(db, settings, settings.smtp_server, WRITERS).run()] if settings.smtp_server else []),
+            *_mail_senders(db, settings),
             *([services.request_log_buffer.watch()] if services.request_log_buffer else []),
         ]
         tasks = [asyncio.create_task(each) for each in coroutines]

@@ -30,6 +30,7 @@ from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
 from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.participants import plans
+from plankeeper.resources.statement_runs.worker import StatementRuns
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.server import monitoring
 from plankeeper.webhooks import attempts, delivery_queue
@@ -83,6 +84,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         with_settings(plans.switch_due),
         RecheckWorker(settings),
         ApprovalReminders(settings),
+        StatementRuns(settings),
         with_settings(documents.delete_due_objects),
         with_settings(financial_records.erase_due),
         *_purge_tasks(settings),

@@ -18,6 +18,8 @@ _OBJECTS = {
     "payment_run": "PaymentRun",
     "plan": "Plan",
     "provider": "Provider",
+    "statement_run": "StatementRun",
+    "statement": "StatementSummary",
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }

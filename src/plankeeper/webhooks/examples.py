@@ -17,6 +17,8 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "payment_run": _RESPONSES["PaymentRunPage"]["data"][0],
     "plan": _RESPONSES["PlanPage"]["data"][0],
     "provider": _RESPONSES["ProviderPage"]["data"][0],
+    "statement": _RESPONSES["StatementSummaryPage"]["data"][0],
+    "statement_run": _RESPONSES["StatementRunPage"]["data"][0],
     "team_member": _RESPONSES["TeamMemberPage"]["data"][0],
     "webhook_endpoint": _RESPONSES["WebhookEndpointPage"]["data"][0],
 }
@@ -36,7 +38,8 @@ def example_resource(kind: str) -> dict[str, Any]:
     """The `resource` of a message about `example_object`."""
     example = example_object(kind)
     resource = {"kind": kind, "id": str(example["id"])}
-    return resource | {"participant_id": example["participant_id"]} if kind in ("plan", "team_member") else resource
+    is_part = kind in ("plan", "team_member", "statement")
+    return resource | ({"participant_id": example["participant_id"]} if is_part else {})
 
 
 def example_change(event_type: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from support.claims import Office
 from support.client import Client
 from support.payments import PayingOffice
 from support.server import RunningServer
+from support.statement_runs import StatementOffice
 from support.sweeps import sweep
 
 Import = Callable[..., Any]
@@ -34,7 +35,10 @@ CHANGES = {
     "/providers": {"entity_name": "Changed"},
     "/webhook-endpoints": {"description": "Changed"},
 }
-WITHOUT_ITEMS = {"/claim-batches/{claim_batch_id}/lines", "/payment-runs/{payment_run_id}/payments"}
+WITHOUT_ITEMS = {
+    "/claim-batches/{claim_batch_id}/lines", "/payment-runs/{payment_run_id}/payments",
+    "/statement-runs/{statement_run_id}/items",
+}  # fmt: skip
 # What a resource has by itself, and its items of lists don't have.
 DETAILS = {"line_items", "left_out", "warned", "warnings"}
 COUNT = 5
@@ -51,6 +55,8 @@ def make_list(server: RunningServer, api: Client, import_rows: Import) -> MakeLi
             return make_claims(offices(Office), path)
         if path.startswith("/payment-runs"):
             return make_payments(offices(PayingOffice), path)
+        if path.startswith("/statement-runs"):
+            return make_statement_runs(StatementOffice(server, api), path)
         if "{participant_id}" in path:
             path = path.format(participant_id=api.create("/participants", {})["id"])
         for number in range(COUNT):
@@ -96,6 +102,16 @@ def make_claims(office: Office, path: str) -> str:
             office.batch(each)
         return path
     return path.format(claim_batch_id=office.batch(*invoices)["id"])
+
+
+def make_statement_runs(office: StatementOffice, path: str) -> str:
+    if path == "/statement-runs":
+        for number in range(COUNT):
+            office.ended(office.start(f"2026-0{number + 1}"))
+        return path
+    for _ in range(COUNT):
+        office.participant()
+    return path.format(statement_run_id=office.ended(office.start())["id"])
 
 
 def make_payments(office: PayingOffice, path: str) -> str:

@@ -29,7 +29,7 @@ def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any])
     """The path of a list, with a resource of its own where it belongs to one."""
     offices = cache(lambda kind: kind(server, api))
 
-    def list_path(path: str) -> str:
+    def list_path(path: str) -> str:  # noqa: PLR0911 - one for each kind of owner
         if "{participant_id}" in path:
             return path.format(participant_id=api.create("/participants", {})["id"])
         if "{webhook_endpoint_id}" in path:
@@ -40,6 +40,8 @@ def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any])
         if "{claim_batch_id}" in path:
             office = offices(Office)
             return path.format(claim_batch_id=office.batch(office.invoice(str(uuid7())))["id"])
+        if "{statement_run_id}" in path:
+            return path.format(statement_run_id=api.create("/statement-runs", {"month": "2026-03"})["id"])
         if "{payment_run_id}" in path:
             office = offices(PayingOffice)
             return path.format(payment_run_id=office.run(office.invoice("10.00"))["id"])
@@ -80,6 +82,7 @@ def test_the_lists_are_found() -> None:
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/support-items",
             "/error-catalogue", "/webhook-endpoints",
             "/claim-batches", "/claim-batches/{claim_batch_id}/lines", "/claim-batches/{claim_batch_id}/receipts",
+            "/statement-runs", "/statement-runs/{statement_run_id}/items",
             "/payment-runs", "/payment-runs/{payment_run_id}/payments",
             "/invoices/{invoice_id}/adjustments", "/recoveries",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",

@@ -5,16 +5,20 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from plankeeper.access.plan_managers import store
 from plankeeper.cli.demo_claims import add_demo_claims
 from plankeeper.cli.sample_data import plan_managers
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.imports.writer import JsonLinesWriter
 from plankeeper.resources.exports import FINANCIAL_RECORDS
 from plankeeper.resources.registry import RESOURCES
+from plankeeper.resources.statements.service import make_statement
 from support.cluster import SharedCluster
 from support.import_samples import assert_imported
 from support.importing import import_bytes
@@ -31,10 +35,22 @@ STATES = {
 }
 
 
+async def make_a_statement(server: RunningServer) -> None:
+    async with server.db.transaction() as tx:
+        find = (
+            "select participant_id from plans where plan_manager_id = $1 and $2 between start_date and end_date limit 1"
+        )
+        day = date(2026, 10, 1)
+        participant_id = await tx.one(UUID, find, ID, day)
+        ctx = WriteContext(tx, ID, server.settings, SYSTEM)
+        await make_statement(ctx, participant_id, None, day, after_death=True)
+
+
 @pytest.fixture(scope="module")
 def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running = RunningServer(new_sample_database(cluster)).start()
     running.run(add_demo_claims(running.db, running.settings))
+    running.run(make_a_statement(running))
     yield running
     running.stop()
 

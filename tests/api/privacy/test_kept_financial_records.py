@@ -22,6 +22,7 @@ from support.client import Client
 from support.factories import upload_document
 from support.payments import PayingOffice
 from support.server import RunningServer
+from support.statements import send_statement
 
 NDIS_NUMBER = "430000001"
 EIGHT_YEARS = timedelta(days=8 * 365)
@@ -173,7 +174,8 @@ def test_without_a_retention_the_records_are_kept_without_an_end(person: Person)
     report = person.erase(replace(person.office.server.settings, financial_retention=None))
     assert report.kept is not None
     assert (report.kept.until, report.kept.text) == (
-        None, "The claims, payments, document and approval of 1 claimed invoice are kept without an end."
+        None,
+        "The claims, payments, document, approval and sent statements of 1 claimed invoice are kept without an end.",
     )  # fmt: skip
 
 
@@ -192,3 +194,30 @@ def test_links_to_approve_kept_invoices_are_revoked(person: Person) -> None:
     assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["open"]
     person.erase()
     assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["unavailable"]
+def test_statements_that_were_sent_about_claimed_invoices_are_kept(person: Person) -> None:
+    office, path = person.office, f"/participants/{person.id}"
+    office.execute("update invoices set invoice_date = '2026-02-05' where plan_manager_id = $1", office.plan_manager_id)
+    person.client.create(f"{path}/plans", {"start_date": "2026-01-01", "end_date": "2026-12-31"})
+    months = ("2026-02", "2026-02", "2026-01")
+    sent, unsent, empty = (person.client.create(f"{path}/statements", {"month": each}) for each in months)
+    for each in (sent, empty):
+        send_statement(office.server, person.client, each["id"])
+    for each in (sent, unsent):
+        url = f"{path}/statements/{each['id']}"
+        assert person.client.request("GET", url, headers={"Accept": "application/pdf"}).status_code == 200
+    found = json.loads(person.export())
+    assert (len(found["statements"]), len(found["statement_sends"])) == (3, 2)
+    assert person.erase().counts["statements"] == 2
+    found = json.loads(person.export())
+    assert [each["id"] for each in found["statements"]] == [sent["id"]]
+    assert person.client.get(f"{path}/statements/{sent['id']}").status_code == 404
+    assert person.client.get(f"{path}/statements").status_code == 404
+    assert [
+        event["data"] for event in found["events"] if event["type"] == "statement.sent" and event["data"].get("sent")
+    ] == []
+    person.make_old()
+    office.execute(
+        "update kept_financial_records set kept_until = now() where plan_manager_id = $1", office.plan_manager_id
+    )
+    person.run_task()
+    assert json.loads(person.export())["statements"] == []

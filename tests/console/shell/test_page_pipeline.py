@@ -103,6 +103,8 @@ VIEWER_PAGES = {
     "GET /console/settings/webhooks/{endpoint_id}/deliveries",
     "GET /console/settings/webhooks/{endpoint_id}/deliveries.csv",
     "GET /console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",
+    "GET /console/statements",
+    "GET /console/statements/{statement_run_id}",
     "GET /console/views",
     "GET /console/views/new",
     "GET /console/views/{view_id}/edit",
@@ -121,7 +123,7 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|after-restore|approval|claims-and-payments|legal-holds|service-standard)"
+            r"/settings/(access|after-restore|approval|claims-and-payments|legal-holds|service-standard|statements)"
             r"|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )

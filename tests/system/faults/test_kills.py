@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import psutil
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.citus import CitusTrio, citus_trio
 from support.cluster import as_owner
+from support.mail import PUBLIC_URL, MailServer
 from support.program import ServeProcess, run_program, shared_key_file
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials
@@ -21,10 +22,12 @@ from system.faults.accounts import assert_consistent
 from system.faults.invoices import InvoiceWriter, compare_invoices
 from system.faults.load import Load
 from system.faults.money import MoneyOffice, compare_money
+from system.faults.statements import StatementRunOffice, compare_run
 
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
 PLANKEEPER_TARGETS = ("worker", "server", "everything")
 POSTGRESQL_TARGETS = ("postmaster", "backend")
+PLANS_BETWEEN_KILLS = 15  # statements that must be made before the next kill
 CITUS_TARGETS = ("worker1", "coordinator", "worker2")
 WRITES_BETWEEN_KILLS = 30  # writes that must be acknowledged before the next kill
 
@@ -43,10 +46,11 @@ class Service:
 
     targets = (PLANKEEPER_TARGETS, POSTGRESQL_TARGETS)
 
-    def __init__(self, folder: Path, chance: random.Random) -> None:
+    def __init__(self, folder: Path, chance: random.Random, **settings: str) -> None:
         self._folder = folder
         self._random = chance
-        self.serving = ServeProcess(folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+        self._settings = {"PLANKEEPER_RATE_LIMIT": "10000000/minute"} | settings
+        self.serving = ServeProcess(folder, workers=2, **self._settings)
 
     @property
     def address(self) -> str:
@@ -82,7 +86,7 @@ class Service:
             _, alive = psutil.wait_procs(family, timeout=120)
             assert not alive, alive
             self.serving.wait_for_exit()
-            self.serving = ServeProcess(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+            self.serving = ServeProcess(self._folder, workers=2, **self._settings)
 
 
 def backends(postmaster: psutil.Process) -> list[psutil.Process]:
@@ -179,6 +183,31 @@ def test_no_claim_or_payment_is_lost_or_doubled_by_kills(folder: Path, rounds: i
     assert (result.differing_lines, result.broken_rules, result.differing_counts) == ({}, {}, {})
     assert result.paid_out > 0
     assert service.serving.stop() == 0
+
+
+def test_a_run_of_statements_sends_each_once_whatever_is_killed(folder: Path, rounds: int) -> None:
+    chance = random.Random(7)
+    kinds = [*PLANKEEPER_TARGETS, *POSTGRESQL_TARGETS] * 4 if rounds > 2 else ["everything", "worker", "postmaster"]
+    with MailServer() as mail:
+        service = Service(folder, chance, PLANKEEPER_SMTP_URL=mail.url(), PLANKEEPER_PUBLIC_URL=PUBLIC_URL)
+        office = StatementRunOffice(service.address, service.access(), (len(kinds) + 1) * PLANS_BETWEEN_KILLS)
+        for number, kind in enumerate(kinds):
+            enough = number * PLANS_BETWEEN_KILLS + chance.randrange(PLANS_BETWEEN_KILLS)
+            wait_until(lambda enough=enough: handled(office.read(service.address)) >= enough)
+            service.kill(kind)
+        wait_until(lambda: office.read(service.address)["state"] == "ended", 180)
+        result = compare_run(office, service.cluster.owner_dsn, mail)
+        assert service.serving.stop() == 0
+    sys.stdout.write(f"killed {len(kinds)} times: {result}\n")
+    assert (result.statements, result.doubled, result.missing) == (len(office.emails), [], [])
+    assert result.without_mail == []
+    # A mail that the mail server took from a sender that was killed before it recorded so is sent again.
+    assert result.repeated_mails <= len(kinds)
+
+
+def handled(run: dict[str, Any]) -> int:
+    """The number of a run's items."""
+    return sum(run[state] for state in ("made", "sent", "to_print", "skipped", "failed"))
 
 
 @pytest.fixture

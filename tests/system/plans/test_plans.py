@@ -125,6 +125,8 @@ SHORT_LISTS = {
     "resources.note_types.store.LIST": "a list of choices",
     "resources.payments.queries.LIST": "a plan manager makes a few runs a week",
     "resources.payments.queries.PAYMENTS": "the payments of one run",
+    "resources.statement_runs.queries.LIST": "a plan manager makes one run a month",
+    "resources.statement_runs.queries.ITEMS": "the items of one run",
     "resources.plans.store.LIST": "the plans of one participant",
     "resources.plans.store.ENDS": "of the console, filtered and sorted by the end of the plan: the index is named so",
     "resources.team_members.store.LIST": "the team of one participant",

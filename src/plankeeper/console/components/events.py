@@ -22,7 +22,7 @@ from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.resource import event_key
 from plankeeper.resources.trash.store import TrashEntry
 
-NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "number", "user_name", "url", "email")
+NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "number", "user_name", "url", "email", "month")
 # Pages of records, by the ids of their keys.
 RECORD_PATHS = {
     "participant": "/participants/{}",
@@ -32,10 +32,12 @@ RECORD_PATHS = {
     "note_type": "/note-types/{}/edit",
     "account_manager": "/account-managers/{}/edit",
     "plan": "/participants/{}/plans/{}/edit",
+    "statement": "/participants/{}/statements/{}",
     "team_member": "/participants/{}/team-members/{}",
     "webhook_endpoint": "/settings/webhooks/{}",
     "claim_batch": "/claims/{}",
     "payment_run": "/payments/{}",
+    "statement_run": "/statements/{}",
 }
 
 
@@ -86,6 +88,8 @@ def resource_name(event: Event, *, before_change: bool = False) -> str:
         return " to ".join(format_date(date.fromisoformat(each)) for each in days)
     if event.resource.kind == "note":
         return truncate(" ".join((fields.get("text") or "").split()), MAX_NOTE_LENGTH) or ""
+    if event.resource.kind == "statement":
+        return str(fields.get("month") or "")
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
     return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
 
@@ -152,6 +156,11 @@ _TITLES = {
     "payment_run.downloaded": "File of a payment run downloaded",
     "payment_run.paid": "Payment run marked as paid",
     "payment_run.payment_returned": "Returned payment recorded",
+    "statement.created": "Statement made",
+    "statement.sent": "Statement sent",
+    "statement_run.started": "Run of statements started",
+    "statement_run.ended": "Run of statements ended",
+    "statement_run.retried": "Statements of a run tried again",
     "participant.erased": "Personal data erased",
     "participant.hold_placed": "Legal hold placed",
     "participant.hold_released": "Legal hold released",
@@ -201,7 +210,7 @@ def describe_event(event: Event, zone: ZoneInfo) -> str:
     """A sentence about the change of a record, in the history of a participant, a provider or an invoice."""
     if event.resource.kind in ("plan", "team_member"):
         return _describe_part(event, zone)
-    if event.resource.kind == "note":
+    if event.resource.kind in ("note", "statement"):
         return f"{event_title(event.type)}: {resource_name(event)}"
     if event.resource.kind == "invoice":
         return _describe_invoice(event, zone)

@@ -48,6 +48,7 @@ class ParticipantHeader(NamedTuple):
             (self.page_url + self.suffix, "Overview", None),
             (f"{self.page_url}/invoices{self.suffix}", "Invoices", self.numbers.invoices),
             (f"{self.page_url}/plans{self.suffix}", "Plans", None),
+            (f"{self.page_url}/statements{self.suffix}", "Statements", None),
             (f"{self.page_url}/team{self.suffix}", "Team", self.numbers.team_members),
             (f"{self.page_url}/timeline{self.suffix}", "Timeline", None),
         ]

@@ -20,12 +20,13 @@ PAGE_SIZE = 30
 MAX_VIEW_SESSIONS = 1000  # the latest sessions whose events are read
 MAX_NOTES = 1000  # on invoices: the latest ones
 KINDS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "": ("All changes", ("participant", "plan", "team_member", "invoice", "note", "export")),
+    "": ("All changes", ("participant", "plan", "team_member", "invoice", "note", "statement", "export")),
     "details": ("Details", ("participant",)),
     "plans": ("Plans", ("plan",)),
     "team": ("Team", ("team_member",)),
     "invoices": ("Invoices", ("invoice",)),
     "notes": ("Notes", ("note",)),
+    "statements": ("Statements", ("statement",)),
     "exports": ("Exports", ("export",)),
 }
 

@@ -45,6 +45,7 @@ MENU = {
     "invoices": ("/console/invoices", "Invoices"),
     "claims": ("/console/claims", "Claims"),
     "payments": ("/console/payments", "Payments"),
+    "statements": ("/console/statements", "Statements"),
     "providers": ("/console/providers", "Providers"),
     "activity": ("/console/activity", "Activity"),
 }
@@ -100,6 +101,9 @@ SUBMENU = {
             "The office’s numbers, its bank account and the bank’s files",
             "owner",
         ),
+        "statement_settings": SettingsPage(
+            "/console/settings/statements", "Statements", "The day of the monthly run, and the contact", "owner"
+        ),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
@@ -145,6 +149,7 @@ HELP_ANCHORS = {
     "claims": "claim",
     "providers": "providers",
     "payments": "payments",
+    "statements": "statements",
     "activity": "activity",
     "search": "search",
     "views": "lists",
@@ -155,6 +160,7 @@ HELP_ANCHORS = {
     "bank_details": "bank-details",
     "claims_and_payments": "claims-and-payments",
     "service_standard": "service-standard",
+    "statement_settings": "statements-of-the-office",
     "import": "import",
     "trash": "undo",
     "checks": "checks",

@@ -13,6 +13,7 @@ from plankeeper.core.json import to_json
 FONTS = Path(__file__).parent / "fonts"
 TEMPLATES = Path(__file__).parent / "templates"
 _MISSING = re.compile('the text `"(.+?)"` could not be displayed')
+_ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")  # a letter that isn't shown, such as one for private use
 
 
 class UnprintableTextError(ValueError):
@@ -41,7 +42,8 @@ def render(template: str, content: Struct, at: datetime, fonts_folder: Path | No
             timestamp=int(at.timestamp()),
         )
     except typst.TypstError as error:
-        letters = "".join(dict.fromkeys("".join(_MISSING.findall(error.diagnostic))))
+        missing = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), "".join(_MISSING.findall(error.diagnostic)))
+        letters = "".join(dict.fromkeys(missing))
         if not letters:
             raise
         raise UnprintableTextError(letters) from None

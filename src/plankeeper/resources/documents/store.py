@@ -106,7 +106,7 @@ ADD_OBJECTS = """
 CLAIM_OBJECT = "delete from object_cleanup where plan_manager_id = $1 and object_key = $2 returning object_key"
 
 
-async def claim_object(tx: Transaction, plan_manager_id: UUID, object_key: str) -> bool:
+async def claim_object(tx: Executor, plan_manager_id: UUID, object_key: str) -> bool:
     """Have an object kept, or delete it in this transaction. False if another transaction has done so."""
     return await tx.one_or_none(str, CLAIM_OBJECT, plan_manager_id, object_key) is not None
 

@@ -1,8 +1,8 @@
 """Schemas of the settings of a plan manager. The event of a change has the same shape."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Meta, Struct, field
@@ -11,8 +11,20 @@ from plankeeper.resources.invoices.warnings import CodeLevel, Level
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 MAX_APPROVAL_DAYS = 90
+MAX_STATEMENT_DAY = 28  # each month has it
+MAX_STATEMENT_PHONE = 50
+MAX_STATEMENT_DISPUTE = 500
 
 PaymentGrouping = Literal["payee", "invoice"]
+
+
+class StatementSettings(NamedTuple):
+    """The settings of statements."""
+
+    statement_day: int | None
+    statement_email: str | None
+    statement_phone: str | None
+    statement_dispute: str | None
 
 
 class StoredSettings(Struct, kw_only=True):
@@ -73,6 +85,19 @@ class StoredSettings(Struct, kw_only=True):
         bool,
         Meta(description="Whether somebody else than the maker of a run marks it as paid."),
     ] = False
+    statement_day: Annotated[
+        int | None, Meta(description="The day of the month on which statements are sent, or null: by hand.")
+    ] = None
+    statement_day_set_on: Annotated[date | None, Meta(description="When `statement_day` was last set, or null.")] = None
+    statement_email: Annotated[
+        str | None, Meta(description="The email address for questions about statements, or null.")
+    ] = None
+    statement_phone: Annotated[
+        str | None, Meta(description="The phone number for questions about statements, or null.")
+    ] = None
+    statement_dispute: Annotated[
+        str | None, Meta(description="What to do if a line of a statement is wrong, or null: the usual sentence.")
+    ] = None
     updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
         default_factory=lambda: datetime.fromtimestamp(0, UTC)
     )

@@ -1,6 +1,7 @@
 """Changes of the settings of a plan manager."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
 from plankeeper.resources.office_settings.claims_and_payments import ParsedSettings
 from plankeeper.resources.office_settings.own_account import decrypt_number, encrypt_number
-from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings
+from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings, StatementSettings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
 
@@ -44,6 +45,15 @@ async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automati
 async def set_service_standard(ctx: WriteContext, standard: ServiceStandard) -> bool:
     """Set the service standard. Returns false, and does nothing, if it is the same."""
     return await _set(ctx, days_to_claim=standard.days_to_claim, days_to_pay=standard.days_to_pay)
+
+
+async def set_statements(ctx: WriteContext, new: StatementSettings) -> bool:
+    """Set the day of the monthly run, and what statements say. Returns false if nothing is different."""
+    before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
+    set_on = before.statement_day_set_on
+    if new.statement_day != before.statement_day:
+        set_on = datetime.now(ctx.settings.time_zone).date() if new.statement_day else None
+    return await _set(ctx, statement_day_set_on=set_on, **new._asdict())
 
 
 async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> bool:

@@ -16,7 +16,8 @@ COLUMNS: LiteralString = """
     registration_number, abn, prices_include_gst, result_tolerance, days_until_claim_is_late, needs_receipts,
     bank_letters, bank_bsb, bank_account_ending, bank_account_name, direct_entry_user_id, direct_entry_user_name,
     direct_entry_description, remitter, has_balancing_record, group_payments_by, max_payments_in_file,
-    needs_second_person, updated_at
+    needs_second_person, statement_day, statement_day_set_on, statement_email, statement_phone, statement_dispute,
+    updated_at
 """
 
 GET = f"""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext
+from plankeeper.core.files import Download
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.payments import reconciliation
 from plankeeper.resources.payments.reconciliation_schemas import Reconciliation, ReconciliationQuery
@@ -16,12 +17,16 @@ def _list_invoices(found: Reconciliation) -> Mapping[AccessedKind, Sequence[UUID
     return {"invoice": ids} if ids else {}
 
 
+async def _to_csv(_ctx: ReadContext, found: Reconciliation) -> Download:
+    return reconciliation.to_csv(found)
+
+
 @router.get(
     "/reconciliation",
     scope=PAYMENTS,
     extension=True,
     access_log=_list_invoices,
-    formats={reconciliation.CSV: reconciliation.to_csv},
+    formats={reconciliation.CSV: _to_csv},
 )
 async def get(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
     """Get what the office has received, paid out and holds, for any two days. `Accept: text/csv` returns a file."""

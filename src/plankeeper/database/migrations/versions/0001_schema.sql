@@ -881,6 +881,12 @@ create table office_settings (
     group_payments_by text not null default 'payee' check (group_payments_by in ('payee', 'invoice')),
     max_payments_in_file int not null default 500,
     needs_second_person boolean not null default false, -- who marks a run as paid hasn't created or downloaded it
+    -- Statements
+    statement_day int check (statement_day between 1 and 28), -- of the month, for the one before; null: by hand
+    statement_day_set_on date, -- no run starts by itself for a day before it
+    statement_email text, -- the contact for questions
+    statement_phone text,
+    statement_dispute text, -- what to do if a line is wrong; null: the usual sentence
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
 );
@@ -1398,6 +1404,112 @@ create table payment_lines (
 create unique index payment_lines_open_key on payment_lines (plan_manager_id, claim_id) where is_open;
 create index payment_lines_by_line on payment_lines (plan_manager_id, invoice_id, line_id);
 
+-- Statements of participants
+
+-- A statement of a plan and a month: what was made is stored, and never computed again. `content` is the response as
+-- JSON, without `sent`; the object of the PDF is made when it is first needed.
+create table statements (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    participant_id uuid not null,
+    plan_id uuid not null,
+    month date not null check (extract(day from month) = 1),
+    content text not null,
+    made_at timestamptz not null,
+    made_by text,
+    run_id uuid, -- of the monthly run that made it
+    pdf_key text,
+    pdf_sha256 text,
+    pdf_size bigint,
+    primary key (plan_manager_id, id)
+);
+create unique index statements_run_id_plan_id_key on statements (plan_manager_id, run_id, plan_id)
+    where run_id is not null;
+create index statements_by_participant on statements (plan_manager_id, participant_id, id);
+create index statements_by_plan on statements (plan_manager_id, plan_id, month);
+
+-- To whom a statement was sent: an address of email, or the name and address of a letter.
+create table statement_sends (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    statement_id uuid not null,
+    way text not null check (way in ('mail', 'post')),
+    recipient text not null,
+    sent_at timestamptz not null,
+    primary key (plan_manager_id, id),
+    constraint statement_sends_statement_id_fkey foreign key (plan_manager_id, statement_id)
+        references statements (plan_manager_id, id)
+);
+create index statement_sends_by_statement on statement_sends (plan_manager_id, statement_id, id);
+
+-- Runs of statements
+
+-- The statements of all plans of a month. A run that is started again makes what it lacks.
+create table statement_runs (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    month date not null check (extract(day from month) = 1),
+    state text not null check (state in ('running', 'ended')),
+    run_date date not null, -- the day of the first start in PLANKEEPER_TIME_ZONE
+    plan_count int not null,
+    position uuid, -- the last plan of this pass; null: before the first one
+    problem text, -- why a running one doesn't continue
+    created_at timestamptz not null,
+    created_by text,
+    started_at timestamptz not null, -- the last time
+    ended_at timestamptz,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id)
+);
+create unique index statement_runs_month_key on statement_runs (plan_manager_id, month);
+create index statement_runs_by_moment on statement_runs (plan_manager_id, updated_at, id);
+-- The background worker, over all plan managers.
+create index statement_runs_running on statement_runs (state) where state = 'running';
+
+-- What a run has done for a plan. It keeps the ids of a deleted participant and plan, so neither has a foreign key.
+create table statement_run_items (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    run_id uuid not null,
+    plan_id uuid not null,
+    participant_id uuid not null,
+    statement_id uuid,
+    state text not null check (state in ('made', 'sent', 'to_print', 'skipped', 'failed')),
+    reason text,
+    message text,
+    created_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint statement_run_items_run_id_fkey foreign key (plan_manager_id, run_id)
+        references statement_runs (plan_manager_id, id)
+);
+create unique index statement_run_items_plan_key on statement_run_items (plan_manager_id, run_id, plan_id);
+create index statement_run_items_by_state on statement_run_items (plan_manager_id, run_id, state, id);
+create index statement_run_items_by_moment on statement_run_items (plan_manager_id, updated_at, id);
+create index statement_run_items_by_participant on statement_run_items (plan_manager_id, participant_id, id);
+
+-- Who gets the statement of an item, and whether it is on its way.
+create table statement_run_recipients (
+    plan_manager_id uuid not null,
+    id uuid not null,
+    item_id uuid not null,
+    way text not null check (way in ('mail', 'post')),
+    recipient_kind text not null check (recipient_kind in ('participant', 'team_member')),
+    recipient_id uuid not null,
+    state text not null check (state in ('waiting', 'sent', 'to_print', 'cancelled', 'failed')),
+    reason text, -- why it isn't sent
+    message text,
+    queued_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (plan_manager_id, id),
+    constraint statement_run_recipients_item_id_fkey foreign key (plan_manager_id, item_id)
+        references statement_run_items (plan_manager_id, id)
+);
+create unique index statement_run_recipients_recipient_key on statement_run_recipients
+    (plan_manager_id, item_id, way, recipient_kind, recipient_id);
+-- Mails that the server gave up, over all plan managers.
+create index statement_run_recipients_waiting on statement_run_recipients (queued_at) where state = 'waiting';
+
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1447,7 +1559,7 @@ create index events_by_resource on events (plan_manager_id, resource_id, id);
 create index events_by_participant on events (plan_manager_id, (
     case resource_kind when 'participant' then resource_id when 'note' then coalesce(data, previous) #>> '{resource,id}'
         else coalesce(data, previous) ->> 'participant_id' end
-), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note');
+), id) where resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement');
 create index events_by_import on events (plan_manager_id, import_id, id) where import_id is not null;
 
 -- Committed events without a position, in batches of at most 100. `types` has one element if all types are the same.

@@ -1,0 +1,113 @@
+"""The statements of a participant: the list with a form that makes one, the page of one, and its PDF."""
+
+from datetime import date
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from plankeeper.console.participants.header import participant_context
+from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import ReadContext
+from plankeeper.core.errors import DomainError
+from plankeeper.core.fields import unset_to_none
+from plankeeper.core.ids import parse_uuid
+from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.validation import validate_struct
+from plankeeper.resources.plans.rules import describe_dates
+from plankeeper.resources.plans.store import list_of_participants
+from plankeeper.resources.statements import html, service, store
+from plankeeper.resources.statements.computation import Month
+from plankeeper.resources.statements.document import describe_month
+from plankeeper.resources.statements.schemas import NewStatement, StatementSummary
+
+pages = Pages()
+PATH = "/participants/{participant_id}/statements"
+_STATEMENT = PATH + "/{statement_id}"
+PAGE_SIZE = 30
+MAX_MONTHS = 36  # of the form
+
+
+class ShownStatement(NamedTuple):
+    """A statement of the list."""
+
+    statement: StatementSummary
+    month: str
+    plan: str
+
+
+@pages.get(PATH, role="viewer", is_limited=True, access_log="participant")
+async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    """The statements, the latest first, and the form."""
+    context = await participant_context(request, participant_id, "/statements")
+    place = (request.executor, request.plan_manager_id)
+    plans = {str(each.id): describe_dates(each) for each in await list_of_participants(*place, [participant_id])}
+    before = parse_uuid(request.query.text("before"))
+    rows = await store.list_latest(*place, participant_id, before, PAGE_SIZE + 1)
+    shown = [_show(each, plans) for each in rows[:PAGE_SIZE]]
+    months = _list_months(request.today)
+    context |= {
+        "statements": shown,
+        "older": f"{context['tab_url']}?before={shown[-1].statement.id}" if len(rows) > PAGE_SIZE else None,
+        "months": {each.text: describe_month(each) for each in months},
+        "last_month": months[min(1, len(months) - 1)].text,
+        "plans": {"": "The last plan of the month", **plans},
+        "form": request.form,
+    }
+    return HtmlPage("participants/statements.html", context)
+
+
+def _show(statement: StatementSummary, plans: dict[str, str]) -> ShownStatement:
+    month = describe_month(Month.parse(statement.month))
+    return ShownStatement(statement, month, plans.get(str(statement.plan_id), "A deleted plan"))
+
+
+def _list_months(today: date) -> list[Month]:
+    """The months of the form, this one first."""
+    found = [Month.of(today)]
+    while len(found) < MAX_MONTHS:
+        found.append(Month.of(date.fromordinal(found[-1].first.toordinal() - 1)))
+    return found
+
+
+@pages.post(PATH, role="manager", on_error=list_)
+async def create(request: FormRequest, participant_id: UUID) -> Redirect:
+    values: dict[str, Any] = {"month": request.form.text("month")}
+    if plan_id := request.form.text("plan_id"):
+        values["plan_id"] = plan_id
+    new = validate_struct(NewStatement, values)
+    chosen, month = unset_to_none(new.plan_id), Month.parse(new.month)
+    statement = await service.make_statement(
+        request.write_context,
+        participant_id,
+        UUID(chosen) if chosen else None,
+        month.first,
+        after_death=bool(request.form.getlist("after_death")),
+    )
+    path = f"{PREFIX}/participants/{participant_id}/statements/{statement.id}"
+    return Redirect(path, f"Statement for {describe_month(month)} made. It hasn’t been sent.")
+
+
+@pages.get(_STATEMENT, role="viewer", is_limited=True, access_log="participant")
+async def get(request: PageRequest, participant_id: UUID, statement_id: UUID) -> HtmlPage:
+    """The statement as the participant reads it."""
+    row = await service.get(request.db, request.plan_manager_id, participant_id, statement_id)
+    url = f"{PREFIX}/participants/{participant_id}/statements"
+    month = describe_month(Month.of(row.month))
+    body = html.render_body(row.statement, request.settings.time_zone)
+    context = {"statement": row.summary, "month": month, "body": body, "list_url": url}
+    return HtmlPage("participants/statement.html", context)
+
+
+@pages.get(_STATEMENT + "/pdf", role="viewer", is_limited=True)
+async def download(request: PageRequest, participant_id: UUID, statement_id: UUID) -> Download:
+    """The PDF. Raises DomainError if no font has a letter of it, or without a storage of documents."""
+    place = (request.db, request.plan_manager_id)
+    row = await service.get(*place, participant_id, statement_id)
+    try:
+        content = await service.statement_pdf(ReadContext(*place, request.settings), statement_id)
+    except UnprintableTextError as error:
+        text = (
+            f"There is no PDF, because no font has the letters {error.letters}. The operator of the server can add one."
+        )
+        raise DomainError("invalid_transition", text) from None
+    request.record_list("participant", [participant_id], {"page": "statements"}, "exported")
+    return Download.of_bytes(f"statement-{row.month:%Y-%m}.pdf", "application/pdf", content)

@@ -1,0 +1,62 @@
+"""The lists of runs of statements and of their items in SQL."""
+
+from uuid import UUID
+
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.database.client import Executor
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.resources.statement_runs.schemas import (
+    StatementRun,
+    StatementRunItem,
+    StatementRunItemListQuery,
+    StatementRunListQuery,
+)
+from plankeeper.resources.statement_runs.store import ITEM, RUN, WITH_COUNTS, get_items, get_many
+
+_SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
+LIST = FilteredList("statement_runs", StatementRunListQuery, sorts=_SORTS)
+ITEMS = FilteredList("statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=_SORTS)
+
+PLAIN_PAGE = f"""
+    select {RUN}
+    from {WITH_COUNTS}
+    where run.plan_manager_id = $1 and run.id > $2
+    order by run.id
+    limit $3 offset $4
+"""
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, query: StatementRunListQuery) -> PageRows[StatementRun]:
+    if query.is_plain:
+        rows = await db.rows(StatementRun, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
+
+
+async def count(db: Executor, plan_manager_id: UUID, query: StatementRunListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
+
+
+ITEMS_PAGE = f"""
+    select {ITEM}
+    from statement_run_items
+    where plan_manager_id = $1 and run_id = $2 and id > $3
+    order by id
+    limit $4 offset $5
+"""
+
+
+async def list_items_page(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, query: StatementRunItemListQuery
+) -> PageRows[StatementRunItem]:
+    """A page of the items of a run, in the order in which they were made."""
+    if query.is_plain:
+        position = (query.start, query.limit + 1, query.offset)
+        rows = await db.rows(StatementRunItem, ITEMS_PAGE, plan_manager_id, run_id, *position)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, ITEMS, get_items, run_id=run_id)
+
+
+async def count_items(db: Executor, plan_manager_id: UUID, run_id: UUID, query: StatementRunItemListQuery) -> int:
+    return await ITEMS.count(db, plan_manager_id, ITEMS.values_of(query, run_id=run_id))

@@ -1,0 +1,1 @@
+"""Statements of participants: what was spent of a plan in a month, what waits and what is left."""

@@ -1,0 +1,59 @@
+"""The PDF of a statement: rendered when it is first needed, stored, and the same bytes ever after."""
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.core.context import or_404
+from plankeeper.core.errors import DomainError
+from plankeeper.core.files import single_chunk
+from plankeeper.core.pdf.documents import render
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Executor
+from plankeeper.resources.documents.service import UPLOAD_TIME, storage_failed
+from plankeeper.resources.documents.storage import StorageError, storage_of
+from plankeeper.resources.documents.store import add_object, claim_object
+from plankeeper.resources.statements import store
+from plankeeper.resources.statements.document import to_document
+from plankeeper.resources.statements.schemas import StatementRow
+
+
+async def get_pdf(db: Executor, settings: Settings, plan_manager_id: UUID, row: StatementRow) -> bytes:
+    """The PDF of a statement, which is rendered and stored the first time.
+
+    Raises DomainError `service_unavailable` without a storage of documents, and UnprintableTextError.
+    """
+    if row.pdf_key is None:
+        await _make(db, settings, plan_manager_id, row)
+        row = or_404(await store.get(db, plan_manager_id, row.id))
+    return await _read(settings, str(row.pdf_key))
+
+
+async def _make(db: Executor, settings: Settings, plan_manager_id: UUID, row: StatementRow) -> None:
+    """Render and store the PDF, unless another request has done so meanwhile."""
+    storage = storage_of(settings)
+    document = to_document(row.statement, settings.time_zone)
+    content = await asyncio.to_thread(render, "statement", document, row.made_at, settings.fonts_folder)
+    key = f"{plan_manager_id}/{uuid7()}.pdf"
+    await add_object(db, plan_manager_id, key, datetime.now(UTC) + UPLOAD_TIME)
+    try:
+        await storage.put(key, single_chunk(content))
+    except StorageError as error:
+        raise storage_failed(error) from error
+    # A server that stops between the two leaves an object over, but never a statement without its object.
+    await claim_object(db, plan_manager_id, key)
+    if not await store.set_pdf(db, plan_manager_id, row.id, key, hashlib.sha256(content).hexdigest(), len(content)):
+        await add_object(db, plan_manager_id, key, datetime.now(UTC))
+
+
+async def _read(settings: Settings, key: str) -> bytes:
+    try:
+        return b"".join([chunk async for chunk in storage_of(settings).read(key)])
+    except FileNotFoundError:
+        detail = "The storage has lost the statement. The operator can restore it from a backup."
+        raise DomainError("service_unavailable", detail) from None
+    except StorageError as error:
+        raise storage_failed(error) from error
