@@ -54,6 +54,7 @@ from plankeeper.resources.claims.result_routes import router as claim_results
 from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
+from plankeeper.resources.fees.routes import router as fees
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.resources.invoices.routes import router as invoices
 from plankeeper.resources.note_types.routes import router as note_types
@@ -90,6 +91,7 @@ ROUTERS = (
     claim_batches,
     payment_runs,
     reconciliation,
+    fees,
     claim_results,
     line_claims,
     invoice_view_sessions,

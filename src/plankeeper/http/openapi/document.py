@@ -219,6 +219,7 @@ TAGS = {
     "claim_batches": "Lines of invoices that are claimed from the agency with one file.",
     "reconciliation": "The money that the office holds for any two days.",
     "payment_runs": "Payments to providers and participants with one file for the bank.",
+    "fees": "The office's own fees: one invoice for each participant and month, and what the office takes.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",

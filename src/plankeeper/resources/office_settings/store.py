@@ -16,7 +16,7 @@ COLUMNS: LiteralString = """
     registration_number, abn, prices_include_gst, result_tolerance, days_until_claim_is_late, needs_receipts,
     bank_letters, bank_bsb, bank_account_ending, bank_account_name, direct_entry_user_id, direct_entry_user_name,
     direct_entry_description, remitter, has_balancing_record, group_payments_by, max_payments_in_file,
-    needs_second_person, updated_at
+    needs_second_person, fee_item_number, fee_provider_id, updated_at
 """
 
 GET = f"""

@@ -78,7 +78,7 @@ async def _plan(
     bank_reasons: dict[PayeeKey, UnpaidReason | None] = {
         PayeeKey(*payee): account.reason for payee, account in accounts.items()
     }
-    uncovered = await _find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
+    uncovered = await find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
     paid, unpaid = list[PayableLine](), list[UnpaidLine]()
     for line in lines:
         reason = reason_left_out(line, own_abn=settings.abn, uncovered_batches=uncovered, bank_reasons=bank_reasons)
@@ -93,7 +93,7 @@ async def _plan(
     return RunPlan(payments[:limit], accounts, {}, unpaid)
 
 
-async def _find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:
+async def find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:
     """The claim batches whose money hasn't arrived."""
     batches = {each.batch_id for line in lines for each in line.claims if each.batch_id}
     return frozenset(await store.list_uncovered(ctx.tx, ctx.plan_manager_id, sorted(batches)) if batches else ())

@@ -881,14 +881,17 @@ create table office_settings (
     group_payments_by text not null default 'payee' check (group_payments_by in ('payee', 'invoice')),
     max_payments_in_file int not null default 500,
     needs_second_person boolean not null default false, -- who marks a run as paid hasn't created or downloaded it
+    -- The office's own fee: its support item, and the office's record as a provider. A deleted provider keeps its id here.
+    fee_item_number text,
+    fee_provider_id uuid,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
 );
 
--- The last number of an office's claim batches and payment runs.
+-- The last number of an office's claim batches, payment runs and takings of fees.
 create table office_numbers (
     plan_manager_id uuid not null references plan_managers (id),
-    kind text not null check (kind in ('claim_batch', 'payment_run')),
+    kind text not null check (kind in ('claim_batch', 'payment_run', 'fee_taking')),
     last bigint not null,
     primary key (plan_manager_id, kind)
 );
@@ -1388,6 +1391,53 @@ create table payment_lines (
 );
 create unique index payment_lines_open_key on payment_lines (plan_manager_id, claim_id) where is_open;
 create index payment_lines_by_line on payment_lines (plan_manager_id, invoice_id, line_id);
+
+-- The office's own fees: one invoice for each participant and month.
+create table fees (
+    plan_manager_id uuid not null,
+    participant_id uuid not null,
+    month text not null check (month ~ '^[0-9]{4}-[0-9]{2}$'),
+    id uuid not null, -- of the invoice
+    created_at timestamptz not null,
+    primary key (plan_manager_id, participant_id, month),
+    constraint fees_id_key unique (plan_manager_id, id),
+    constraint fees_id_fkey foreign key (plan_manager_id, id)
+        references invoices (plan_manager_id, id) on delete cascade
+);
+create index fees_by_month on fees (plan_manager_id, month, id);
+
+-- Fees that the office has taken from the money that it holds, with one reference and one total.
+create table fee_takings (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    number text not null, -- the reference
+    taken_on date not null,
+    total numeric not null,
+    lines int not null,
+    created_at timestamptz not null,
+    created_by text,
+    primary key (plan_manager_id, id)
+);
+create unique index fee_takings_number_key on fee_takings (plan_manager_id, number);
+create index fee_takings_by_date on fee_takings (plan_manager_id, taken_on, id);
+
+-- What a taking takes of a claim, once.
+create table fee_taking_lines (
+    plan_manager_id uuid not null,
+    taking_id uuid not null,
+    id uuid not null,
+    claim_id uuid not null,
+    invoice_id uuid not null,
+    line_id uuid not null,
+    amount numeric not null check (amount > 0),
+    primary key (plan_manager_id, taking_id, id),
+    constraint fee_taking_lines_taking_id_fkey foreign key (plan_manager_id, taking_id)
+        references fee_takings (plan_manager_id, id),
+    constraint fee_taking_lines_claim_id_fkey foreign key (plan_manager_id, claim_id)
+        references claims (plan_manager_id, id)
+);
+create unique index fee_taking_lines_claim_id_key on fee_taking_lines (plan_manager_id, claim_id);
+create index fee_taking_lines_by_line on fee_taking_lines (plan_manager_id, invoice_id, line_id);
 
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),
