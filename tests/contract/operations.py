@@ -12,6 +12,7 @@ from support.client import Client
 from support.factories import (
     ADJUSTED_LINE_ID,
     CLAIMED_INVOICE_ID,
+    FEE_INVOICE_ID,
     INVOICE_NUMBER,
     NOTED_PROVIDER_ID,
     NOTED_TYPE_ID,
@@ -100,6 +101,8 @@ BODIES: dict[str, dict[str, Any]] = {
         "date": "2026-12-17",
         "reason": "The account is closed",
     },
+    "POST /fees": {"month": "2026-07"},
+    "POST /fee-takings": {"invoice_ids": [FEE_INVOICE_ID]},
     "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /claim-batches/{claim_batch_id}/receipts": {"date": "2026-01-15", "amount": 100},
     "POST /invoices/{invoice_id}/claimed-elsewhere": {"reference": "PORTAL-1"},

@@ -27,7 +27,7 @@ UNBREAKABLE = {
             "legal_holds_plan_manager_id_fkey",
             "kept_financial_records_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
-            "payment_runs_plan_manager_id_fkey",
+            "payment_runs_plan_manager_id_fkey", "fee_takings_plan_manager_id_fkey",
             "claim_batches_plan_manager_id_fkey", "claims_plan_manager_id_fkey", "office_numbers_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
@@ -36,7 +36,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "payment_runs_state_check", "payment_runs_group_by_check", "office_settings_group_payments_by_check",
-            "payments_payee_kind_check",
+            "payments_payee_kind_check", "fees_month_check", "fee_taking_lines_amount_check",
             "payments_state_check", "payments_amount_check", "payment_lines_amount_check",
             "claim_batches_state_check", "claims_source_check", "claims_state_check", "office_numbers_kind_check",
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
@@ -53,7 +53,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "payment_runs_pkey", "payment_runs_number_key", "payments_pkey", "payments_position_key",
-            "payment_lines_pkey",
+            "payment_lines_pkey", "fee_takings_pkey", "fee_takings_number_key", "fee_taking_lines_pkey",
             "claim_batches_pkey", "claim_batches_number_key", "claims_pkey", "claims_position_key",
             "office_numbers_pkey",
             "restores_pkey",
@@ -128,6 +128,12 @@ UNBREAKABLE = {
     "claim_receipts_batch_id_fkey": "the batch is locked in the same transaction, and none is ever deleted",
     "claims_batch_id_fkey": "the batch is made or locked in the same transaction, and none is ever deleted",
     "claims_line_id_fkey": "the invoice is locked in the same transaction",
+    "fees_pkey": "one transaction of a plan manager at a time makes fees",
+    "fees_id_key": "the invoice was made for this row",
+    "fees_id_fkey": "the invoice is made in the same transaction",
+    "fee_taking_lines_taking_id_fkey": "the taking is made in the same transaction, and none is ever deleted",
+    "fee_taking_lines_claim_id_fkey": "no claim is ever deleted",
+    "fee_taking_lines_claim_id_key": "the invoice is locked, and the claim wasn't taken",
     "payments_run_id_fkey": "the run is made in the same transaction, and none is ever deleted",
     "payment_lines_payment_id_fkey": "the payment is made in the same transaction, and none is ever deleted",
     "payment_lines_claim_id_fkey": "no claim is ever deleted",

@@ -226,7 +226,9 @@ def invalid_transition(requests: Requests) -> httpx.Response:
 
 
 # Requests that have the code only while an owner hasn't confirmed a restore.
-AFTER_RESTORE = {"POST /claim-batches", "GET /claim-batches/{claim_batch_id}/file", "POST /payment-runs"}
+AFTER_RESTORE = {
+    "POST /claim-batches", "GET /claim-batches/{claim_batch_id}/file", "POST /payment-runs", "POST /fee-takings",
+}  # fmt: skip
 
 
 def after_restore(requests: Requests) -> httpx.Response:

@@ -62,6 +62,8 @@ WITHOUT_FIELD_ERRORS = {
         f"POST /console/payments/{{payment_run_id}}/{each}": "on the page of a draft, whose tests look at errors"
         for each in ("file", "mark-paid", "cancel")
     },
+    "POST /console/payments/fees": "a list of months",
+    "POST /console/payments/fees/take": "shown if fees can be taken: its test looks at errors",
     "POST /console/payments": "hidden fields: its test looks at errors",
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.

@@ -117,7 +117,7 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|after-restore|approval|claims-and-payments|legal-holds|service-standard)"
+            r"/settings/(access|after-restore|approval|claims-and-payments|fees|legal-holds|service-standard)"
             r"|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )

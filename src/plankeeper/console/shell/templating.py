@@ -100,6 +100,7 @@ SUBMENU = {
             "The office’s numbers, its bank account and the bank’s files",
             "owner",
         ),
+        "fees": SettingsPage("/console/settings/fees", "Fees", "The item and the price of your own fee", "owner"),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
@@ -154,6 +155,7 @@ HELP_ANCHORS = {
     "note_types": "account-managers-and-note-types",
     "bank_details": "bank-details",
     "claims_and_payments": "claims-and-payments",
+    "fees": "fees",
     "service_standard": "service-standard",
     "import": "import",
     "trash": "undo",

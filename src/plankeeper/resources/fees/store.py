@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
+
+from msgspec import Struct
 
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
@@ -221,3 +224,71 @@ async def list_lines_page(
 
 async def count_lines(db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery) -> int:
     return await TAKEN_LINES.count(db, plan_manager_id, TAKEN_LINES.values_of(query, taking_id=taking_id))
+
+
+class MonthSums(Struct):
+    """The fees of a month that were made, what they are together, and what was taken of them, in dollars."""
+
+    month: str
+    count: int
+    total: Decimal
+    taken: Decimal
+
+
+LIST_MONTHS = """
+    select month, count(*)::int as count, coalesce(sum(total), 0) as total, coalesce(sum(taken), 0) as taken
+    from (
+        select month,
+            (
+                select total from invoices
+                where plan_manager_id = $1 and id = fees.id and claim_status <> 'cancelled' and not is_deleted
+            ) as total,
+            (
+                select sum(amount) from fee_taking_lines where plan_manager_id = $1 and invoice_id = fees.id
+            ) as taken
+        from fees
+        where plan_manager_id = $1 and month >= $2
+    ) fee
+    group by month
+    order by month desc
+"""
+
+
+async def list_months(db: Executor, plan_manager_id: UUID, first: str) -> list[MonthSums]:
+    """The months from the first one on of which fees were made, the latest first."""
+    return await db.rows(MonthSums, LIST_MONTHS, plan_manager_id, first)
+
+
+LATEST_TAKINGS = f"""
+    select {TAKING}
+    from fee_takings
+    where plan_manager_id = $1
+    order by id desc
+    limit $2
+"""
+
+
+async def list_latest_takings(db: Executor, plan_manager_id: UUID, limit: int) -> list[FeeTaking]:
+    """The takings, the newest first."""
+    return await db.rows(FeeTaking, LATEST_TAKINGS, plan_manager_id, limit)
+
+
+LIST_OWN_PROVIDERS = """
+    select id, coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name
+    from providers
+    where plan_manager_id = $1 and replace(abn, ' ', '') = $2
+    order by id
+    limit 20
+"""
+
+
+class OwnProvider(Struct):
+    """A provider with the office's ABN."""
+
+    id: UUID
+    name: str
+
+
+async def list_own_providers(db: Executor, plan_manager_id: UUID, abn: str) -> list[OwnProvider]:
+    """The providers with the office's ABN."""
+    return await db.rows(OwnProvider, LIST_OWN_PROVIDERS, plan_manager_id, abn)
