@@ -12,13 +12,13 @@ from support.client import Client
 from support.factories import (
     ADJUSTED_LINE_ID,
     CLAIMED_INVOICE_ID,
-    FEE_INVOICE_ID,
     INVOICE_NUMBER,
     NOTED_PROVIDER_ID,
     NOTED_TYPE_ID,
     PAID_INVOICE_ID,
     PROVIDER_EMAIL,
 )
+from support.fees import FEE_INVOICE_ID
 
 
 def operation_name(operation: Operation) -> str:

@@ -13,7 +13,8 @@ from msgspec import Struct
 from contract.operations import BODIES, OPERATIONS, WRITES, content_of, ids_of, send
 from plankeeper.http.routing import PREFIX
 from support.cluster import execute
-from support.factories import FEE_INVOICE_ID, Tenant, absent_ids
+from support.factories import Tenant, absent_ids
+from support.fees import FEE_INVOICE_ID
 from support.sweeps import sweep
 
 ReadTenantData = Callable[[UUID], Any]

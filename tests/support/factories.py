@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from itertools import count
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
@@ -32,8 +31,6 @@ from plankeeper.resources.bank_details import store as bank_details_store
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.claims import service as claims
 from plankeeper.resources.claims.schemas import NewClaimBatch
-from plankeeper.resources.fees import store as fee_store
-from plankeeper.resources.fees.schemas import FeeTaking
 from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval import join_token
@@ -46,7 +43,7 @@ from plankeeper.resources.trash import service as trash_service
 from support.claims import NDIS_NUMBER, Office
 from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
-from support.fees import FeeOffice
+from support.fees import make_fees, take_fee
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
@@ -88,7 +85,6 @@ NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_0
 ADJUSTED_LINE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that the agency has paid, of each plan manager
 CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
 PAID_INVOICE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that can be paid, of each plan manager
-FEE_INVOICE_ID = "01900000-0000-7000-8000-0000000000ad"  # the office's own fee, which the agency has paid
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -211,7 +207,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _import_action_invoices(server, plan_manager_id)
     ids |= _make_claim_batches(server, client)
     ids |= _make_payment_runs(server, client)
-    ids |= _make_fees(server, client)
+    ids |= make_fees(server, client)
     return Tenant(server, client, ids)
 
 
@@ -285,19 +281,6 @@ def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:
     return ids
 
 
-def _make_fees(server: RunningServer, client: Client) -> dict[str, str]:
-    """The settings of fees, a fee that can be taken, and the ids of a taking and its line."""
-    office = FeeOffice(server, client)
-    office.invoice("20.00", id=FEE_INVOICE_ID, pm_provider_id=office.own_provider, number="FEE-2026-07")
-    taken = office.invoice("5.00", pm_provider_id=office.own_provider, number="FEE-2026-06")
-    for month, invoice in (("2026-06", taken), ("2026-07", FEE_INVOICE_ID)):
-        statement = "insert into fees values ($1, $2::text::uuid, $3, $4::text::uuid, '2026-08-01')"
-        office.execute(statement, office.plan_manager_id, office.participant, month, invoice)
-    taking = client.create("/fee-takings", {"invoice_ids": [taken]})["id"]
-    [line] = client.get(f"/fee-takings/{taking}/lines").json()["data"]
-    return {"fee_taking_id": taking, "fee_id": FEE_INVOICE_ID, "taken_line_id": line["id"]}
-
-
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
     """Store the document of an invoice."""
     url = f"{PREFIX}/invoices/{invoice_id}/document"
@@ -338,7 +321,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     claimed = _import_claimed(server, client)
     ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)
-    ids["fee_taking_id"] = server.run(_take_fee(server, client))
+    ids["fee_taking_id"] = take_fee(server, client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
@@ -402,18 +385,6 @@ def _make_paid_run(server: RunningServer, client: Client) -> dict[str, str]:
         return {"payment_run_id": str(run.id), "payment_id": str(payment.id)}
 
     return server.run(work())
-
-
-async def _take_fee(server: RunningServer, client: Client) -> UUID:
-    """The id of a taking, without the settings of fees."""
-    async with server.db.transaction() as tx:
-        ctx = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
-        taking = FeeTaking(
-            id=uuid7(), number="F000001", taken_on=date(2026, 12, 15), total=Decimal(5), lines=1,
-            created_at=datetime.now(UTC), created_by="Alex",
-        )  # fmt: skip
-        await fee_store.insert_taking(ctx.tx, ctx.plan_manager_id, or_404(taking.id), to_json(taking), "[]")
-        return or_404(taking.id)
 
 
 async def _propose_bank_details(server: RunningServer, plan_manager_id: UUID) -> UUID:

@@ -1,12 +1,16 @@
 """An office with its own fee: a support catalogue with its item, the office's provider record, and its settings."""
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import httpx
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.json import to_json
+from plankeeper.resources.fees import store
+from plankeeper.resources.fees.schemas import FeeTaking
 from support.catalogues import THERAPY
 from support.client import Client
 from support.payments import PayingOffice
@@ -24,6 +28,7 @@ FEE_ITEM = THERAPY | {
     "VIC": "$104.45", "WA": "$104.45", "Remote": "$146.23", "Very Remote": "$156.68",
 }  # fmt: skip
 FEE = 104.45
+FEE_INVOICE_ID = "01900000-0000-7000-8000-0000000000ad"  # the fee of `make_fees` that can be taken
 OWN_ABN = "51824753556"
 LAST_DAY = datetime.now(UTC).date().replace(day=1) - timedelta(days=1)  # of the last month
 FIRST_DAY = LAST_DAY.replace(day=1)
@@ -89,3 +94,30 @@ class FeeOffice(PayingOffice):
 
     def _people(self) -> list[dict[str, Any]]:
         return self.client.get("/participants", limit=1000).json()["data"]
+
+
+def make_fees(server: RunningServer, client: Client) -> dict[str, str]:
+    """The settings of fees, a fee that can be taken, and the id of a taking of another one."""
+    office = FeeOffice(server, client)
+    office.invoice("20.00", id=FEE_INVOICE_ID, pm_provider_id=office.own_provider, number="FEE-2026-07")
+    taken = office.invoice("5.00", pm_provider_id=office.own_provider, number="FEE-2026-06")
+    for month, invoice in (("2026-06", taken), ("2026-07", FEE_INVOICE_ID)):
+        statement = "insert into fees values ($1, $2::text::uuid, $3, $4::text::uuid, '2026-08-01')"
+        office.execute(statement, office.plan_manager_id, office.participant, month, invoice)
+    return {"fee_taking_id": client.create("/fee-takings", {"invoice_ids": [taken]})["id"]}
+
+
+def take_fee(server: RunningServer, client: Client) -> str:
+    """The id of a taking, in an office without the settings of fees."""
+    taking_id, now = uuid7(), datetime.now(UTC)
+    taking = FeeTaking(
+        id=taking_id, number="F000001", taken_on=date(2026, 12, 15), total=Decimal(5), lines=1, created_at=now,
+        created_by="Alex", updated_at=now,
+    )  # fmt: skip
+
+    async def work() -> None:
+        async with server.db.transaction() as tx:
+            await store.insert_taking(tx, UUID(client.plan_manager_id), taking_id, to_json(taking), "[]")
+
+    server.run(work())
+    return str(taking_id)

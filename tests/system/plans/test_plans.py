@@ -129,8 +129,6 @@ SHORT_LISTS = {
     "resources.plans.store.ENDS": "of the console, filtered and sorted by the end of the plan: the index is named so",
     "resources.team_members.store.LIST": "the team of one participant",
     "webhooks.endpoint_store.LIST": "limited by a setting",
-    "resources.fees.store.TAKINGS": "a plan manager takes fees once or twice a month",
-    "resources.fees.store.TAKEN_LINES": "the lines of one taking",
     "resources.invoice_view_sessions.store.LIST": "read by invoice or by time: the indexes are named so",
 }
 WORDS = ("%lee421%", "%", list[str]())

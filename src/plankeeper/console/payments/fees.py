@@ -20,7 +20,7 @@ from plankeeper.core.formatting import format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.fees import service, store, takings
-from plankeeper.resources.fees.rules import SENTENCES
+from plankeeper.resources.fees.monthly import SENTENCES
 from plankeeper.resources.fees.schemas import (
     FeeReason,
     FeeTaking,

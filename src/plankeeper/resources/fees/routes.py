@@ -37,7 +37,7 @@ def _list_invoices(page: Page[TakenLine]) -> Mapping[AccessedKind, Sequence[UUID
 
 @router.get("/fees", scope=PAYMENTS, extension=True, access_log=_list_records)
 async def list_(ctx: ReadContext, query: FeeListQuery) -> Page[Fee]:
-    """List the fees that were made. Filters are combined with AND."""
+    """List the fees that were made."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -53,7 +53,7 @@ async def create(ctx: WriteContext, query: NewFeesQuery, new: NewFees) -> MonthF
 async def list_takings(ctx: ReadContext, query: FeeTakingListQuery) -> Page[FeeTaking]:
     """List the takings of fees."""
     rows = await store.list_takings_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count_takings(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.uses_cursor else await store.count_takings(ctx.db, ctx.plan_manager_id)
     return build_page(query, rows, total)
 
 
@@ -70,7 +70,7 @@ async def take(ctx: WriteContext, query: NewFeeTakingQuery, new: NewFeeTaking) -
     return await takings.take(ctx, new, is_dry_run=query.dry_run is True)
 
 
-@router.get(_TAKING, scope=PAYMENTS, extension=True)
+@router.get(_TAKING, scope=PAYMENTS, extension=True, has_etag=True)
 async def get_taking(ctx: ReadContext, fee_taking_id: UUID) -> FeeTaking:
     """Get a taking of fees."""
     return or_404(await store.get_taking(ctx.db, ctx.plan_manager_id, fee_taking_id))
@@ -81,5 +81,5 @@ async def list_lines(ctx: ReadContext, fee_taking_id: UUID, query: TakenLineList
     """List what a taking takes of each line."""
     or_404(await store.taking_exists(ctx.db, ctx.plan_manager_id, fee_taking_id) or None)
     rows = await store.list_lines_page(ctx.db, ctx.plan_manager_id, fee_taking_id, query)
-    total = None if query.uses_cursor else await store.count_lines(ctx.db, ctx.plan_manager_id, fee_taking_id, query)
+    total = None if query.uses_cursor else await store.count_lines(ctx.db, ctx.plan_manager_id, fee_taking_id)
     return build_page(query, rows, total)

@@ -7,9 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import EXTENSION, CreatedAt, Query, UuidText, component
-from plankeeper.core.lists import DefaultSort, ResourceListQuery
-from plankeeper.database.lists.statements import Filter
+from plankeeper.core.fields import EXTENSION, CreatedAt, Query, UpdatedAt, UuidText, component
+from plankeeper.core.lists import UuidListQuery
 from plankeeper.resources.invoices.schemas import ClaimStatus
 from plankeeper.resources.payments.schemas import MAX_INVOICES, UnpaidLine
 
@@ -100,15 +99,13 @@ class Fee(Struct, kw_only=True):
     created_at: CreatedAt
 
 
-class FeeListQuery(ResourceListQuery, frozen=True):
-    """Filters of the list, combined with AND."""
+class FeeListQuery(UuidListQuery, frozen=True):
+    """The filter of the list."""
 
-    sort: DefaultSort = UNSET
     month: Annotated[
         FeeMonth | UnsetType,
         EXTENSION,
         Meta(description="Returns the fees of this month, such as `2026-11`."),
-        Filter("month = {}", label="Month"),
     ] = UNSET
 
 
@@ -152,12 +149,11 @@ class FeeTaking(Struct, kw_only=True):
     ] = UNSET
     created_at: CreatedAt
     created_by: Annotated[str | None, Meta(description="The account or the API key that took the fees.")]
+    updated_at: UpdatedAt
 
 
-class FeeTakingListQuery(ResourceListQuery, frozen=True):
-    """Filters of the list, combined with AND."""
-
-    sort: DefaultSort = UNSET
+class FeeTakingListQuery(UuidListQuery, frozen=True):
+    """The list has no filters."""
 
 
 class TakenLine(Struct, kw_only=True):
@@ -170,10 +166,8 @@ class TakenLine(Struct, kw_only=True):
     amount: Annotated[Decimal, Meta(description="In dollars.")]
 
 
-class TakenLineListQuery(ResourceListQuery, frozen=True):
-    """Filters of the list, combined with AND."""
-
-    sort: DefaultSort = UNSET
+class TakenLineListQuery(UuidListQuery, frozen=True):
+    """The list has no filters."""
 
 
 class PlanDays(Struct):

@@ -12,7 +12,7 @@ from plankeeper.core.context import Disclosure, WriteContext
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.resources.fees import store
-from plankeeper.resources.fees.rules import FeePlan, Month, invoice_number, last_managed_day, plan_fees, to_month
+from plankeeper.resources.fees.monthly import FeePlan, Month, invoice_number, last_managed_day, plan_fees, to_month
 from plankeeper.resources.fees.schemas import MAX_LEFT_OUT, MonthFees, NewFee
 from plankeeper.resources.invoices import service as invoices
 from plankeeper.resources.invoices.schemas import InvoiceBulkItem, InvoiceBulkQuery, LineItemUpdate

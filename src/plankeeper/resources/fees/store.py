@@ -1,18 +1,14 @@
 """Fees and their takings in SQL."""
 
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter
-from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.fees.schemas import (
     Candidate,
     Fee,
@@ -78,7 +74,6 @@ async def is_own_provider(db: Executor, plan_manager_id: UUID, provider_id: UUID
 
 # Fees
 
-LIST = FilteredList("fees", FeeListQuery)
 FEE: LiteralString = """
     id, month, participant_id,
     (select invoice_number from invoices where plan_manager_id = $1 and id = fees.id) as invoice_number,
@@ -89,32 +84,39 @@ FEE: LiteralString = """
     ) as taken,
     created_at
 """
-GET_MANY = f"select {FEE} from fees where plan_manager_id = $1 and {HAS_ID} order by id"
-
-
-async def get_many(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Fee]:
-    """The fees of these invoices, in order of id; unknown ids are ignored."""
-    return await db.rows(Fee, GET_MANY, plan_manager_id, ids)
-
-
-PLAIN_PAGE = f"""
+PAGE = f"""
     select {FEE}
     from fees
     where plan_manager_id = $1 and id > $2
     order by id
     limit $3 offset $4
 """
+PAGE_OF_MONTH = f"""
+    select {FEE}
+    from fees
+    where plan_manager_id = $1 and month = $5 and id > $2
+    order by id
+    limit $3 offset $4
+"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> PageRows[Fee]:
-    if query.is_plain:
-        rows = await db.rows(Fee, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many)
+    position = (query.start, query.limit + 1, query.offset)
+    if query.month is UNSET:
+        rows = await db.rows(Fee, PAGE, plan_manager_id, *position)
+    else:
+        rows = await db.rows(Fee, PAGE_OF_MONTH, plan_manager_id, *position, query.month)
+    return cut_page(rows, query.limit)
+
+
+COUNT = "select count(*) from fees where plan_manager_id = $1"
+COUNT_OF_MONTH = "select count(*) from fees where plan_manager_id = $1 and month = $2"
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
+    if query.month is UNSET:
+        return await db.one(int, COUNT, plan_manager_id)
+    return await db.one(int, COUNT_OF_MONTH, plan_manager_id, query.month)
 
 
 # Takings
@@ -131,8 +133,8 @@ async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
     return await tx.one(int, NEXT_NUMBER, plan_manager_id, "fee_taking")
 
 
-STORED_COLUMNS: LiteralString = "id, number, taken_on, total, lines, created_at, created_by"
-TAKING: LiteralString = "id, number, taken_on, total, lines, null::json as left_out, created_at, created_by"
+STORED_COLUMNS: LiteralString = "id, number, taken_on, total, lines, created_at, created_by, updated_at"
+TAKING: LiteralString = "id, number, taken_on, total, lines, null::json as left_out, created_at, created_by, updated_at"
 INSERT_TAKING = f"""
     insert into fee_takings (plan_manager_id, {STORED_COLUMNS})
     select $1, {STORED_COLUMNS} from json_populate_record(null::fee_takings, $2)
@@ -165,15 +167,6 @@ async def taking_exists(db: Executor, plan_manager_id: UUID, taking_id: UUID) ->
     return await db.one(bool, TAKING_EXISTS, plan_manager_id, taking_id)
 
 
-TAKINGS = FilteredList("fee_takings", FeeTakingListQuery)
-GET_TAKINGS = f"select {TAKING} from fee_takings where plan_manager_id = $1 and {HAS_ID} order by id"
-
-
-async def get_takings(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[FeeTaking]:
-    """The takings with these ids, in order of id; unknown ids are ignored."""
-    return await db.rows(FeeTaking, GET_TAKINGS, plan_manager_id, ids)
-
-
 TAKINGS_PAGE = f"""
     select {TAKING}
     from fee_takings
@@ -184,22 +177,15 @@ TAKINGS_PAGE = f"""
 
 
 async def list_takings_page(db: Executor, plan_manager_id: UUID, query: FeeTakingListQuery) -> PageRows[FeeTaking]:
-    if query.is_plain:
-        rows = await db.rows(FeeTaking, TAKINGS_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, TAKINGS, get_takings)
+    rows = await db.rows(FeeTaking, TAKINGS_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+    return cut_page(rows, query.limit)
 
 
-async def count_takings(db: Executor, plan_manager_id: UUID, query: FeeTakingListQuery) -> int:
-    return await TAKINGS.count(db, plan_manager_id, TAKINGS.values_of(query))
+COUNT_TAKINGS = "select count(*) from fee_takings where plan_manager_id = $1"
 
 
-TAKEN_LINES = FilteredList("fee_taking_lines", TakenLineListQuery, {"taking_id": Filter("taking_id = {}")})
-GET_LINES = f"select {LINE_COLUMNS} from fee_taking_lines where plan_manager_id = $1 and {HAS_ID} order by id"
-
-
-async def get_lines(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[TakenLine]:
-    return await db.rows(TakenLine, GET_LINES, plan_manager_id, ids)
+async def count_takings(db: Executor, plan_manager_id: UUID) -> int:
+    return await db.one(int, COUNT_TAKINGS, plan_manager_id)
 
 
 LINES_PAGE = f"""
@@ -215,15 +201,16 @@ async def list_lines_page(
     db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery
 ) -> PageRows[TakenLine]:
     """A page of the lines of a taking."""
-    if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(TakenLine, LINES_PAGE, plan_manager_id, taking_id, *position)
-        return cut_page(rows, query.limit)
-    return await fetch_page(db, plan_manager_id, query, TAKEN_LINES, get_lines, taking_id=taking_id)
+    position = (query.start, query.limit + 1, query.offset)
+    rows = await db.rows(TakenLine, LINES_PAGE, plan_manager_id, taking_id, *position)
+    return cut_page(rows, query.limit)
 
 
-async def count_lines(db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery) -> int:
-    return await TAKEN_LINES.count(db, plan_manager_id, TAKEN_LINES.values_of(query, taking_id=taking_id))
+COUNT_LINES = "select count(*) from fee_taking_lines where plan_manager_id = $1 and taking_id = $2"
+
+
+async def count_lines(db: Executor, plan_manager_id: UUID, taking_id: UUID) -> int:
+    return await db.one(int, COUNT_LINES, plan_manager_id, taking_id)
 
 
 class MonthSums(Struct):

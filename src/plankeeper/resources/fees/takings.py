@@ -118,6 +118,7 @@ async def _find_invoices(ctx: WriteContext, new: NewFeeTaking) -> list[UUID] | N
 
 
 def _build(ctx: WriteContext, plan: TakingPlan, taken_on: date, number: str | None) -> FeeTaking:
+    now = datetime.now(UTC)
     return FeeTaking(
         id=uuid7() if number else None,
         number=number,
@@ -125,8 +126,9 @@ def _build(ctx: WriteContext, plan: TakingPlan, taken_on: date, number: str | No
         total=plan.total,
         lines=len(plan.lines),
         left_out=[*plan.left_out],
-        created_at=datetime.now(UTC),
+        created_at=now,
         created_by=ctx.actor.name or ctx.actor.kind,
+        updated_at=now,
     )
 
 

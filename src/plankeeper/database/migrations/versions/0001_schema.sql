@@ -1416,6 +1416,7 @@ create table fee_takings (
     lines int not null,
     created_at timestamptz not null,
     created_by text,
+    updated_at timestamptz not null,
     primary key (plan_manager_id, id)
 );
 create unique index fee_takings_number_key on fee_takings (plan_manager_id, number);

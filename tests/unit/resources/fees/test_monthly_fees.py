@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plankeeper.resources.fees.rules import invoice_number, last_managed_day, plan_fees, to_month
+from plankeeper.resources.fees.monthly import invoice_number, last_managed_day, plan_fees, to_month
 from plankeeper.resources.fees.schemas import Candidate, NewFee, PlanDays
 from plankeeper.resources.support_items.schemas import SupportItem
 from support.catalogues import read_items
