@@ -86,7 +86,7 @@ LIST_MONEY = """
         from movements
         group by invoice_id, line_id, batch_id
     )
-    select invoice_id, line_id, claim_batch_id, opening, received, paid_out, returned, refunded, repaid, fees
+    select invoice_id, line_id, claim_batch_id, opening, received, paid_out, returned, refunded, repaid, sums.fees
     from sums
     where opening <> 0 or received <> 0 or paid_out <> 0 or returned <> 0 or refunded <> 0 or repaid <> 0
         or fees <> 0
