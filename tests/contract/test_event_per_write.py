@@ -98,7 +98,6 @@ ABOUT_THE_PATH = {"POST /claim-batches/{claim_batch_id}/receipts", "POST /invoic
 RECORDED_ELSEWHERE = {
     "POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries",
     "POST /claim-batches/{claim_batch_id}/receipts": "claim_receipts",
-    "POST /fee-takings": "fee_takings",
 }
 RECORDING = [name for name, types in EVENTS.items() if types]
 UPDATES = [name for name, operation in WRITES.items() if operation.method == "PUT"]

@@ -22,6 +22,7 @@ from plankeeper.resources.fees.schemas import (
 )
 
 router = Router("fees")
+takings_router = Router("fee_takings")
 
 _TAKING = "/fee-takings/{fee_taking_id}"
 
@@ -49,7 +50,7 @@ async def create(ctx: WriteContext, query: NewFeesQuery, new: NewFees) -> MonthF
     return await service.create(ctx, new.month, is_dry_run=query.dry_run is True)
 
 
-@router.get("/fee-takings", scope=PAYMENTS, extension=True)
+@takings_router.get("/fee-takings", scope=PAYMENTS, extension=True)
 async def list_takings(ctx: ReadContext, query: FeeTakingListQuery) -> Page[FeeTaking]:
     """List the takings of fees."""
     rows = await store.list_takings_page(ctx.db, ctx.plan_manager_id, query)
@@ -57,7 +58,7 @@ async def list_takings(ctx: ReadContext, query: FeeTakingListQuery) -> Page[FeeT
     return build_page(query, rows, total)
 
 
-@router.post(
+@takings_router.post(
     "/fee-takings",
     scope=PAYMENTS,
     extension=True,
@@ -70,13 +71,13 @@ async def take(ctx: WriteContext, query: NewFeeTakingQuery, new: NewFeeTaking) -
     return await takings.take(ctx, new, is_dry_run=query.dry_run is True)
 
 
-@router.get(_TAKING, scope=PAYMENTS, extension=True, has_etag=True)
+@takings_router.get(_TAKING, scope=PAYMENTS, extension=True, has_etag=True)
 async def get_taking(ctx: ReadContext, fee_taking_id: UUID) -> FeeTaking:
     """Get a taking of fees."""
     return or_404(await store.get_taking(ctx.db, ctx.plan_manager_id, fee_taking_id))
 
 
-@router.get(_TAKING + "/lines", scope=PAYMENTS, extension=True, access_log=_list_invoices)
+@takings_router.get(_TAKING + "/lines", scope=PAYMENTS, extension=True, access_log=_list_invoices)
 async def list_lines(ctx: ReadContext, fee_taking_id: UUID, query: TakenLineListQuery) -> Page[TakenLine]:
     """List what a taking takes of each line."""
     or_404(await store.taking_exists(ctx.db, ctx.plan_manager_id, fee_taking_id) or None)

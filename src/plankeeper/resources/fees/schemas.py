@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, CreatedAt, Query, UpdatedAt, UuidText, component
 from plankeeper.core.lists import UuidListQuery
-from plankeeper.resources.invoices.schemas import ClaimStatus
+from plankeeper.resources.invoices.schemas import Amount, ClaimStatus
 from plankeeper.resources.payments.schemas import MAX_INVOICES, UnpaidLine
 
 MAX_FEES = 500  # that a request makes
@@ -93,7 +93,7 @@ class Fee(Struct, kw_only=True):
     month: Annotated[str, Meta(description="The month, such as `2026-11`.")]
     participant_id: Annotated[UUID, Meta(description="The participant's UUID.")]
     invoice_number: Annotated[str | None, Meta(description="The number of the invoice, or null.")]
-    total: Annotated[Decimal | None, Meta(description="The total of the invoice, in dollars, or null.")]
+    total: Annotated[Amount, Meta(description="The total of the invoice, in dollars, or null.")]
     claim_status: Annotated[ClaimStatus, Meta(description="As on the invoice.")]
     taken: Annotated[Decimal, Meta(description="What the office has taken of it, in dollars.")]
     created_at: CreatedAt
@@ -105,7 +105,7 @@ class FeeListQuery(UuidListQuery, frozen=True):
     month: Annotated[
         FeeMonth | UnsetType,
         EXTENSION,
-        Meta(description="Returns the fees of this month, such as `2026-11`."),
+        Meta(description="Returns items of this month, such as `2026-11`."),
     ] = UNSET
 
 
