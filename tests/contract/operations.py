@@ -18,6 +18,7 @@ from support.factories import (
     PAID_INVOICE_ID,
     PROVIDER_EMAIL,
 )
+from support.fees import FEE_INVOICE_ID
 
 
 def operation_name(operation: Operation) -> str:
@@ -103,6 +104,8 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "POST /statement-runs": {"month": "2026-03"},
     "POST /statement-runs/{statement_run_id}/retry": {},
+    "POST /fees": {"month": "2026-07"},
+    "POST /fee-takings": {"invoice_ids": [FEE_INVOICE_ID]},
     "POST /claim-batches/{claim_batch_id}/cancel": {"reason": "A line is wrong"},
     "POST /claim-batches/{claim_batch_id}/receipts": {"date": "2026-01-15", "amount": 100},
     "POST /invoices/{invoice_id}/claimed-elsewhere": {"reference": "PORTAL-1"},

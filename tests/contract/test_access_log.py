@@ -48,6 +48,7 @@ WITHOUT_PERSONAL_DATA = {
     "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries", "GET /webhook-deliveries/{webhook_delivery_id}",
     "GET /statement-runs", "GET /statement-runs/{statement_run_id}",
     "GET /payment-runs", "GET /payment-runs/{payment_run_id}",
+    "GET /fee-takings", "GET /fee-takings/{fee_taking_id}",
     "GET /claim-batches", "GET /claim-batches/{claim_batch_id}", "GET /claim-batches/{claim_batch_id}/receipts",
     "GET /support-items", "GET /error-catalogue",
 }  # fmt: skip

@@ -226,8 +226,9 @@ def invalid_transition(requests: Requests) -> httpx.Response:
 
 
 # Requests that have the code only while an owner hasn't confirmed a restore.
-AFTER_RESTORE = {"POST /claim-batches", "GET /claim-batches/{claim_batch_id}/file", "POST /payment-runs"} | {
-    "POST /statement-runs", "POST /statement-runs/{statement_run_id}/retry"
+AFTER_RESTORE = {
+    "POST /claim-batches", "GET /claim-batches/{claim_batch_id}/file", "POST /payment-runs", "POST /fee-takings",
+    "POST /statement-runs", "POST /statement-runs/{statement_run_id}/retry",
 }  # fmt: skip
 
 

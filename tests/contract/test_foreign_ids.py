@@ -77,6 +77,7 @@ NO_IDS = {
     ),
     ("POST /statement-runs/{statement_run_id}/retry", "item_ids"): "of this run: test_statement_runs.py tries others",
     ("POST /payment-runs", "invoice_ids"): "tests/api/resources/payments tries others'",
+    ("POST /fee-takings", "invoice_ids"): "tests/api/resources/fees tries others'",
     ("POST /invoices/{invoice_id}/adjustments", "line_id"): "of this invoice: test_line_claims.py tries another",
     ("POST /invoices/{invoice_id}/claimed-elsewhere", "line_ids"): "of this invoice: test_line_claims.py tries another",
     ("POST /claim-batches", "invoice_ids"): "tests/api/resources/claims/test_batches.py tries others'",

@@ -90,6 +90,8 @@ NO_LINKS = {
     "GET /support-items",  # items have no page of their own
     "GET /claim-batches/{claim_batch_id}/lines",  # claims have no page of their own
     "GET /statement-runs/{statement_run_id}/items",  # items have no page of their own
+    "GET /fees",  # fees have no page of their own
+    "GET /fee-takings/{fee_taking_id}/lines",  # nor have the lines of takings
     "GET /payment-runs/{payment_run_id}/payments",  # payments have no page of their own
     "GET /claim-batches/{claim_batch_id}/receipts",  # nor have receipts
     "GET /invoices/{invoice_id}/adjustments",  # nor adjustments

@@ -43,6 +43,7 @@ from plankeeper.resources.trash import service as trash_service
 from support.claims import NDIS_NUMBER, Office
 from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
+from support.fees import make_fees, take_fee
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
@@ -209,6 +210,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
     ids |= _make_statement_runs(client)
+    ids |= make_fees(server, client)
     return Tenant(server, client, ids)
 
 
@@ -340,6 +342,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)
     ids |= _make_statement_runs(client)
+    ids["fee_taking_id"] = take_fee(server, client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)

@@ -46,7 +46,31 @@ RULES = {
         where plan_manager_id = $1 and coalesce(paid, 0) < (
             select coalesce(sum(amount), 0) from payment_lines
             where plan_manager_id = $1 and claim_id = claim.id and is_open
+        ) + (
+            select coalesce(sum(amount), 0) from fee_taking_lines where plan_manager_id = $1 and claim_id = claim.id
         )
+    """,
+    "a claim is taken as a fee once, and never paid to somebody else": """
+        select claim_id::text from (
+            select claim_id from fee_taking_lines where plan_manager_id = $1
+            union all
+            select claim_id from payment_lines where plan_manager_id = $1 and is_open and claim_id in (
+                select claim_id from fee_taking_lines where plan_manager_id = $1
+            )
+        ) taken
+        group by claim_id having count(*) > 1
+    """,
+    "a taking has the sums of its lines": """
+        select taking.number from fee_takings taking
+        cross join lateral (
+            select sum(amount) as total, count(distinct line_id)::int as count
+            from fee_taking_lines where plan_manager_id = $1 and taking_id = taking.id
+        ) found
+        where taking.plan_manager_id = $1 and (taking.total <> found.total or taking.lines <> found.count)
+    """,
+    "a participant has one fee of a month": """
+        select participant_id::text || ' ' || month from fees where plan_manager_id = $1
+        group by participant_id, month having count(*) > 1
     """,
     "a payment is open unless it is cancelled or returned": """
         select payment.id::text from payments payment
@@ -120,6 +144,8 @@ RULES = {
                     select sum(paid.amount) from payment_lines paid
                     join payments payment on payment.plan_manager_id = $1 and payment.id = paid.payment_id
                     where paid.plan_manager_id = $1 and paid.line_id = line.id and payment.state = 'paid'
+                ), 0) + coalesce((
+                    select sum(amount) from fee_taking_lines where plan_manager_id = $1 and line_id = line.id
                 ), 0) + coalesce(line.paid_amount, 0) - (
                     select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and line_id = line.id
                 ) + (
@@ -140,7 +166,7 @@ RULES = {
 }
 
 # What the office holds: results (or receipts, with $2), less payments that left, plus those that came back and refunds,
-# less repayments.
+# less repayments and fees that the office has taken.
 HELD = """
     select (
         select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and (batch_id is null or not $2)
@@ -153,5 +179,7 @@ HELD = """
     ) + (
         select coalesce(sum(case kind when 'provider_refund' then amount else -amount end), 0) from adjustments
         where plan_manager_id = $1 and kind in ('provider_refund', 'repaid_to_agency')
+    ) - (
+        select coalesce(sum(amount), 0) from fee_taking_lines where plan_manager_id = $1
     )
 """

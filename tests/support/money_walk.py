@@ -14,6 +14,7 @@ from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.resources.claims import line_claims
 from support.client import Client
 from support.console import Browser, create_account
+from support.fees import OWN_ABN
 from support.importing import import_records
 from support.payments import PayingOffice
 from support.results import results_csv
@@ -23,7 +24,7 @@ NDIS_NUMBER = "430000001"
 STATES = ("new", "flagged", "pending", "payment_ready", "partially_ready", "paid", "partially_paid", "rejected")
 OFTEN = {
     "_step_enter": 2, "_step_claim": 3, "_step_submit": 3, "_step_results": 5, "_step_pay": 3, "_step_mark_paid": 4,
-    "_step_claim_rest": 2, "_step_approve_accounts": 2, "_step_receipt": 2,
+    "_step_claim_rest": 2, "_step_take_fees": 2, "_step_approve_accounts": 2, "_step_receipt": 2,
 }  # fmt: skip
 Row = dict[str, Any]
 
@@ -41,7 +42,8 @@ class MoneyWalk:
         self.server, self.client, self.random = server, client, Random(seed)
         self.office = PayingOffice(server, client)
         self.needs_receipts = seed % 2 == 1
-        self.office.set(registration_number="4050000000", needs_receipts=self.needs_receipts)
+        self.own_provider = self.office.provider_with("Harbour Plans", abn=OWN_ABN)
+        self.office.set(registration_number="4050000000", needs_receipts=self.needs_receipts, abn=OWN_ABN)
         self.plan_manager_id = UUID(client.plan_manager_id)
         client.put(f"/participants/{self.office.participant}", {"participant_number": NDIS_NUMBER}).raise_for_status()
         self.today = datetime.now(server.settings.time_zone).date()
@@ -108,7 +110,8 @@ class MoneyWalk:
         total = round(sum(each["total_price"] for each in items), 2)
         return {
             "invoice_number": f"W-{self._number}", "invoice_date": self.day, "participant_id": self.office.participant,
-            "pm_provider_id": self.office.provider, "subtotal": total, "tax": 0, "total": total, "line_items": items,
+            "pm_provider_id": self.random.choice((self.office.provider, self.office.provider, self.own_provider)),
+            "subtotal": total, "tax": 0, "total": total, "line_items": items,
             "payee": self.random.choice(("provider", "provider", "participant")),
         }  # fmt: skip
 
@@ -279,6 +282,11 @@ class MoneyWalk:
         run = self._one("/payment-runs", "draft", "paid") if self.random.random() < 0.5 else None
         body = {"not_sent_to_bank": True, "reason": "Again"}
         return run and self.client.post(f"/payment-runs/{run['id']}/cancel", body)
+
+    def _step_take_fees(self) -> httpx.Response | None:
+        line = self._line("payment_ready", "partially_ready")
+        chosen: Row = {"invoice_ids": [str(line.invoice_id)]} if line else {"all": True}
+        return self.client.post("/fee-takings", self.random.choice((chosen, {"all": True})))
 
     def _step_return(self) -> httpx.Response | None:
         run = self._one("/payment-runs", "paid")

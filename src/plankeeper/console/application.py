@@ -28,8 +28,8 @@ from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
 from plankeeper.console.participants import edit, personal_data, plans, statements, team, timeline
 from plankeeper.console.participants import pages as participant_pages
+from plankeeper.console.payments import fees, payment, reconciliation
 from plankeeper.console.payments import pages as payment_pages
-from plankeeper.console.payments import payment, reconciliation
 from plankeeper.console.payments import run as payment_run
 from plankeeper.console.people import account_managers, members
 from plankeeper.console.plans import pages as plan_pages
@@ -40,6 +40,7 @@ from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
 from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
 from plankeeper.console.settings import approval as approval_settings
+from plankeeper.console.settings import fees as fee_settings
 from plankeeper.console.settings import pages as settings_pages
 from plankeeper.console.settings import statements as statement_settings
 from plankeeper.console.shell import templating
@@ -109,6 +110,7 @@ PAGE_MODULES = (
     recoveries.pages,
     payment_pages.pages,
     reconciliation.pages,
+    fees.pages,
     payment_run.pages,
     payment.pages,
     statement_pages.pages,
@@ -123,6 +125,7 @@ PAGE_MODULES = (
     service_standard.pages,
     statement_settings.pages,
     claims_and_payments.pages,
+    fee_settings.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

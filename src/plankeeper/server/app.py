@@ -54,6 +54,8 @@ from plankeeper.resources.claims.result_routes import router as claim_results
 from plankeeper.resources.claims.routes import router as claim_batches
 from plankeeper.resources.error_catalogue.routes import router as error_catalogue
 from plankeeper.resources.exit_reasons.routes import router as exit_reasons
+from plankeeper.resources.fees.routes import router as fees
+from plankeeper.resources.fees.routes import takings_router as fee_takings
 from plankeeper.resources.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.resources.invoices.routes import router as invoices
 from plankeeper.resources.note_types.routes import router as note_types
@@ -94,6 +96,8 @@ ROUTERS = (
     statements,
     reconciliation,
     statement_runs,
+    fees,
+    fee_takings,
     claim_results,
     line_claims,
     invoice_view_sessions,

@@ -64,6 +64,8 @@ WITHOUT_FIELD_ERRORS = {
     },
     "POST /console/statements/{statement_run_id}/retry": "a button",
     "POST /console/statements/{statement_run_id}/posted": "a button",
+    "POST /console/payments/fees": "a list of months",
+    "POST /console/payments/fees/take": "shown if fees can be taken: its test looks at errors",
     "POST /console/payments": "hidden fields: its test looks at errors",
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.

@@ -123,7 +123,8 @@ OWNER_PAGES = (
         name
         for name in ROUTES
         if re.search(
-            r"/settings/(access|after-restore|approval|claims-and-payments|legal-holds|service-standard|statements)"
+            r"/settings/(access|after-restore|approval|claims-and-payments|fees|legal-holds|service-standard"
+            r"|statements)"
             r"|/participants/\{participant_id\}/(data|erase|hold)\b|/trash/\{entry_id\}/delete",
             name,
         )

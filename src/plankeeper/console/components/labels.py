@@ -36,6 +36,8 @@ FIELD_LABELS = {
     "entity_name": "Name",
     "event_types": "Events",
     "exit_reason_category": "Exit reason",
+    "fee_item_number": "Support item",
+    "fee_provider_id": "Your office among the providers",
     "exit_reason_category_id": "Exit reason",
     "exit_reason_subcategory": "Specific exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",

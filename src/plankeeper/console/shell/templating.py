@@ -104,6 +104,7 @@ SUBMENU = {
         "statement_settings": SettingsPage(
             "/console/settings/statements", "Statements", "The day of the monthly run, and the contact", "owner"
         ),
+        "fees": SettingsPage("/console/settings/fees", "Fees", "The item and the price of your own fee", "owner"),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
@@ -159,6 +160,7 @@ HELP_ANCHORS = {
     "note_types": "account-managers-and-note-types",
     "bank_details": "bank-details",
     "claims_and_payments": "claims-and-payments",
+    "fees": "fees",
     "service_standard": "service-standard",
     "statement_settings": "statements-of-the-office",
     "import": "import",

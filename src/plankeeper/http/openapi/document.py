@@ -221,6 +221,8 @@ TAGS = {
     "statements": "What was spent of participants' plans in a month.",
     "payment_runs": "Payments to providers and participants with one file for the bank.",
     "statement_runs": "The statements of all plans of a month, who gets them, and what failed.",
+    "fees": "The office's own fees: one invoice for each participant and month.",
+    "fee_takings": "Fees that the office has taken, with one reference and one total.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "bank_details": "The bank accounts of providers and participants, which people approve in the console.",
     "events": "The audit log: one event for each write, in commit order.",

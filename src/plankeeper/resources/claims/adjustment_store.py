@@ -46,8 +46,9 @@ async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id, invoice_id)
 
 
-# The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned. What was
-# imported as paid has neither a claim nor a payment here, also if the rest of its line has.
+# The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned; what was
+# taken as a fee was paid out to the office. What was imported as paid has neither a claim nor a payment here, also if
+# the rest of its line has.
 MONEY: LiteralString = """
     cross join lateral (
         select
@@ -70,16 +71,21 @@ MONEY: LiteralString = """
             case
                 when count(part.amount) = 0 and line.claim_status in ('paid', 'partially_paid')
                     then coalesce(line.paid_amount, 0) + adjusted.reversed
-                else coalesce(sum(part.amount) filter (where part.is_open and (
+                else coalesce(sum(part.amount) filter (where part.is_open and (part.payment_id is null or (
                     select state from payments where plan_manager_id = $1 and id = part.payment_id
-                ) = 'paid'), 0) + case
+                ) = 'paid')), 0) + case
                     when claimed.claim_count > 0
                         then greatest(coalesce(line.paid_amount, 0) + adjusted.reversed - claimed.claim_sum, 0)
                     else 0
                 end
             end as paid_out
-        from payment_lines part
-        where part.plan_manager_id = $1 and part.invoice_id = line.invoice_id and part.line_id = line.id
+        from (
+            select payment_id, amount, is_open from payment_lines
+            where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+            union all
+            select null, amount, true from fee_taking_lines
+            where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        ) part
         offset 0
     ) payments
 """

@@ -285,7 +285,9 @@ def _set_statuses(
 ) -> list[InvoiceLineRow]:
     """Set the statuses of a changed invoice, and return its lines with theirs."""
     participant = references.by_id.get(row.participant_id) if row.participant_id else None
-    is_required = participant is not None and participant.approval_required
+    provider = references.by_id.get(row.pm_provider_id) if row.pm_provider_id else None
+    is_own_fee = provider is not None and provider.is_own and not row.is_reimbursement
+    is_required = participant is not None and participant.approval_required and not is_own_fee
     approval = approval_after_change(row.approval_status, fields, is_required=is_required)
     if approval != row.approval_status:  # a decision about something else
         row.approval_status, row.approval_decided_at, row.approval_decided_by = approval, None, None

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, LiteralString, NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -16,18 +16,25 @@ ReferenceKind = Literal["participant", "provider"]
 
 
 class FoundRecord(Struct):
-    """A participant or a provider. `number` is the sent one that it has, or null if it was found by its id."""
+    """A participant or a provider. `number` is the sent one that it has, or null if it was found by its id.
+
+    `is_own`: it is the office's own record among the providers.
+    """
 
     kind: ReferenceKind
     number: str | None
     id: UUID
     approval_required: bool
+    is_own: bool
 
 
+IS_OWN: LiteralString = """
+    exists (select from office_settings where plan_manager_id = $1 and abn = replace(found.abn, ' ', ''))
+"""
 # Up to two records for each number say whether it is that of one, of several or of none. With the limit, PostgreSQL
 # looks each number up in its index.
 FIND_RECORDS = f"""
-    select 'participant' as kind, sent.number, found.id, found.approval_required
+    select 'participant' as kind, sent.number, found.id, found.approval_required, false as is_own
     from unnest($2::text[]) sent (number)
     cross join lateral (
         select id, approval_required
@@ -36,17 +43,19 @@ FIND_RECORDS = f"""
         limit 2
     ) found
     union all
-    select 'provider', sent.number, found.id, false
+    select 'provider', sent.number, found.id, false, {IS_OWN}
     from unnest($3::text[]) sent (number)
     cross join lateral (
-        select id from providers where plan_manager_id = $1 and replace(abn, ' ', '') = sent.number limit 2
+        select id, abn from providers where plan_manager_id = $1 and replace(abn, ' ', '') = sent.number limit 2
     ) found
     union all
-    select 'participant', null, id, approval_required
+    select 'participant', null, id, approval_required, false
     from participants
     where plan_manager_id = $1 and {in_array("id", "$4::uuid[]")}
     union all
-    select 'provider', null, id, false from providers where plan_manager_id = $1 and {in_array("id", "$5::uuid[]")}
+    select 'provider', null, id, false, {IS_OWN}
+    from providers found
+    where plan_manager_id = $1 and {in_array("id", "$5::uuid[]")}
 """
 LIST_ACCOUNTS = "select account_id from account_roles where plan_manager_id = $1 and account_id = any ($2)"
 

@@ -98,6 +98,12 @@ class StoredSettings(Struct, kw_only=True):
     statement_dispute: Annotated[
         str | None, Meta(description="What to do if a line of a statement is wrong, or null: the usual sentence.")
     ] = None
+    fee_item_number: Annotated[
+        str | None, Meta(description="The support item number of the office's own fee, or null.")
+    ] = None
+    fee_provider_id: Annotated[
+        UUID | None, Meta(description="The office's own record among the providers, or null.")
+    ] = None
     updated_at: Annotated[datetime, Meta(description="When the settings were last changed.")] = field(
         default_factory=lambda: datetime.fromtimestamp(0, UTC)
     )

@@ -56,6 +56,14 @@ async def set_statements(ctx: WriteContext, new: StatementSettings) -> bool:
     return await _set(ctx, statement_day_set_on=set_on, **new._asdict())
 
 
+async def set_fees(ctx: WriteContext, item_number: str | None, provider_id: UUID | None) -> bool:
+    """Set the support item of the office's own fee, and the office's record among the providers.
+
+    Returns false, and does nothing, if neither has changed.
+    """
+    return await _set(ctx, fee_item_number=item_number, fee_provider_id=provider_id)
+
+
 async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> bool:
     """Set the data for claim files and for the bank's files. Without a BSB, the account is removed.
 

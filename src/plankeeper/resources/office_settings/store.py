@@ -17,7 +17,7 @@ COLUMNS: LiteralString = """
     bank_letters, bank_bsb, bank_account_ending, bank_account_name, direct_entry_user_id, direct_entry_user_name,
     direct_entry_description, remitter, has_balancing_record, group_payments_by, max_payments_in_file,
     needs_second_person, statement_day, statement_day_set_on, statement_email, statement_phone, statement_dispute,
-    updated_at
+    fee_item_number, fee_provider_id, updated_at
 """
 
 GET = f"""

@@ -79,7 +79,7 @@ async def _plan(
         PayeeKey(*payee): account.reason for payee, account in accounts.items()
     }
     estates = frozenset(PayeeKey(*payee) for payee, account in accounts.items() if account.estate_payee)
-    uncovered = await _find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
+    uncovered = await find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
     paid, unpaid = list[PayableLine](), list[UnpaidLine]()
     for line in lines:
         reason = reason_left_out(
@@ -101,7 +101,7 @@ def _for_estate(payment: PlannedPayment, accounts: Mapping[Payee, PayeeAccount])
     return payment._replace(name=accounts[Payee(*payment.payee)].estate_payee or payment.name)
 
 
-async def _find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:
+async def find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:
     """The claim batches whose money hasn't arrived."""
     batches = {each.batch_id for line in lines for each in line.claims if each.batch_id}
     return frozenset(await store.list_uncovered(ctx.tx, ctx.plan_manager_id, sorted(batches)) if batches else ())

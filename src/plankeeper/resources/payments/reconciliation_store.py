@@ -63,6 +63,11 @@ LIST_MONEY = """
         join payment_lines line on line.plan_manager_id = $1 and line.payment_id = payment.id
         where payment.plan_manager_id = $1 and payment.returned_on <= $3
         union all
+        select line.invoice_id, line.line_id, null, 'fees', taking.taken_on, line.amount
+        from fee_takings taking
+        join fee_taking_lines line on line.plan_manager_id = $1 and line.taking_id = taking.id
+        where taking.plan_manager_id = $1 and taking.taken_on <= $3
+        union all
         select invoice_id, line_id, null, case kind when 'provider_refund' then 'refunded' else 'repaid' end, date,
             amount
         from adjustments
@@ -70,21 +75,21 @@ LIST_MONEY = """
     ),
     sums as (
         select invoice_id, line_id, batch_id as claim_batch_id,
-            coalesce(sum(case when kind in ('paid_out', 'repaid') then -amount else amount end)
+            coalesce(sum(case when kind in ('paid_out', 'repaid', 'fees') then -amount else amount end)
                 filter (where day < $2), 0) as opening,
             coalesce(sum(amount) filter (where day >= $2 and kind = 'received'), 0) as received,
             coalesce(sum(amount) filter (where day >= $2 and kind = 'paid_out'), 0) as paid_out,
             coalesce(sum(amount) filter (where day >= $2 and kind = 'returned'), 0) as returned,
             coalesce(sum(amount) filter (where day >= $2 and kind = 'refunded'), 0) as refunded,
             coalesce(sum(amount) filter (where day >= $2 and kind = 'repaid'), 0) as repaid,
-            -- the lines that are paid because the office has taken its fee
-            0::numeric as fees
+            coalesce(sum(amount) filter (where day >= $2 and kind = 'fees'), 0) as fees
         from movements
         group by invoice_id, line_id, batch_id
     )
-    select invoice_id, line_id, claim_batch_id, opening, received, paid_out, returned, refunded, repaid, fees
+    select invoice_id, line_id, claim_batch_id, opening, received, paid_out, returned, refunded, repaid, sums.fees
     from sums
     where opening <> 0 or received <> 0 or paid_out <> 0 or returned <> 0 or refunded <> 0 or repaid <> 0
+        or fees <> 0
     order by invoice_id, line_id, claim_batch_id
 """
 

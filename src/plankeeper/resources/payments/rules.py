@@ -114,24 +114,38 @@ def reason_left_out(
 
     `estates` are the participants for whose estate an owner has approved a payee.
     """
+    reason = _reason_not_due(line, uncovered_batches, is_own_fee=is_own_fee(line, own_abn))
+    if reason:
+        return reason
+    payee = payee_of(line)
+    if payee is None:
+        return "payee_missing"
+    return estate_reason(line, has_estate_payee=payee in estates) or bank_reasons.get(payee, "no_bank_details")
+
+
+def is_own_fee(line: PayableLine, own_abn: str | None) -> bool:
+    """Whether a line is the office's own fee: made as one, or billed by a provider with the office's ABN."""
+    return line.is_fee or (own_abn is not None and line.payee_kind == "provider" and line.payee_abn == own_abn)
+
+
+def reason_not_taken(line: PayableLine, uncovered_batches: frozenset[UUID]) -> UnpaidReason | None:
+    """Why the line of an own fee can't be taken, or None."""
+    return _reason_not_due(line, uncovered_batches, is_own_fee=False)
+
+
+def _reason_not_due(line: PayableLine, uncovered_batches: frozenset[UUID], *, is_own_fee: bool) -> UnpaidReason | None:
+    """Why nothing can be paid for a line to whoever gets it, or None."""
     due = {claim_id for claim_id, _ in amounts_due(line)}
     reasons: tuple[tuple[UnpaidReason, bool], ...] = (
         ("in_payment_run", line.payment_run is not None),
         ("not_ready", line.claim_status not in READY),
         ("held", line.is_held),
-        ("own_fee", own_abn is not None and line.payee_kind == "provider" and line.payee_abn == own_abn),
+        ("own_fee", is_own_fee),
         ("no_result", not line.claims),
         ("nothing_to_pay", not due),
         ("waiting_for_receipt", any(each.batch_id in uncovered_batches for each in line.claims if each.id in due)),
-        ("payee_missing", payee_of(line) is None),
     )
-    for reason, holds in reasons:
-        if holds:
-            return reason
-    payee = payee_of(line)
-    if payee is None:
-        return None
-    return estate_reason(line, has_estate_payee=payee in estates) or bank_reasons.get(payee, "no_bank_details")
+    return next((reason for reason, holds in reasons if holds), None)
 
 
 def estate_reason(line: PayableLine, *, has_estate_payee: bool) -> UnpaidReason | None:

@@ -231,7 +231,10 @@ class FileHeader(Struct, kw_only=True):
 
 
 class PaidClaim(Struct, kw_only=True):
-    """A claim that the agency has paid. `is_open`: a payment of it is neither cancelled nor returned."""
+    """A claim that the agency has paid.
+
+    `is_open`: a payment of it is neither cancelled nor returned, or it was taken as a fee.
+    """
 
     id: UUID
     paid: Decimal
@@ -243,7 +246,8 @@ class PayableLine(Struct, kw_only=True):
     """A line with what decides whether and how much of it is paid, in dollars.
 
     `payee_name` is null if the payee's record doesn't exist. `reversed` is what the agency has taken back, and `open`
-    the payments that are neither cancelled nor returned.
+    the payments that are neither cancelled nor returned, and what was taken as a fee. `is_fee`: the office has made the
+    invoice for its own fee.
     """
 
     invoice_id: UUID
@@ -260,6 +264,7 @@ class PayableLine(Struct, kw_only=True):
     is_deceased: bool
     reversed: Decimal
     open: Decimal
+    is_fee: bool
     claims: list[PaidClaim]
 
 

@@ -378,11 +378,18 @@ def payable_lines(lines: LiteralString) -> LiteralString:
         (
             select coalesce(sum(amount), 0) from adjustments {OF_CLAIMED_LINE} and kind = 'agency_reversal'
         ) as reversed,
-        (select coalesce(sum(amount), 0) from payment_lines {OF_CLAIMED_LINE} and is_open) as open,
+        (
+            select coalesce(sum(amount), 0) from payment_lines {OF_CLAIMED_LINE} and is_open
+        ) + (
+            select coalesce(sum(amount), 0) from fee_taking_lines {OF_CLAIMED_LINE}
+        ) as open,
+        exists (select from fees where plan_manager_id = $1 and id = line.invoice_id) as is_fee,
         (
             select coalesce(json_agg(json_build_object('id', claim.id, 'paid', claim.paid, 'batch_id', claim.batch_id,
                 'is_open', exists (
                     select from payment_lines where plan_manager_id = $1 and claim_id = claim.id and is_open
+                ) or exists (
+                    select from fee_taking_lines where plan_manager_id = $1 and claim_id = claim.id
                 )) order by claim.id), '[]')
             from (
                 select * from claims {OF_CLAIMED_LINE} and state in ('paid', 'partially_paid') and paid > 0

@@ -39,6 +39,7 @@ def line(*claims: PaidClaim, **values: Any) -> PayableLine:
         "is_held": False,
         "claim_status": "payment_ready",
         "payment_run": None,
+        "is_fee": False,
         "paid_amount": None,
         "payee_kind": "provider",
         "payee_id": PROVIDERS[0],

@@ -887,14 +887,17 @@ create table office_settings (
     statement_email text, -- the contact for questions
     statement_phone text,
     statement_dispute text, -- what to do if a line is wrong; null: the usual sentence
+    -- The office's own fee: its support item, and the office's record as a provider. A deleted provider keeps its id here.
+    fee_item_number text,
+    fee_provider_id uuid,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id)
 );
 
--- The last number of an office's claim batches and payment runs.
+-- The last number of an office's claim batches, payment runs and takings of fees.
 create table office_numbers (
     plan_manager_id uuid not null references plan_managers (id),
-    kind text not null check (kind in ('claim_batch', 'payment_run')),
+    kind text not null check (kind in ('claim_batch', 'payment_run', 'fee_taking')),
     last bigint not null,
     primary key (plan_manager_id, kind)
 );
@@ -1509,6 +1512,54 @@ create unique index statement_run_recipients_recipient_key on statement_run_reci
     (plan_manager_id, item_id, way, recipient_kind, recipient_id);
 -- Mails that the server gave up, over all plan managers.
 create index statement_run_recipients_waiting on statement_run_recipients (queued_at) where state = 'waiting';
+
+-- The office's own fees: one invoice for each participant and month.
+create table fees (
+    plan_manager_id uuid not null,
+    participant_id uuid not null,
+    month text not null check (month ~ '^[0-9]{4}-[0-9]{2}$'),
+    id uuid not null, -- of the invoice
+    created_at timestamptz not null,
+    primary key (plan_manager_id, participant_id, month),
+    constraint fees_id_key unique (plan_manager_id, id),
+    constraint fees_id_fkey foreign key (plan_manager_id, id)
+        references invoices (plan_manager_id, id) on delete cascade
+);
+create index fees_by_month on fees (plan_manager_id, month, id);
+
+-- Fees that the office has taken from the money that it holds, with one reference and one total.
+create table fee_takings (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    number text not null, -- the reference
+    taken_on date not null,
+    total numeric not null,
+    lines int not null,
+    created_at timestamptz not null,
+    created_by text,
+    updated_at timestamptz not null,
+    primary key (plan_manager_id, id)
+);
+create unique index fee_takings_number_key on fee_takings (plan_manager_id, number);
+create index fee_takings_by_date on fee_takings (plan_manager_id, taken_on, id);
+
+-- What a taking takes of a claim, once.
+create table fee_taking_lines (
+    plan_manager_id uuid not null,
+    taking_id uuid not null,
+    id uuid not null,
+    claim_id uuid not null,
+    invoice_id uuid not null,
+    line_id uuid not null,
+    amount numeric not null check (amount > 0),
+    primary key (plan_manager_id, taking_id, id),
+    constraint fee_taking_lines_taking_id_fkey foreign key (plan_manager_id, taking_id)
+        references fee_takings (plan_manager_id, id),
+    constraint fee_taking_lines_claim_id_fkey foreign key (plan_manager_id, claim_id)
+        references claims (plan_manager_id, id)
+);
+create unique index fee_taking_lines_claim_id_key on fee_taking_lines (plan_manager_id, claim_id);
+create index fee_taking_lines_by_line on fee_taking_lines (plan_manager_id, invoice_id, line_id);
 
 create table invoice_view_sessions (
     plan_manager_id uuid not null references plan_managers (id),
