@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from support import factories
 from support.claims import Office
@@ -14,6 +15,7 @@ from support.client import Client
 from support.console import Account, Browser, main_text
 from support.factories import INVOICE_LINE
 from support.form_helpers import event_summaries, form_fields
+from support.importing import import_records
 from support.server import RunningServer
 from support.webhooks import wait_for_events
 
@@ -233,6 +235,21 @@ def test_a_change_by_a_claim_batch_is_undone_only_with_the_batch(
     undo_path = f"/console/activity/{event}/undo"
     refused = owner.submit(undo_path, form_fields(owner, undo_path))
     assert (refused.status_code, "cancel the claim batch or the payment run" in refused.text) == (409, True)
+
+
+def test_an_undo_of_a_rest_that_is_put_up_says_how_to_keep_it_out(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID, new_client: Callable[..., Client]
+) -> None:
+    office = Office(server, new_client(plan_manager_id, scopes=("read", "write", "claims")))
+    line = office.line(id=str(uuid7()), claim_status="partially_paid", paid_amount=100)
+    row = office.values("A1", line, id=str(uuid7()), claim_status="partially_paid")
+    assert not server.run(import_records(server, plan_manager_id, "invoices", [row])).errors
+    office.client.post(f"/invoices/{row['id']}/lines/{line['id']}/claim-rest", {}).raise_for_status()
+    event = wait_for_events(client, "invoice.line_changed", 1)[-1]["id"]
+    undo_path = f"/console/activity/{event}/undo"
+    refused = owner.submit(undo_path, form_fields(owner, undo_path))
+    assert (refused.status_code, "hold the invoice" in refused.text) == (409, True)
+    assert "cancel the claim batch" not in refused.text
 
 
 def test_a_line_is_split_at_a_date(owner: Browser, client: Client) -> None:

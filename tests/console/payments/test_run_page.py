@@ -3,8 +3,12 @@
 import re
 from collections.abc import Callable
 from datetime import date
+from html import unescape
 from uuid import UUID
 
+import pytest
+
+from plankeeper.console.payments import run as run_pages
 from support.console import Account, Browser, main_text
 from support.payments import PayingOffice
 
@@ -123,6 +127,20 @@ def test_payees_without_an_email_are_listed_for_printing(office: PayingOffice, p
         r'attachment; filename="remittance-advice-P000001-000\d\.pdf"', pdf.headers["content-disposition"]
     )
     assert pdf.content.startswith(b"%PDF")
+
+
+def test_remittance_advices_to_print_are_paged(
+    office: PayingOffice, payer: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_pages, "PAGE_SIZE", 2)
+    office.invoices([(f"I{number}", ["1.00"]) for number in range(5)])
+    run = office.run(group_by="invoice")
+    found, path = list[str](), f"{page_of(run)}/remittance-advices"
+    while path:
+        page = payer.get(path).text
+        found += re.findall(r">(I[0-9])</a>", page)
+        path = unescape(next(iter(re.findall(r'href="([^"]+)" rel="next"', page)), ""))
+    assert found == [f"I{number}" for number in range(5)]
 
 
 def test_letters_that_cannot_be_printed_are_said_before_the_run_is_marked_as_paid(

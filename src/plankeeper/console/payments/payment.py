@@ -45,13 +45,12 @@ async def get(request: PageRequest, payment_run_id: UUID, payment_id: UUID) -> H
     payee = Payee(payment.payee.kind, payment.payee.id)
     if payee.kind == "participant":
         request.record_list("participant", [payee.id], {"page": "payments"})
-    printed = {each.id for each in await remittance_store.list_without_email(*place, payment_run_id)}
     context: dict[str, Any] = {
         "run": run,
         "payment": payment,
         "url": payment_url(payment_run_id, payment_id),
         "payee_url": payee_url(payee),
-        "is_printed": payment_id in printed,
+        "is_printed": await remittance_store.is_without_email(*place, payment_run_id, payment_id),
         "lines": await _lines(request, payment),
         "more_lines": max(0, len(payment.lines) - MAX_LINES),
         "form": request.form,

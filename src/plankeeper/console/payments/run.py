@@ -61,12 +61,11 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     run = or_404(await store.get(*place, payment_run_id))
     draft = await _draft_context(request, run) if run.state == "draft" else {}
-    without_email = await remittance_store.list_without_email(*place, payment_run_id)
     context: dict[str, Any] = {
         "run": run,
         "form": request.form
         or Form([("paid_on", run.process_date.isoformat())] if run.process_date <= request.today else []),
-        "without_email": len(without_email),
+        "without_email": await remittance_store.count_without_email(*place, payment_run_id),
         "warnings": unset_to_none(run.warnings) or [],
         "groups": await left_out_groups(
             request, unset_to_none(run.left_out) or [], f"{PAYMENTS_URL}/{payment_run_id}", {}
@@ -182,10 +181,12 @@ async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     """The payees of a run who get no remittance advice by mail, to print it."""
     place = (request.db, request.plan_manager_id)
     run = or_404(await store.get_bare(*place, payment_run_id))
-    rows = await remittance_store.list_without_email(*place, payment_run_id)
+    after = parse_uuid(request.query.text("after"))
+    rows = await remittance_store.list_without_email(*place, payment_run_id, after or UUID(int=0), PAGE_SIZE)
     participants = [each.payee_id for each in rows if each.payee_kind == "participant"]
     request.record_list("participant", participants, {"page": "payments"})
     shown = [
         (each, payee_url(Payee(each.payee_kind, each.payee_id)), payment_url(payment_run_id, each.id)) for each in rows
     ]
-    return HtmlPage("payments/remittance_advices.html", {"run": run, "rows": shown})
+    links = paginate_links(f"{PAYMENTS_URL}/{payment_run_id}/remittance-advices", {}, rows, after)
+    return HtmlPage("payments/remittance_advices.html", {"run": run, "rows": shown, "pages": links})

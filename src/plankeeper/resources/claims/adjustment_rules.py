@@ -53,5 +53,8 @@ def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> Field
     return FieldError("amount", f"must be at most what {what}: {max(ZERO, limit):.2f}", "too_large")
 
 
-def reversal_cause(paid: Decimal, amount: Decimal) -> Cause:
-    return "reverse_all" if amount == paid else "reverse_part"
+def reversal_cause(money: LineMoney, amount: Decimal) -> Cause:
+    """`reverse_rest`: what the agency still pays for isn't more than what the payee has got, so nothing is due."""
+    if amount == money.paid:
+        return "reverse_all"
+    return "reverse_rest" if money.paid - amount <= money.paid_out else "reverse_part"

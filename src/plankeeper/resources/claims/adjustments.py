@@ -48,7 +48,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
     if new.date > datetime.now(ctx.settings.time_zone).date():
         raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
     money = await adjustment_store.get_money(ctx.tx, ctx.plan_manager_id, invoice_id, line.id)
-    cause = reversal_cause(money.paid, new.amount)
+    cause = reversal_cause(money, new.amount)
     if new.kind == "agency_reversal":
         next_status(to_line_state(line), cause)  # a lock or the state comes before the amount
     if error := find_error(new.kind, new.amount, money):

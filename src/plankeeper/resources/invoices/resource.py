@@ -18,6 +18,12 @@ from plankeeper.resources.upsert import ImportRow
 
 Changed = Mapping[str, Any]  # fields of an event
 
+MADE_BY_BATCH_OR_RUN = "This change is undone with what made it: cancel the claim batch or the payment run of the line."
+REST_IS_WAITING = (
+    "The rest of a line that is put up for the next claim batch remains so. To keep it out of claim batches, hold the"
+    " invoice."
+)
+
 
 async def _update(ctx: WriteContext, key: str, change: InvoiceUpdate) -> Invoice:
     """A line that was deleted since is created again, with another id."""
@@ -55,8 +61,8 @@ async def _restore_lines(ctx: WriteContext, key: str, before: Changed, after: Ch
         await service.update(ctx, UUID(key), validate_struct(InvoiceUpdate, {"line_items": items}))
         return
     if not any(line["claim_status"] != statuses.get(line["id"]) for line in lines):
-        detail = "This change is undone with what made it: cancel the claim batch or the payment run of the line."
-        raise DomainError("invalid_transition", detail)
+        has_put_up_rest = _lines_with_rest(after) - _lines_with_rest(before)
+        raise DomainError("invalid_transition", REST_IS_WAITING if has_put_up_rest else MADE_BY_BATCH_OR_RUN)
     for line in lines:
         now = statuses.get(line["id"])
         if line["claim_status"] == "cancelled" != now:
@@ -65,6 +71,12 @@ async def _restore_lines(ctx: WriteContext, key: str, before: Changed, after: Ch
             await actions.reopen_line(ctx, UUID(key), UUID(line["id"]))
         elif line["claim_status"] != now:
             raise DomainError("invalid_transition", "A line that is put up for the next claim can only be cancelled.")
+
+
+def _lines_with_rest(changed: Changed) -> set[str]:
+    """The lines whose rest waits for the next claim batch."""
+    lines: list[dict[str, Any]] = changed.get("line_items") or []
+    return {line["id"] for line in lines if line.get("is_rest_waiting")}
 
 
 async def _change_ignored(ctx: WriteContext, key: str, before: Changed, after: Changed) -> None:

@@ -40,6 +40,7 @@ Cause = Literal[
     "claim_rest",
     "return_payment",
     "reverse_part",
+    "reverse_rest",
     "reverse_all",
     "cancel",
     "reopen",
@@ -84,8 +85,10 @@ TRANSITIONS = (
     Transition("payment_ready", "paid", "pay_out"),
     Transition("payment_ready", "paid", "take_fee"),
     Transition("payment_ready", "partially_ready", "reverse_part"),
+    Transition("payment_ready", "partially_paid", "reverse_rest"),
     Transition("partially_ready", "partially_paid", "pay_out"),
     Transition("partially_ready", "partially_paid", "take_fee"),
+    Transition("partially_ready", "partially_paid", "reverse_rest"),
     Transition("partially_paid", "pending", "submit_batch"),
     # The rest of a line whose first part the agency has paid.
     Transition("pending", "partially_paid", "reject"),
@@ -113,6 +116,7 @@ UNCHANGED: Mapping[Cause, frozenset[ClaimStatus]] = MappingProxyType(
         "claim_rest": frozenset({"partially_paid"}),
         "return_payment": frozenset({"pending", "payment_ready", "partially_ready"}),
         "reverse_part": frozenset({"pending", "partially_ready", "partially_paid", "paid"}),
+        "reverse_rest": frozenset({"pending", "partially_paid", "paid"}),
         "reverse_all": frozenset({"pending", "partially_paid", "paid"}),
     }
 )
@@ -161,6 +165,7 @@ _VERBS: Mapping[Cause | InvoiceAction, str] = {
     "claim_rest": "claimed for its rest",
     "return_payment": "marked as returned by the bank",
     "reverse_part": "reversed",
+    "reverse_rest": "reversed",
     "reverse_all": "reversed",
     "cancel": "cancelled",
     "reopen": "reopened",

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from typing import LiteralString
 from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import in_array
 from plankeeper.resources.bank_details.accounts import PayeeKind
@@ -118,21 +120,42 @@ class PrintedAdvice(Struct):
     amount: Decimal
 
 
-LIST_WITHOUT_EMAIL = """
-    select id, position, payee_kind, payee_id, payee_name, reference, amount
+WITHOUT_EMAIL: LiteralString = """
     from payments
     where plan_manager_id = $1 and run_id = $2 and not (payee_kind = 'provider' and exists (
         select from providers provider
         where provider.plan_manager_id = $1 and provider.id = payments.payee_id
             and provider.remittance_email is not null
     ))
-    order by position
+"""
+# The ids of a run's payments are in the order of the file.
+LIST_WITHOUT_EMAIL: LiteralString = f"""
+    select id, position, payee_kind, payee_id, payee_name, reference, amount {WITHOUT_EMAIL} and id > $3
+    order by id
+    limit $4
 """
 
 
-async def list_without_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[PrintedAdvice]:
-    """The payments of a run whose payees get no remittance advice by mail, in the order of the file."""
-    return await db.rows(PrintedAdvice, LIST_WITHOUT_EMAIL, plan_manager_id, run_id)
+async def list_without_email(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, after: UUID, limit: int
+) -> PageRows[PrintedAdvice]:
+    """A page of the payments of a run whose payees get no remittance advice by mail, in the order of the file."""
+    rows = await db.rows(PrintedAdvice, LIST_WITHOUT_EMAIL, plan_manager_id, run_id, after, limit + 1)
+    return cut_page(rows, limit)
+
+
+COUNT_WITHOUT_EMAIL: LiteralString = f"select count(*) {WITHOUT_EMAIL}"
+
+
+async def count_without_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> int:
+    return await db.one(int, COUNT_WITHOUT_EMAIL, plan_manager_id, run_id)
+
+
+IS_WITHOUT_EMAIL: LiteralString = f"select exists (select {WITHOUT_EMAIL} and id = $3)"
+
+
+async def is_without_email(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_id: UUID) -> bool:
+    return await db.one(bool, IS_WITHOUT_EMAIL, plan_manager_id, run_id, payment_id)
 
 
 class AdviceText(Struct):

@@ -263,10 +263,14 @@ LIST_LINES = f"""
     select payment.id as payment_id, payment.position, paid.invoice_id, paid.line_id, paid.amount,
         (select count(*)::int {OF_LINE}) as other_open,
         (
-            select max(run.number || '-' || lpad(sent.position::text, 4, '0'))
-            from payments sent, payment_runs run
-            where sent.plan_manager_id = $1 and run.plan_manager_id = $1 and run.id = sent.run_id
-                and sent.id in (select other.payment_id {OF_LINE})
+            -- by primary keys: as a join, it reads all payments for each line
+            select max((
+                select (
+                    select number from payment_runs where plan_manager_id = $1 and id = sent.run_id
+                ) || '-' || lpad(sent.position::text, 4, '0')
+                from payments sent
+                where sent.plan_manager_id = $1 and sent.id = other.payment_id
+            )) {OF_LINE}
         ) as other_ref
     from (
         select id, position from payments

@@ -198,6 +198,51 @@ def test_money_that_was_paid_out_is_recovered(batch: SubmittedBatch) -> None:
     assert batch.client.get("/recoveries").json()["pagination"]["total"] == 0
 
 
+def test_a_reversal_of_the_whole_rest_leaves_nothing_due(batch: SubmittedBatch) -> None:
+    """The payee has the first part, so the line is partially paid and its rest can be claimed again."""
+    batch.apply(batch.paid(0))
+    claim, place = batch.claims[0], batch.office.plan_manager_id
+    batch.office.execute(
+        "update claims set paid = 200, state = 'partially_paid' where plan_manager_id = $1 and id = $2",
+        place, UUID(claim["id"]),
+    )  # fmt: skip
+    insert = """
+        insert into claims (plan_manager_id, id, invoice_id, line_id, source, reference, is_rest, amount, state, paid,
+            result_date, created_at, updated_at)
+        select $1, gen_random_uuid(), invoice_id, line_id, 'elsewhere', 'R2', true, 90.99, 'paid', 90.99, result_date,
+            created_at, updated_at
+        from claims where plan_manager_id = $1 and id = $2
+    """
+    batch.office.execute(insert, place, UUID(claim["id"]))
+    payment = """
+        with run as (
+            insert into payment_runs (plan_manager_id, id, number, state, process_date, group_by, header, account,
+                total, payment_count, created_at, created_by)
+            values ($1, gen_random_uuid(), 'P000001', 'paid', '2026-10-01', 'payee', '{}', '', 200, 1, now(), 'Robin')
+            returning id
+        ), payment as (
+            insert into payments (plan_manager_id, id, run_id, position, payee_kind, payee_id, payee_name, account,
+                account_ending, account_title, reference, amount, state, created_at, updated_at)
+            select $1, gen_random_uuid(), id, 1, 'provider', gen_random_uuid(), 'X', '', '1', 'X', 'R', 200, 'paid',
+                now(), now()
+            from run
+            returning id
+        )
+        insert into payment_lines (plan_manager_id, payment_id, claim_id, invoice_id, line_id, amount, is_open)
+        select $1, payment.id, claims.id, invoice_id, line_id, 200, true
+        from payment, claims where plan_manager_id = $1 and claims.id = $2
+    """
+    batch.office.execute(payment, place, UUID(claim["id"]))
+    statement = "update invoice_lines set has_payment = true where plan_manager_id = $1 and id = $2"
+    batch.office.execute(statement, place, UUID(claim["line_id"]))
+    assert batch.line(0)["claim_status"] == "payment_ready"
+    adjust(batch, "agency_reversal", 40).raise_for_status()
+    assert batch.line(0)["claim_status"] == "partially_ready"  # 50.99 are due
+    adjust(batch, "agency_reversal", 50.99).raise_for_status()
+    assert (batch.line(0)["claim_status"], batch.line(0)["paid_amount"]) == ("partially_paid", 200)
+    act(batch, 0, "claim-rest").raise_for_status()
+
+
 def test_money_of_an_imported_line_is_recovered_while_its_rest_is_pending(office: Office) -> None:
     """The line was imported as paid in part, so its payee has the part."""
     line = office.line(id=str(uuid7()), claim_status="partially_paid", paid_amount=100)
