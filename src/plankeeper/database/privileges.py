@@ -86,7 +86,7 @@ TABLE_PRIVILEGES = {
     "schema_compatibility": "select",
     "single_sign_on_flows": "select, insert, update, delete",
     "single_sign_on_providers": "select, insert, update, delete",
-    "statement_sends": "select, insert, update, delete",
+    "statement_sends": "select, insert, delete",
     "statements": "select, insert, update, delete",
     "stored_counts": "select, insert, delete",
     "support_catalogue": "select",
