@@ -121,6 +121,7 @@ PYTHON_TYPES: dict[str, Any] = {
     "text[]": list[str],
     "int4[]": list[int],
     "uuid[]": list[UUID],
+    "numeric[]": list[Decimal],
 }
 
 

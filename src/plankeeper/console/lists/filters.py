@@ -163,6 +163,13 @@ class ChoiceFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenChoiceFilter(ChoiceFilter):
+    """A choice that links of other pages set. The form keeps it, without a visible field."""
+
+    kind: ClassVar[FilterKind] = "hidden"
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedChoiceFilter:
     """One of several values that depend on the request. `load_choices` returns their labels, given the chosen value."""
 
