@@ -64,7 +64,10 @@ class XlsxFile:
         return self._path
 
     def close(self) -> None:
-        """Delete the file."""
+        """Delete the file. A sheet that wasn't completed still has an open file of its rows."""
+        for sheet in self._book.worksheets():
+            if rows := getattr(sheet, "row_data_fh", None):
+                rows.close()
         self._folder.cleanup()
 
     def _add_format(self, name: str, value: str | bool) -> Format:

@@ -56,6 +56,11 @@ CLAIM_STATUS_GROUPS = {
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
 WITHOUT = {"provider": "provider", "account_manager": "account manager", "state": "state"}
+_WITHOUT_FIELDS = {
+    "provider": "without_provider",
+    "account_manager": "without_account_manager",
+    "state": "without_state",
+}
 HELD_STATUSES = ("on_hold", "flagged")
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
@@ -193,7 +198,7 @@ FILTERS = (
     choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
     record_filter(queries.LIST, "account_manager", "account_manager"),
     choice_filter(queries.LIST, "participant_state", {each: each for each in STATE_CODES}, name="state"),
-    HiddenChoiceFilter("without", "Without", WITHOUT, lambda choice: {f"without_{choice}": True}),
+    HiddenChoiceFilter("without", "Without", WITHOUT, lambda choice: {_WITHOUT_FIELDS[choice]: True}),
     choice_filter(
         queries.LIST,
         "is_deleted",

@@ -242,6 +242,27 @@ class FlagFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedFlagFilter:
+    """A condition that is set or not, with a value of the SQL that depends on the request."""
+
+    name: str
+    label: str
+    field: str
+    load_value: Callable[[PageRequest], Awaitable[object]]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "flag"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        if not params.get(self.name):
+            return ParsedFilter()
+        return ParsedFilter({self.field: await self.load_value(context.request)}, self.label)
+
+
+@dataclass(frozen=True, slots=True)
 class DateRangeFilter:
     """A first and a last day, or a preset. Days that are set outweigh the preset.
 
@@ -402,6 +423,7 @@ ListFilter = (
     | TimeFilter
     | LinkFilter
     | FlagFilter
+    | LoadedFlagFilter
     | DateRangeFilter
     | AmountRangeFilter
     | RecordFilter

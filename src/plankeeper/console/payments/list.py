@@ -52,6 +52,7 @@ PAYMENT_RUNS = ListDefinition(
     ),
     buttons=(
         ListButton("Make a payment run", f"{PAYMENTS_URL}/new", "manager"),
+        ListButton("All payments", f"{PAYMENTS_URL}/all", "manager"),
         ListButton("Reconciliation", f"{PAYMENTS_URL}/reconciliation", "manager"),
     ),
     views=(BuiltInView("Drafts", {"state": "draft"}), BuiltInView("Paid", {"state": "paid"})),

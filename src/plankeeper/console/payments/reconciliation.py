@@ -10,6 +10,7 @@ from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.core import files
 from plankeeper.core.context import ReadContext
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
@@ -70,6 +71,7 @@ async def get(request: PageRequest) -> HtmlPage:
         "max_lines": MAX_LINES,
         "periods": _periods(request.today),
         "csv_url": with_query(f"{URL}.csv", texts),
+        "xlsx_url": with_query(f"{URL}.xlsx", texts),
     }
     return HtmlPage("payments/reconciliation.html", context, 422 if errors else 200)
 
@@ -77,7 +79,16 @@ async def get(request: PageRequest) -> HtmlPage:
 @pages.get("/payments/reconciliation.csv", role="manager", permission=PERMISSION)
 async def download(request: PageRequest) -> Download:
     found = await _reconcile(request)
-    file = reconciliation.to_csv(found)
+    return _record_export(request, found, reconciliation.to_csv(found))
+
+
+@pages.get("/payments/reconciliation.xlsx", role="manager", permission=PERMISSION)
+async def download_xlsx(request: PageRequest) -> Download:
+    found = await _reconcile(request)
+    return _record_export(request, found, reconciliation.to_xlsx(found))
+
+
+def _record_export(request: PageRequest, found: Reconciliation, file: files.Download) -> Download:
     ids = dict.fromkeys(each.invoice_id for each in found.lines if each.invoice_id)
     request.record_list("invoice", ids, {"page": "reconciliation"}, "exported")
     return Download(file.file_name, file.media_type, file.chunks, file.size)

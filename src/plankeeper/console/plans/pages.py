@@ -32,6 +32,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PLANS)
 
 
+@pages.get("/plans.xlsx", role="viewer", is_limited=True)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, PLANS, file_format="xlsx")
+
+
 class BudgetBar(NamedTuple):
     """A budget with its participant, and the widths of what is used and of the time that has passed, in percent."""
 

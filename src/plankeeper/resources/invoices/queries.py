@@ -41,11 +41,11 @@ LIST = FilteredList(
     {
         "number_pattern": Filter(_NUMBER_TEXT + " like {}"),
         "without_participant": Filter("participant_id is null and {}::boolean"),
-        "without_provider": Filter("pm_provider_id is null and {}::boolean"),
+        "without_provider": Filter("pm_provider_id is null and {}::boolean", label="Without"),
         "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
-        "without_account_manager": Filter(_ACCOUNT_MANAGER + " is null and {}::boolean"),
+        "without_account_manager": Filter(_ACCOUNT_MANAGER + " is null and {}::boolean", label="Without"),
         "participant_state": Filter(_STATE + " = {}", label="State"),
-        "without_state": Filter(_STATE + " is null and {}::boolean"),
+        "without_state": Filter(_STATE + " is null and {}::boolean", label="Without"),
         "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
         "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
         "unclaimed": Filter(

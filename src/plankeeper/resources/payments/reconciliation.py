@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -11,6 +11,7 @@ from msgspec import UnsetType
 from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import invalid_parameter
 from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.xlsx import XLSX, Cell, xlsx_chunks
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments.reconciliation_schemas import (
     HeldLine,
@@ -61,10 +62,27 @@ def to_csv(found: Reconciliation) -> Download:
     return Download(name, CSV, len(content), single_chunk(content))
 
 
-def _rows(found: Reconciliation) -> Iterable[tuple[object, ...]]:
+async def _xlsx_chunks(found: Reconciliation) -> AsyncIterator[bytes]:
+    async def batches() -> AsyncIterator[list[tuple[Cell, ...]]]:
+        yield [*_rows(found)]
+
+    async for chunk in xlsx_chunks(_HEADER, "Reconciliation", batches()):
+        if chunk:
+            yield chunk
+
+
+def to_xlsx(found: Reconciliation) -> Download:
+    """The same rows as an XLSX file. Its size isn't known before it is written."""
+    return Download(f"reconciliation-{found.first}-{found.last}.xlsx", XLSX, None, _xlsx_chunks(found))
+
+
+def _rows(found: Reconciliation) -> Iterable[tuple[str, date, str, str, str, Decimal]]:
     for name in _SUMS:
-        day = found.first if name == "opening" else found.last
-        yield name, day, "", "", "", f"{getattr(found, name):.2f}"
+        yield name, found.first if name == "opening" else found.last, "", "", "", _cents(getattr(found, name))
     for line in found.lines:
-        ids = (each or "" for each in (line.invoice_id, line.line_id, line.claim_batch_id))
-        yield "held", found.last, *ids, f"{line.amount:.2f}"
+        invoice, line_id, batch = (str(each or "") for each in (line.invoice_id, line.line_id, line.claim_batch_id))
+        yield "held", found.last, invoice, line_id, batch, _cents(line.amount)
+
+
+def _cents(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"))

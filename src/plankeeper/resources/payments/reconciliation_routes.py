@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext
+from plankeeper.core.xlsx import XLSX
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.payments import reconciliation
 from plankeeper.resources.payments.reconciliation_schemas import Reconciliation, ReconciliationQuery
@@ -21,8 +22,8 @@ def _list_invoices(found: Reconciliation) -> Mapping[AccessedKind, Sequence[UUID
     scope=PAYMENTS,
     extension=True,
     access_log=_list_invoices,
-    formats={reconciliation.CSV: reconciliation.to_csv},
+    formats={reconciliation.CSV: reconciliation.to_csv, XLSX: reconciliation.to_xlsx},
 )
 async def get(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
-    """Get what the office has received, paid out and holds, for any two days. `Accept: text/csv` returns a file."""
+    """Get what the office has received, paid out and holds, for any two days, as JSON, CSV or XLSX by `Accept`."""
     return await reconciliation.reconcile(ctx, query)
