@@ -73,7 +73,7 @@ def test_a_viewer_sees_only_the_participants_of_an_account_manager(
     outside = client.create("/participants", {"first_name": "Otto", "last_name": "Outside"})["id"]
     sign_in(page, owner, f"{PEOPLE}/{viewer.account_id}/role")
     page.get_by_label("Participants of").select_option("Morgan Lee")
-    page.get_by_label("May download CSV files").uncheck()
+    page.get_by_label("May download CSV and XLSX files").uncheck()
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Participants of Morgan Lee").wait_for()
     sign_out(page)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import import_module
 from itertools import combinations, product
@@ -16,6 +17,7 @@ from uuid import UUID
 import plankeeper
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.lists.filtered_list import FilteredList, ListStatement, ListSummary
+from plankeeper.database.lists.groups import ListGroup
 from plankeeper.database.lists.statements import SortedId, SortOrder, Start
 
 ROOT = Path(plankeeper.__file__).parent
@@ -166,6 +168,9 @@ def list_statements(filtered_list: FilteredList) -> Iterator[tuple[str, Any, Lis
         yield f"{case}.count", int, filtered_list.count_statement(TENANT, values)
         yield f"{case}.summary", ListSummary, filtered_list.summary_statement(TENANT, values, 1)
         yield f"{case}.page", SortedId, filtered_list.page_statement(TENANT, values, (1, 0))
+    for values, key in product(filter_sets(filtered_list, 1), filtered_list.group_keys):
+        statement = filtered_list.group_statement(TENANT, values, key, 1, GROUP_PARAMETERS)
+        yield f"[{','.join(values)}].{key}", ListGroup, statement
     for values in filter_sets(filtered_list, 1):
         for order, start, is_backward in product(orders(filtered_list), STARTS, (False, True)):
             if start != NULL_START or filtered_list.sorts[order.name].is_nullable:
@@ -178,6 +183,8 @@ def list_statements(filtered_list: FilteredList) -> Iterator[tuple[str, Any, Lis
 
 
 TENANT = UUID(int=1)
+# The parameters of the keys and the sums of groups, of all lists.
+GROUP_PARAMETERS = {"zone": "Australia/Sydney", "late_before": datetime(2026, 11, 20, tzinfo=UTC)}
 NULL_START = Start(None, "")
 STARTS = (None, Start("", ""), NULL_START)
 

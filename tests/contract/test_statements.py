@@ -50,6 +50,7 @@ OTHER_STORES = {
     "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
     "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
     "resources.claims.result_store": "results and receipts, beside batches and claims",
+    "resources.claims.queries": "the list of all claims",
     "resources.claims.export_store": "exports of claims, beside batches and claims",
     "resources.payments.export_store": "exports of payments, beside payment runs",
     "resources.payments.remittance_store": "what a remittance advice says",
@@ -121,6 +122,7 @@ PYTHON_TYPES: dict[str, Any] = {
     "text[]": list[str],
     "int4[]": list[int],
     "uuid[]": list[UUID],
+    "numeric[]": list[Decimal],
 }
 
 

@@ -31,7 +31,7 @@ def accounts() -> None:
 def role_details_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options for the permissions of a manager and the limits of a viewer."""
     for option in (
-        click.option("--no-download", is_flag=True, help="A viewer can't download CSV files."),
+        click.option("--no-download", is_flag=True, help="A viewer can't download CSV and XLSX files."),
         click.option(
             "--participants-of", type=UUID_TYPE, help="A viewer sees only the participants of this account manager."
         ),

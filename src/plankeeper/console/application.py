@@ -10,10 +10,10 @@ from plankeeper.console.account import sign_in, single_sign_on
 from plankeeper.console.activity import event_batch, event_page
 from plankeeper.console.activity import pages as activity_pages
 from plankeeper.console.bank_details import pages as bank_detail_pages
+from plankeeper.console.claims import all_claims, recoveries
 from plankeeper.console.claims import late as late_claims
 from plankeeper.console.claims import lines as claim_lines
 from plankeeper.console.claims import pages as claim_pages
-from plankeeper.console.claims import recoveries
 from plankeeper.console.claims import results as claim_results
 from plankeeper.console.components.events import actor_name, event_title
 from plankeeper.console.components.labels import error_sentence, field_label, humanize, parse_color, program_name
@@ -28,7 +28,7 @@ from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
 from plankeeper.console.participants import edit, personal_data, plans, statements, team, timeline
 from plankeeper.console.participants import pages as participant_pages
-from plankeeper.console.payments import fees, payment, reconciliation
+from plankeeper.console.payments import all_payments, fees, payment, reconciliation
 from plankeeper.console.payments import pages as payment_pages
 from plankeeper.console.payments import run as payment_run
 from plankeeper.console.people import account_managers, members
@@ -106,6 +106,8 @@ PAGE_MODULES = (
     claim_pages.pages,
     claim_results.pages,
     late_claims.pages,
+    all_claims.pages,
+    all_payments.pages,
     claim_lines.pages,
     recoveries.pages,
     payment_pages.pages,

@@ -29,10 +29,13 @@ class Upload:
 
 @dataclass(slots=True)
 class Download:
-    """A file that a client receives; `size` is in bytes. `invoice_ids` are those of which it has data."""
+    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written.
+
+    `invoice_ids` are those of which it has data.
+    """
 
     file_name: str
     media_type: str
-    size: int
+    size: int | None
     chunks: AsyncIterator[bytes]
     invoice_ids: Sequence[UUID] = ()

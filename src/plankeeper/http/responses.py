@@ -70,10 +70,11 @@ class FileResponse(Response):
         """Read the first chunk, so that a missing file is an error response. HEAD reads nothing."""
         headers = {
             "content-type": download.media_type,
-            "content-length": str(download.size),
             "content-disposition": content_disposition(download.file_name),
             "content-security-policy": FILE_POLICY,
         }
+        if download.size is not None:
+            headers["content-length"] = str(download.size)
         if is_head:
             return cls(200, b"", headers)
         return cls(200, await anext(download.chunks, b""), headers, download.chunks)

@@ -36,7 +36,7 @@ def test_an_owner_gives_permissions(
     assert owner.submit(path, form).headers["location"] == PAGE
     assert member_of(person).details == RoleDetails(["make_claims", "override_blocks"])
     assert "Manager Make claims Ignore blocking warnings" in main_text(owner.get(PAGE).text)
-    assert owner.get(path).text.count(" checked") == 3  # and "May download CSV files", which is for viewers
+    assert owner.get(path).text.count(" checked") == 3  # and "May download CSV and XLSX files", which is for viewers
     response = owner.submit(path, form)  # of a page that was opened before
     assert (response.status_code, "Someone else changed the role" in response.text) == (409, True)
     assert wait_until(lambda: "Override blocks" in owner.activity())
@@ -87,7 +87,7 @@ def test_a_viewer_without_downloads_gets_no_csv_files(
     owner.submit(f"{PAGE}/{person.account_id}/role", {"role": "viewer", "was": "viewer"})
     for path in (file, "/console/invoices/selected.csv?all=1&list="):
         response = browser.get(path)
-        assert (response.status_code, "can’t download CSV files" in response.text) == (403, True)
+        assert (response.status_code, "can’t download CSV and XLSX files" in response.text) == (403, True)
     assert "Download CSV" not in browser.get("/console/participants").text
     assert "Download CSV" not in browser.get("/console/invoices").text
 

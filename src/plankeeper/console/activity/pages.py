@@ -41,6 +41,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, ACTIVITY)
 
 
+@pages.get("/activity.xlsx", role=ACTIVITY.download_role)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, ACTIVITY, file_format="xlsx")
+
+
 def _by_day(request: PageRequest, shown: ListPage) -> list[tuple[str, list[ListRow]]]:
     """The rows by the day of their latest event, under a heading for each day."""
     zone, today = request.settings.time_zone, request.today

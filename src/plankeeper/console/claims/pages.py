@@ -48,6 +48,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, CLAIM_BATCHES)
 
 
+@pages.get("/claims.xlsx", role="manager", permission="make_claims")
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, CLAIM_BATCHES, file_format="xlsx")
+
+
 @pages.get("/claims/new", role="manager", permission="make_claims")
 async def new(request: PageRequest) -> HtmlPage:
     """What a batch of all invoices would contain. Nothing is stored."""

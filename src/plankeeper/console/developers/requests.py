@@ -422,6 +422,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, REQUESTS)
 
 
+@pages.get("/requests.xlsx", role="viewer")
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, REQUESTS, file_format="xlsx")
+
+
 @pages.get("/requests/{logged_request_id}", role="viewer")
 async def get(request: PageRequest, logged_request_id: str) -> HtmlPage:
     logged = or_404(await get_request(request, logged_request_id)).request

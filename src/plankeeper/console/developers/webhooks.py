@@ -305,6 +305,12 @@ async def download(request: PageRequest, endpoint_id: UUID) -> Download:
     return await download_list(request, deliveries_of(endpoint_id))
 
 
+@pages.get("/settings/webhooks/{endpoint_id}/deliveries.xlsx", role="viewer")
+async def download_xlsx(request: PageRequest, endpoint_id: UUID) -> Download:
+    await get_or_404(request, endpoint_id)
+    return await download_list(request, deliveries_of(endpoint_id), file_format="xlsx")
+
+
 @pages.get("/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}", role="viewer")
 async def get_delivery(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> HtmlPage:
     endpoint = await get_or_404(request, endpoint_id)

@@ -10,6 +10,8 @@ from plankeeper.console.lists.definition import (
     BuiltInView,
     BulkAction,
     Column,
+    GroupAmount,
+    Grouping,
     Link,
     ListButton,
     ListDefinition,
@@ -17,6 +19,7 @@ from plankeeper.console.lists.definition import (
 )
 from plankeeper.console.lists.filters import (
     FilterContext,
+    HiddenChoiceFilter,
     LoadedLink,
     LoadedLinkFilter,
     amount_range_filter,
@@ -26,7 +29,15 @@ from plankeeper.console.lists.filters import (
     text_filter,
     time_range_filter,
 )
+from plankeeper.console.lists.groups import (
+    account_manager_labels,
+    fixed_labels,
+    month_params,
+    one_param,
+    provider_labels,
+)
 from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.core.fields import STATE_CODES
 from plankeeper.core.validation import allowed_values
 from plankeeper.resources.invoices import queries, store
 from plankeeper.resources.invoices.check_store import get_display_names
@@ -50,6 +61,12 @@ CLAIM_STATUS_GROUPS = {
 }
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
+WITHOUT = {"provider": "provider", "account_manager": "account manager", "state": "state"}
+_WITHOUT_FIELDS = {
+    "provider": "without_provider",
+    "account_manager": "without_account_manager",
+    "state": "without_state",
+}
 HELD_STATUSES = ("on_hold", "flagged")
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
@@ -205,6 +222,8 @@ FILTERS = (
     choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
     record_filter(queries.LIST, "account_manager", "account_manager"),
     LoadedLinkFilter("standard", "Service standard", _load_late),
+    choice_filter(queries.LIST, "participant_state", {each: each for each in STATE_CODES}, name="state"),
+    HiddenChoiceFilter("without", "Without", WITHOUT, lambda choice: {_WITHOUT_FIELDS[choice]: True}),
     choice_filter(
         queries.LIST,
         "is_deleted",
@@ -212,6 +231,26 @@ FILTERS = (
         name="deleted",
         values_of=lambda choice: {"is_deleted": choice == "yes"},
     ),
+)
+GROUPINGS = (
+    Grouping(
+        "month",
+        "Month",
+        month_params(("invoice_date_from", "invoice_date_to"), ("from", "to")),
+        fixed_labels({}),
+        "No invoice date",
+        is_month=True,
+    ),
+    Grouping("state", "State", one_param("state", {"without": "state"}), fixed_labels({}), "No state"),
+    Grouping("claim_status", "Claim status", one_param("claim_status"), fixed_labels(CLAIM_STATUSES), "No status"),
+    Grouping(
+        "account_manager",
+        "Account manager",
+        one_param("account_manager", {"without": "account_manager"}),
+        account_manager_labels,
+        "No account manager",
+    ),
+    Grouping("provider", "Provider", one_param("provider", {"without": "provider"}), provider_labels, "No provider"),
 )
 INVOICES = ListDefinition(
     kind="invoices",
@@ -246,6 +285,8 @@ INVOICES = ListDefinition(
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
         BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
     ),
+    groupings=GROUPINGS,
+    group_amounts=(GroupAmount("total", "Total"),),
     load_names=load_names,
     is_past=lambda row: row.is_deleted,
     past_label="deleted",

@@ -62,6 +62,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, INVOICES)
 
 
+@pages.get("/invoices.xlsx", role="viewer", is_limited=True)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, INVOICES, file_format="xlsx")
+
+
 @pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", access_log="invoice")
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)

@@ -6,16 +6,19 @@ deliveries of webhooks.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.console.components.chart_geometry import Tone
 from plankeeper.console.components.fields import FieldKind, FormField
 from plankeeper.console.components.labels import field_label, humanize
 from plankeeper.console.lists.filters import ListFilter
 from plankeeper.console.shell.routing import PREFIX, PageRequest, RequiredRole
 from plankeeper.core.context import AccessedKind, ListDisclosed
+from plankeeper.core.xlsx import Cell
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder
@@ -147,6 +150,19 @@ def csv_text(column: Column, value: Any, zone: ZoneInfo) -> str:
             return str(value)
 
 
+def xlsx_cell(column: Column, value: Any, zone: ZoneInfo) -> Cell:
+    """A value in an XLSX file: numbers, dates and times of the zone as such, others as in a CSV file."""
+    match value:
+        case bool():
+            return csv_text(column, value, zone)
+        case datetime():
+            return value.astimezone(zone).replace(tzinfo=None)
+        case date() | int() | Decimal():
+            return value
+        case _:
+            return csv_text(column, value, zone)
+
+
 class PagePosition(NamedTuple):
     """The start of a page of a list: after a row, before one, or at the beginning."""
 
@@ -243,6 +259,35 @@ def _never(_row: Any) -> bool:
     return False
 
 
+class Grouping(NamedTuple):
+    """What the rows of a list can be grouped by: a key of its SQL with the same `name`.
+
+    `params_of` returns the filters that select a group, given its key and the values of the filters that are set; null
+    if no filter does. `load_labels` returns the names of keys; others are shown as they are. `none_label` is that of
+    rows without a key. The keys of months are their first days, and their groups are shown over time.
+    """
+
+    name: str
+    label: str
+    params_of: Callable[[str | None, Mapping[str, Any], ZoneInfo], Mapping[str, str] | None]
+    load_labels: Callable[[PageRequest, Sequence[str]], Awaitable[Mapping[str, str]]]
+    none_label: str
+    is_month: bool = False
+
+
+class GroupAmount(NamedTuple):
+    """A sum of groups, which has the same `name` in the list's SQL. `tone` is for one that is a part of the bars."""
+
+    name: str
+    label: str
+    tone: Tone | None = None
+
+
+async def no_group_values(_request: PageRequest) -> Mapping[str, object]:
+    """For lists whose keys and sums have no parameters."""
+    return {}
+
+
 async def no_rows(_db: Executor, _plan_manager_id: UUID, _ids: Sequence[Any]) -> Sequence[Any]:
     """For lists whose rows aren't read by their ids."""
     return []
@@ -285,6 +330,10 @@ class ListDefinition:
     list_disclosed: ListDisclosed | None = None
     exact_count: Callable[[Executor, UUID, Mapping[str, object]], Awaitable[int | None]] | None = None
 
+    groupings: Sequence[Grouping] = ()
+    group_amounts: Sequence[GroupAmount] = ()  # in the order of the SQL; the first one is that of the chart
+    load_group_values: Callable[[PageRequest], Awaitable[Mapping[str, object]]] = no_group_values
+
     is_table: bool = True  # otherwise a template shows the rows, and the columns are those of the file
     page_path: str = ""  # if the list isn't at `/console/` and its kind
     owner_id: UUID | None = None  # of the record whose list it is: such a list has no saved views
@@ -322,6 +371,9 @@ class ListDefinition:
     def sorts(self) -> set[str]:
         """The sorts of the columns, and that of the list."""
         return {each.sort for each in self.columns if each.sort} | {parse_sort(self.sort).name}
+
+    def find_grouping(self, name: str) -> Grouping | None:
+        return next((each for each in self.groupings if each.name == name), None)
 
     def disclosed(self, rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence[UUID]]:
         """The ids of the records that rows disclose, by kind."""

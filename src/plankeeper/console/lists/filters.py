@@ -163,6 +163,13 @@ class ChoiceFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenChoiceFilter(ChoiceFilter):
+    """A choice that links of other pages set. The form keeps it, without a visible field."""
+
+    kind: ClassVar[FilterKind] = "hidden"
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedChoiceFilter:
     """One of several values that depend on the request. `load_choices` returns their labels, given the chosen value."""
 
@@ -263,6 +270,27 @@ class FlagFilter:
 
     async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
         return ParsedFilter({self.field: True}, self.label) if params.get(self.name) else ParsedFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFlagFilter:
+    """A condition that is set or not, with a value of the SQL that depends on the request."""
+
+    name: str
+    label: str
+    field: str
+    load_value: Callable[[PageRequest], Awaitable[object]]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "flag"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        if not params.get(self.name):
+            return ParsedFilter()
+        return ParsedFilter({self.field: await self.load_value(context.request)}, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +455,7 @@ ListFilter = (
     | LinkFilter
     | LoadedLinkFilter
     | FlagFilter
+    | LoadedFlagFilter
     | DateRangeFilter
     | AmountRangeFilter
     | RecordFilter

@@ -15,6 +15,7 @@ from plankeeper.console.lists.filters import (
     ParsedFilter,
     RecordFilter,
 )
+from plankeeper.console.lists.groups import GroupLink, GroupTable, add_chart, group_links, load_groups
 from plankeeper.console.lists.query import (
     PAGE_SIZES,
     ListPageQuery,
@@ -88,7 +89,10 @@ class ListRow(NamedTuple):
 
 @dataclass(slots=True)
 class ListPage:
-    """The values of the page. `count` is null for more rows than are counted; `amount` is their sum."""
+    """The values of the page. `count` is null for more rows than are counted; `amount` is their sum.
+
+    `groups` is null where the rows themselves are shown.
+    """
 
     definition: ListDefinition
     query: ListPageQuery
@@ -108,15 +112,22 @@ class ListPage:
     read_at: datetime
     count_text: str = ""
     can_download: bool = True
+    groups: GroupTable | None = None
 
     @property
     def is_shown(self) -> bool:
-        """Whether there are rows, here or on a neighbouring page."""
-        return bool(self.rows or self.next_url or self.previous_url)
+        """Whether there are rows, here or on a neighbouring page, or groups."""
+        return bool(self.rows or self.next_url or self.previous_url or (self.groups and self.groups.rows))
+
+    @property
+    def group_links(self) -> Sequence[GroupLink]:
+        return group_links(self.query)
 
     @property
     def summary(self) -> str:
         """`43 invoices · $31,204.10`."""
+        if self.groups:
+            return self.groups.summary
         if self.count_text:
             return self.count_text
         if self.count is None:
@@ -144,6 +155,10 @@ class ListPage:
     def csv_url(self) -> str:
         """The file of the list."""
         return self.query.first_page().url(".csv")
+
+    @property
+    def xlsx_url(self) -> str:
+        return self.query.first_page().url(".xlsx")
 
     @property
     def clear_url(self) -> str:
@@ -176,7 +191,8 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
     query, filters = await parse_filters(request, query)
     saved = await load_extras(request, query)
     columns = select_columns(definition.columns, saved.settings.columns)
-    page = RowsPage() if filters.errors else await _read_rows(request, query, filters)
+    groups = await _read_groups(request, query, filters) if query.group and not filters.errors else None
+    page = RowsPage() if filters.errors or groups else await _read_rows(request, query, filters)
     request.errors = {**request.errors, **filters.errors}
     request.record_disclosed(definition.disclosed(page.rows), query.recorded_params)
     names = await definition.load_names(request, page.rows)
@@ -199,7 +215,14 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         read_at=datetime.now(request.settings.time_zone),
         count_text=page.count_text,
         can_download=request.has_role(definition.download_role) and request.role_details.can_download,
+        groups=groups,
     )
+
+
+async def _read_groups(request: PageRequest, query: ListPageQuery, filters: ParsedFilters) -> GroupTable:
+    groups = await load_groups(request, query, filters)
+    add_chart(groups, request.today)
+    return groups
 
 
 async def _read_rows(request: PageRequest, query: ListPageQuery, filters: ParsedFilters) -> RowsPage:

@@ -19,7 +19,10 @@ PAGE_SIZES = (50, 100)
 
 @dataclass(frozen=True, slots=True)
 class ListPageQuery:
-    """`filters` has the texts of the filters that are set; `after` and `before` are encrypted cursors."""
+    """`filters` has the texts of the filters that are set; `after` and `before` are encrypted cursors.
+
+    `group` is the name of what the rows are grouped by; empty for the rows themselves.
+    """
 
     definition: ListDefinition
     filters: Mapping[str, str]
@@ -27,6 +30,7 @@ class ListPageQuery:
     size: int
     after: str = ""
     before: str = ""
+    group: str = ""
 
     @property
     def order(self) -> SortOrder:
@@ -40,6 +44,8 @@ class ListPageQuery:
             params["sort"] = self.sort
         if self.size != PAGE_SIZES[0]:
             params["size"] = str(self.size)
+        if self.group:
+            params["group"] = self.group
         return params
 
     @property
@@ -48,7 +54,7 @@ class ListPageQuery:
         return {"list": self.definition.kind, **self.params}
 
     def url(self, suffix: str = "") -> str:
-        """The path of this page; `suffix` is `.csv` for the file."""
+        """The path of this page; `suffix` is `.csv` or `.xlsx` for the file."""
         cursor = {"after": self.after} if self.after else {"before": self.before}
         return with_query(self.definition.path + suffix, self.params | cursor)
 
@@ -67,9 +73,9 @@ class ListPageQuery:
 
 
 def parse_list_query(definition: ListDefinition, query: Form) -> ListPageQuery:
-    """The query of a request. An unknown sort and an unknown size are ignored; filters are checked later."""
+    """The query of a request. An unknown sort, size and group are ignored; filters are checked later."""
     filters = {name: text for name in definition.params if (text := query.text(name))}
-    sort, size = query.text("sort"), query.text("size")
+    sort, size, group = query.text("sort"), query.text("size"), query.text("group")
     return ListPageQuery(
         definition,
         filters,
@@ -77,6 +83,7 @@ def parse_list_query(definition: ListDefinition, query: Form) -> ListPageQuery:
         int(size) if size in map(str, PAGE_SIZES) else PAGE_SIZES[0],
         query.text("after"),
         query.text("before"),
+        group if definition.find_grouping(group) else "",
     )
 
 

@@ -3,15 +3,17 @@
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.access.saved_views import store
-from plankeeper.console.components.downloads import csv_chunks, csv_row
+from plankeeper.console.components.downloads import FileFormat, csv_chunks, csv_row, xlsx_chunks
 from plankeeper.console.components.edit_forms import EditConflictError
-from plankeeper.console.lists.definition import Column, ListDefinition, csv_text, select_columns
+from plankeeper.console.lists.definition import Column, ListDefinition, csv_text, select_columns, xlsx_cell
+from plankeeper.console.lists.groups import file_columns, load_groups
 from plankeeper.console.lists.query import ListPageQuery, limit_values, parse_filters, parse_list_query
 from plankeeper.console.lists.reading import ListReader
 from plankeeper.console.lists.saved_views import parse_query_text
@@ -27,10 +29,12 @@ from plankeeper.core.context import AccessAction
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.lists import in_order
+from plankeeper.core.xlsx import XLSX, Cell
 from plankeeper.database.lists.filtered_list import FilteredList
 
 MAX_SELECTED = 100  # their ids fit into the address of a page
 MAX_MATCHING = 1000  # one transaction changes them within seconds, and one undo reverts them
+MAX_FILE_GROUPS = 100_000  # a file with all of them
 MAX_SHOWN = 100  # rows and outcomes that a page lists
 Describe = Callable[[Any], str]  # the shown value of a row that the action changes
 
@@ -220,21 +224,28 @@ def show_outcomes(
 
 
 async def download_list(
-    request: PageRequest, definition: ListDefinition, query: ListPageQuery | None = None
+    request: PageRequest,
+    definition: ListDefinition,
+    query: ListPageQuery | None = None,
+    file_format: FileFormat = "csv",
 ) -> Download:
-    """The rows of a list, by default that of the request, as a file. Raises ValidationError for an invalid filter."""
+    """The rows or the groups of a list, by default that of the request, as a file.
+
+    Raises ValidationError for an invalid filter.
+    """
     query, filters = await parse_filters(request, query or parse_list_query(definition, request.query))
     if filters.errors:
         raise ValidationError(**filters.errors)
     query = query.first_page()
+    if query.group:
+        columns, rows = file_columns(await load_groups(request, query, filters, MAX_FILE_GROUPS))
+        return _file(request, definition, query.text, columns, _once(rows), file_format)
     if isinstance(definition.rows, FilteredList):
         batches = ListReader(request.db, request.plan_manager_id, query, filters.values).read_batches()
     else:
         batches = definition.rows.read_batches(request, filters.values)
     columns = await shown_columns(request, definition)
-    labels = [each.label for each in columns]
-    rows = _encode(request, query, columns, batches)
-    return _file(request, definition, csv_chunks(request, definition.kind, query.text, labels, rows))
+    return _file(request, definition, query.text, columns, _read(request, query, columns, batches), file_format)
 
 
 async def shown_columns(request: PageRequest, definition: ListDefinition) -> list[Column]:
@@ -252,32 +263,52 @@ async def download_selected(request: PageRequest, definition: ListDefinition) ->
         return await download_list(request, definition, parse_matching(definition, request.query))
     selection = await read_selection(request, definition, request.query, lambda _row: "", "exported")
     columns = await shown_columns(request, selection.definition)
-    labels, filters = [each.label for each in columns], f"selected={len(selection.rows)}"
-    chunks = csv_chunks(request, selection.definition.kind, filters, labels, _once(request, selection, columns))
-    return _file(request, selection.definition, chunks)
+    values = await _values(request, selection.definition, columns, selection.rows)
+    return _file(request, selection.definition, f"selected={len(selection.rows)}", columns, _once(values), "csv")
 
 
-def _file(request: PageRequest, definition: ListDefinition, chunks: AsyncIterator[bytes]) -> Download:
-    today = datetime.now(request.settings.time_zone).date()
-    return Download(f"{definition.kind}-{today}.csv", "text/csv; charset=utf-8", chunks)
+Values = Sequence[Sequence[Any]]  # of rows, by column
 
 
-async def _once(request: PageRequest, selection: Selection, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
-    yield await _csv_rows(request, selection.definition, columns, selection.rows)
+def _file(
+    request: PageRequest,
+    definition: ListDefinition,
+    filters: str,
+    columns: Sequence[Column],
+    batches: AsyncIterator[Values],
+    file_format: FileFormat,
+) -> Download:
+    labels, zone = [each.label for each in columns], request.settings.time_zone
+    name = f"{definition.kind}-{datetime.now(zone).date()}.{file_format}"
+
+    async def lines() -> AsyncIterator[list[bytes]]:
+        async for rows in batches:
+            yield [csv_row(map(csv_text, columns, row, repeat(zone))) for row in rows]
+
+    async def cells() -> AsyncIterator[list[list[Cell]]]:
+        async for rows in batches:
+            yield [[*map(xlsx_cell, columns, row, repeat(zone))] for row in rows]
+
+    if file_format == "xlsx":
+        return Download(name, XLSX, xlsx_chunks(request, definition.kind, filters, labels, cells()))
+    return Download(name, "text/csv; charset=utf-8", csv_chunks(request, definition.kind, filters, labels, lines()))
 
 
-async def _csv_rows(
+async def _once(values: Values) -> AsyncIterator[Values]:
+    yield values
+
+
+async def _values(
     request: PageRequest, definition: ListDefinition, columns: Sequence[Column], rows: Sequence[Any]
-) -> list[bytes]:
+) -> Values:
     names = await (definition.load_file_names or definition.load_names)(request, rows)
-    zone = request.settings.time_zone
-    return [csv_row(csv_text(each, each.value(row, names), zone) for each in columns) for row in rows]
+    return [[each.value(row, names) for each in columns] for row in rows]
 
 
-async def _encode(
+async def _read(
     request: PageRequest, query: ListPageQuery, columns: Sequence[Column], batches: AsyncIterator[Sequence[Any]]
-) -> AsyncIterator[list[bytes]]:
-    """The lines of the file: each batch is read when the one before has been sent."""
+) -> AsyncIterator[Values]:
+    """The values of the file: each batch is read when the one before has been sent."""
     async for rows in batches:
         request.record_disclosed(query.definition.disclosed(rows), query.recorded_params, "exported")
-        yield await _csv_rows(request, query.definition, columns, rows)
+        yield await _values(request, query.definition, columns, rows)

@@ -66,6 +66,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PARTICIPANTS)
 
 
+@pages.get("/participants.xlsx", role="viewer", is_limited=True)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, PARTICIPANTS, file_format="xlsx")
+
+
 @pages.get("/participants/{participant_id}/delete", role="manager", access_log="participant")
 async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)

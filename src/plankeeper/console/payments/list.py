@@ -57,6 +57,7 @@ PAYMENT_RUNS = ListDefinition(
     buttons=(
         ListButton("Make a payment run", f"{PAYMENTS_URL}/new", "manager"),
         ListButton("Fees", f"{PAYMENTS_URL}/fees", "manager"),
+        ListButton("All payments", f"{PAYMENTS_URL}/all", "manager"),
         ListButton("Reconciliation", f"{PAYMENTS_URL}/reconciliation", "manager"),
         ListButton("To recover", f"{PREFIX}/recoveries", "manager"),
     ),

@@ -41,6 +41,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PAYMENT_RUNS)
 
 
+@pages.get("/payments.xlsx", role="manager", permission=PERMISSION)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, PAYMENT_RUNS, file_format="xlsx")
+
+
 @pages.get("/payments/new", role="manager", permission=PERMISSION)
 async def new(request: PageRequest) -> HtmlPage:
     """What a run on a day would pay, and what it would leave out and why."""

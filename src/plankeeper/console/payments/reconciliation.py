@@ -12,6 +12,7 @@ from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.core import files
 from plankeeper.core.context import ReadContext
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
@@ -33,9 +34,6 @@ FIGURES = (
     ("repaid", "Repaid to the agency", "−"),
     ("fees", "Own fees taken", "−"),
 )
-
-
-_CSV_NAMES = ("name", "provider", "participant")
 
 
 class ShownLine(NamedTuple):
@@ -75,6 +73,7 @@ async def get(request: PageRequest) -> HtmlPage:
         "max_lines": MAX_LINES,
         "periods": _periods(request.today),
         "csv_url": with_query(f"{URL}.csv", texts),
+        "xlsx_url": with_query(f"{URL}.xlsx", texts),
     }
     return HtmlPage("payments/reconciliation.html", context, 422 if errors else 200)
 
@@ -83,15 +82,27 @@ async def get(request: PageRequest) -> HtmlPage:
 async def download(request: PageRequest) -> Download:
     """The file of the API, with the names of the invoices, providers and participants."""
     found = await _reconcile(request)
-    rows = [UTF8_BOM + csv_row((*reconciliation.CSV_HEADER, *_CSV_NAMES))]
-    sums, lines = reconciliation.csv_sums(found), await _shown_lines(request, found.lines)
-    rows += [csv_row((*map(str, each), "", "", "")) for each in sums]
-    for each in lines:
-        row = map(str, reconciliation.csv_line(found, each.line))
-        rows.append(csv_row((*row, each.title, each.provider, each.participant)))
+    header, rows = reconciliation.file_header(has_names=True), await _file_rows(request, found)
+    content = b"".join([UTF8_BOM + csv_row(header), *(csv_row([*map(str, each)]) for each in rows)])
+    return _record_export(request, found, reconciliation.to_file(found, reconciliation.CSV, content))
+
+
+@pages.get("/payments/reconciliation.xlsx", role="manager", permission=PERMISSION)
+async def download_xlsx(request: PageRequest) -> Download:
+    found = await _reconcile(request)
+    rows = await _file_rows(request, found)
+    return _record_export(request, found, reconciliation.to_xlsx(found, rows, has_names=True))
+
+
+async def _file_rows(request: PageRequest, found: Reconciliation) -> list[reconciliation.Row]:
+    names = [(each.title, each.provider, each.participant) for each in await _shown_lines(request, found.lines)]
+    return [*reconciliation.file_rows(found, names)]
+
+
+def _record_export(request: PageRequest, found: Reconciliation, file: files.Download) -> Download:
     ids = dict.fromkeys(each.invoice_id for each in found.lines if each.invoice_id)
     request.record_list("invoice", ids, {"page": "reconciliation"}, "exported")
-    return Download.of_bytes(reconciliation.csv_name(found), reconciliation.CSV, b"".join(rows))
+    return Download(file.file_name, file.media_type, file.chunks, file.size)
 
 
 async def _reconcile(request: PageRequest) -> Reconciliation:

@@ -31,6 +31,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PLANS)
 
 
+@pages.get("/plans.xlsx", role="viewer", is_limited=True)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, PLANS, file_format="xlsx")
+
+
 @pages.get("/plans/components", role="viewer", is_limited=True)
 async def list_components(request: PageRequest) -> HtmlPage:
     return await show_list(request, COMPONENTS, "plans/components.html")
@@ -39,6 +44,11 @@ async def list_components(request: PageRequest) -> HtmlPage:
 @pages.get("/plans/components.csv", role="viewer", is_limited=True)
 async def download_components(request: PageRequest) -> Download:
     return await download_list(request, COMPONENTS)
+
+
+@pages.get("/plans/components.xlsx", role="viewer", is_limited=True)
+async def download_components_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, COMPONENTS, file_format="xlsx")
 
 
 class BudgetBar(NamedTuple):

@@ -62,6 +62,11 @@ async def download(request: PageRequest) -> Download:
     return await download_list(request, PROVIDERS)
 
 
+@pages.get("/providers.xlsx", role="viewer", is_limited=True)
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, PROVIDERS, file_format="xlsx")
+
+
 @pages.get("/providers/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
     return HtmlPage("providers/new.html", {"form": request.form or empty_form(), "fields": FORM})

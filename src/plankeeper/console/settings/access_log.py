@@ -243,3 +243,8 @@ async def list_(request: PageRequest) -> HtmlPage:
 @pages.get("/settings/access.csv", role="owner")
 async def download(request: PageRequest) -> Download:
     return await download_list(request, ACCESS_LOG)
+
+
+@pages.get("/settings/access.xlsx", role="owner")
+async def download_xlsx(request: PageRequest) -> Download:
+    return await download_list(request, ACCESS_LOG, file_format="xlsx")

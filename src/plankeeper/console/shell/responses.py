@@ -231,8 +231,10 @@ def require_access(route: PageRoute, account: CurrentAccount) -> None:
             "Your account is limited to the participants of one account manager. An owner of the plan manager can"
             " remove the limit."
         )
-    if not details.can_download and route.path.endswith(".csv"):
-        raise RoleRequiredError("Your account can’t download CSV files. An owner of the plan manager can allow it.")
+    if not details.can_download and route.path.endswith((".csv", ".xlsx")):
+        raise RoleRequiredError(
+            "Your account can’t download CSV and XLSX files. An owner of the plan manager can allow it."
+        )
 
 
 def error_page(error: Exception, state: RequestState, *, names_record: bool = False) -> HtmlPage:

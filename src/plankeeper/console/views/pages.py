@@ -7,6 +7,7 @@ from uuid import UUID
 from plankeeper.access.saved_views import service, store
 from plankeeper.access.saved_views.store import ListSettings
 from plankeeper.console.activity.list import ACTIVITY
+from plankeeper.console.claims.all_claims import ALL_CLAIMS
 from plankeeper.console.claims.list import CLAIM_BATCHES
 from plankeeper.console.developers.deliveries import deliveries_of
 from plankeeper.console.developers.requests import REQUESTS
@@ -22,6 +23,7 @@ from plankeeper.console.lists.saved_views import (
     view_url,
 )
 from plankeeper.console.participants.list import PARTICIPANTS
+from plankeeper.console.payments.all_payments import ALL_PAYMENTS
 from plankeeper.console.payments.list import PAYMENT_RUNS
 from plankeeper.console.plans.components import COMPONENTS
 from plankeeper.console.plans.list import PLANS
@@ -43,7 +45,9 @@ LISTS: Mapping[str, ListDefinition] = MappingProxyType(
         for each in (
             INVOICES,
             CLAIM_BATCHES,
+            ALL_CLAIMS,
             PAYMENT_RUNS,
+            ALL_PAYMENTS,
             PARTICIPANTS,
             PLANS,
             COMPONENTS,

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.connections import name_composed
+from plankeeper.database.lists.groups import GroupKey, GroupSum, ListGroup, compose_groups
 from plankeeper.database.lists.statements import (
     BY_ID,
     Direction,
@@ -54,9 +55,10 @@ class FilteredList:
     """A list with its filters and sorts.
 
     The fields of `query` declare its filters; `others` are those of the console, and of values that no query has.
-    `id_type` is the type of its ids, `amount` the expression that a summary adds up. The same filters and order always
-    compose the same text, so that each connection prepares it once. Texts consist of literals of this package: pyright
-    proves that each one is a `LiteralString`.
+    `id_type` is the type of its ids, `amount` the expression that a summary adds up. `group_keys` are what the rows can
+    be grouped by, and `group_sums` the amounts of each group. The same filters and order always compose the same text,
+    so that each connection prepares it once. Texts consist of literals of this package: pyright proves that each one is
+    a `LiteralString`.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class FilteredList:
         sorts: Mapping[str, Sort] | None = None,
         id_type: LiteralString = "uuid",
         amount: LiteralString = "null::numeric",
+        group_keys: Mapping[str, GroupKey] | None = None,
+        group_sums: Mapping[str, GroupSum] | None = None,
     ) -> None:
         self.table: LiteralString = table
         self.name: LiteralString = table.split(" ")[-1]
@@ -76,6 +80,8 @@ class FilteredList:
         self.sorts = {"id": Sort("id", id_type), **(sorts or {})}
         self.id_type: LiteralString = id_type
         self.amount: LiteralString = amount
+        self.group_keys = group_keys or {}
+        self.group_sums = group_sums or {}
 
     async def page(
         self,
@@ -107,6 +113,21 @@ class FilteredList:
         """The number of matching rows before `start`."""
         [found] = await _run(db, int, self.count_before_statement(plan_manager_id, values, order, start))
         return found
+
+    async def groups(
+        self,
+        db: Executor,
+        plan_manager_id: UUID,
+        values: Mapping[str, object],
+        key: str,
+        limit: int,
+        parameters: Mapping[str, object],
+    ) -> list[ListGroup]:
+        """The groups of the matching rows by a key: the first `limit` ones, and one with all others.
+
+        `parameters` has the values of the parameters of the list's keys and sums.
+        """
+        return await _run(db, ListGroup, self.group_statement(plan_manager_id, values, key, limit, parameters))
 
     async def count(self, db: Executor, plan_manager_id: UUID, values: Mapping[str, object]) -> int:
         """The number of matching rows."""
@@ -161,6 +182,19 @@ class FilteredList:
         rows = self._rows_of(plan_manager_id, values, parameters)
         text = compose_count_before(rows, self._direction(order, is_backward=True), start, parameters)
         return self._finish("count_before", text, parameters, custom_plan=True)
+
+    def group_statement(
+        self,
+        plan_manager_id: UUID,
+        values: Mapping[str, object],
+        key: str,
+        limit: int,
+        group_parameters: Mapping[str, object],
+    ) -> ListStatement:
+        parameters = Parameters()
+        rows = self._rows_of(plan_manager_id, values, parameters)
+        text = compose_groups(rows, self.group_keys[key], self.group_sums, group_parameters, limit, parameters)
+        return self._finish("groups", text, parameters, custom_plan=True)
 
     def parse_id(self, text: str) -> UUID | int:
         """An id of the list from its text."""

@@ -11,6 +11,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.groups import GroupKey, GroupSum
 from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices import standard_conditions
@@ -26,13 +27,26 @@ _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled')
 _OF_ACCOUNT_MANAGER: LiteralString = """
     participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})
 """
+_ACCOUNT_MANAGER: LiteralString = """
+    (select account_manager_id from participants
+        where participants.plan_manager_id = $1 and participants.id = invoices.participant_id)
+"""
+_STATE: LiteralString = """
+    (select state from participants
+        where participants.plan_manager_id = $1 and participants.id = invoices.participant_id)
+"""
+_AMOUNT: LiteralString = "case when not is_deleted then total end"
 LIST = FilteredList(
     "invoices",
     InvoiceListQuery,
     {
         "number_pattern": Filter(_NUMBER_TEXT + " like {}"),
         "without_participant": Filter("participant_id is null and {}::boolean"),
+        "without_provider": Filter("pm_provider_id is null and {}::boolean", label="Without"),
         "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
+        "without_account_manager": Filter(_ACCOUNT_MANAGER + " is null and {}::boolean", label="Without"),
+        "participant_state": Filter(_STATE + " = {}", label="State"),
+        "without_state": Filter(_STATE + " is null and {}::boolean", label="Without"),
         "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
         "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
         "unclaimed": Filter(
@@ -58,7 +72,20 @@ LIST = FilteredList(
         "provider": Sort("pm_provider_id", "uuid", is_nullable=True),
         "participant": Sort("participant_id", "uuid", is_nullable=True),
     },
-    amount="case when not is_deleted then total end",
+    amount=_AMOUNT,
+    group_keys={
+        "month": GroupKey("invoice_date", "date_trunc('month', base::timestamp)::date", is_ordered=True),
+        "state": GroupKey(
+            "participant_id", "select state from participants where plan_manager_id = $1 and id = counted.base"
+        ),
+        "claim_status": GroupKey("claim_status"),
+        "account_manager": GroupKey(
+            "participant_id",
+            "select account_manager_id from participants where plan_manager_id = $1 and id = counted.base",
+        ),
+        "provider": GroupKey("pm_provider_id"),
+    },
+    group_sums={"total": GroupSum(_AMOUNT)},
 )
 COUNTED_FIELDS = {"claim_status", "approval_status"}
 PLAIN_PAGE = f"""

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -11,6 +11,7 @@ from msgspec import UnsetType
 from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import invalid_parameter
 from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.xlsx import XLSX, Cell, xlsx_chunks
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments.reconciliation_schemas import (
     HeldLine,
@@ -22,7 +23,9 @@ from plankeeper.resources.payments.reconciliation_store import list_money
 
 CSV = "text/csv"
 _SUMS = ("opening", "received", "paid_out", "returned", "refunded", "repaid", "fees", "closing")
-CSV_HEADER = ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
+_HEADER = ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
+_NAMES = ("name", "provider", "participant")  # of a line, in files for people
+Row = tuple[Cell, ...]
 
 
 async def reconcile(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
@@ -54,25 +57,47 @@ def to_csv(found: Reconciliation) -> Download:
     """A row for each sum, and one for each line whose money is held."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(CSV_HEADER)
-    writer.writerows(csv_sums(found))
-    writer.writerows(csv_line(found, each) for each in found.lines)
-    content = text.getvalue().encode()
-    return Download(csv_name(found), CSV, len(content), single_chunk(content))
+    writer.writerow(file_header())
+    writer.writerows(file_rows(found))
+    return to_file(found, CSV, text.getvalue().encode())
 
 
-def csv_name(found: Reconciliation) -> str:
-    return f"reconciliation-{found.first}-{found.last}.csv"
+def to_file(found: Reconciliation, media_type: str, content: bytes) -> Download:
+    return Download(_file_name(found, "csv"), media_type, len(content), single_chunk(content))
 
 
-def csv_sums(found: Reconciliation) -> Iterable[tuple[object, ...]]:
-    """The rows of the sums."""
+def to_xlsx(found: Reconciliation, rows: Iterable[Row], *, has_names: bool = False) -> Download:
+    """Rows of `file_rows` as an XLSX file. Its size isn't known before it is written."""
+
+    async def batches() -> AsyncIterator[list[Row]]:
+        yield [*rows]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        async for chunk in xlsx_chunks(file_header(has_names=has_names), "Reconciliation", batches()):
+            if chunk:
+                yield chunk
+
+    return Download(_file_name(found, "xlsx"), XLSX, None, chunks())
+
+
+def _file_name(found: Reconciliation, ending: str) -> str:
+    return f"reconciliation-{found.first}-{found.last}.{ending}"
+
+
+def file_header(*, has_names: bool = False) -> Sequence[str]:
+    return _HEADER + _NAMES if has_names else _HEADER
+
+
+def file_rows(found: Reconciliation, names: Sequence[tuple[str, str, str]] | None = None) -> Iterable[Row]:
+    """A row for each sum, and one for each line whose money is held, which has its `names` if they are given."""
+    rest = ("", "", "") if names is not None else ()
     for name in _SUMS:
         day = found.first if name == "opening" else found.last
-        yield name, day, "", "", "", f"{getattr(found, name):.2f}"
+        yield name, day, "", "", "", _cents(getattr(found, name)), *rest
+    for number, line in enumerate(found.lines):
+        ids = (str(each or "") for each in (line.invoice_id, line.line_id, line.claim_batch_id))
+        yield "held", found.last, *ids, _cents(line.amount), *(names[number] if names is not None else ())
 
 
-def csv_line(found: Reconciliation, line: HeldLine) -> tuple[object, ...]:
-    """The row of a line whose money is held."""
-    ids = (each or "" for each in (line.invoice_id, line.line_id, line.claim_batch_id))
-    return "held", found.last, *ids, f"{line.amount:.2f}"
+def _cents(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import date, datetime
 from typing import LiteralString
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
@@ -54,6 +54,27 @@ LIST_ALL: LiteralString = f"""
 async def list_all(db: Executor) -> list[SupportItem]:
     """The items of all periods."""
     return await db.rows(SupportItem, LIST_ALL)
+
+
+class CategoryName(Struct):
+    """A support category with its name."""
+
+    number: int
+    name: str
+
+
+LIST_CATEGORY_NAMES = """
+    select category as number, min(category_name) as name
+    from support_items
+    where category_name is not null
+    group by category
+    order by category
+"""
+
+
+async def list_category_names(db: Executor) -> list[CategoryName]:
+    """The categories of all items."""
+    return await db.rows(CategoryName, LIST_CATEGORY_NAMES)
 
 
 UPSERT: LiteralString = f"""

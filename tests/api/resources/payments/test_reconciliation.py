@@ -1,12 +1,14 @@
 """The reconciliation: what the office holds is what came in less what went out, for any two days."""
 
+import io
 import itertools
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
 from uuid import uuid4
 
+import openpyxl
 import pytest
 
 from support.payments import PayingOffice
@@ -115,6 +117,21 @@ def test_the_file_has_the_same_figures(office: PayingOffice) -> None:
     for accept in ("application/json", "*/*", "text/csv;q=0, application/json", "application/json, text/csv;q=0.5"):
         response = office.client.request("GET", path, headers={"Accept": accept})
         assert response.json()["closing"] == 100
+
+
+def test_the_file_is_also_a_workbook(office: PayingOffice) -> None:
+    invoice = office.invoice("100.00")
+    [line] = office.line_ids(invoice)
+    media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    path = "/reconciliation?from=2026-12-01&to=2026-12-31"
+    response = office.client.request("GET", path, headers={"Accept": media_type})
+    assert response.headers["content-type"] == media_type
+    disposition = 'attachment; filename="reconciliation-2026-12-01-2026-12-31.xlsx"'
+    assert response.headers["content-disposition"] == disposition
+    rows = [*openpyxl.load_workbook(io.BytesIO(response.content))["Reconciliation"].iter_rows(values_only=True)]
+    first, last = datetime(2026, 12, 1), datetime(2026, 12, 31)  # noqa: DTZ001 - a cell has no zone
+    assert rows[1:3] == [("opening", first, None, None, None, 0), ("received", last, None, None, None, 100)]
+    assert rows[-1] == ("held", last, invoice, line, None, 100)
 
 
 def test_the_days_have_defaults_and_an_order(office: PayingOffice) -> None:

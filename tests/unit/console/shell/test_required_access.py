@@ -39,7 +39,7 @@ class FakeAccount:
     (CLAIMS, "owner", RoleDetails(), None),
     (FILE, "viewer", RoleDetails(), None),
     (FILE, "viewer", RoleDetails([], uuid7()), None),
-    (FILE, "viewer", RoleDetails(can_download=False), "can’t download CSV files"),
+    (FILE, "viewer", RoleDetails(can_download=False), "can’t download CSV and XLSX files"),
     (replace(FILE, is_limited=False), "viewer", RoleDetails([], uuid7()), "limited to the participants of one"),
 ])  # fmt: skip
 def test_a_page_requires_role_permission_and_limit(
