@@ -153,7 +153,7 @@ CONSOLE_AREAS = {
     "imports": {"activity"},
     "invoices": {"activity", "notes"},
     "participants": {"activity", "bank_details", "invoices", "notes"},
-    "payments": {"activity", "bank_details"},
+    "payments": {"activity", "bank_details", "claims"},
     "people": {"participants"},
     "plans": {"home", "participants"},
     "providers": {"activity", "bank_details", "invoices", "notes"},

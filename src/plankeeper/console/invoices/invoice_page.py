@@ -81,8 +81,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "approval": approval,
-        "unclaimed": await unclaimed_hints(request, invoice, warning_titles(invoice)),
-        "unpaid": await unpaid_hints(request, invoice),
+        **await _hints_of(request, invoice),
         **await _notes_of(request, invoice),
         "place": await list_position(request, INVOICES, invoice_id),
     }
@@ -93,6 +92,12 @@ async def _describe_standard(request: PageRequest, invoice: Invoice) -> str:
     """When the invoice is expected to be paid, or how late it is, by the office's service standard."""
     settings = await office_settings.get(request.db, request.plan_manager_id)
     return describe_standard(invoice, settings.service_standard, request.today, request.settings.time_zone)
+
+
+async def _hints_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:
+    """Why the invoice isn't claimed or paid."""
+    unclaimed = await unclaimed_hints(request, invoice, warning_titles(invoice))
+    return {"unclaimed": unclaimed, "unpaid": await unpaid_hints(request, invoice)}
 
 
 async def _notes_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:
