@@ -298,7 +298,6 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     plan_manager_id, key_id, key, owner = server.run(_create_plan_manager(server, texts))
     client = Client(server.url, key, plan_manager_id)
     ids = _import_rows(server, plan_manager_id, texts) | _create_over_api(client, texts)
-    ids["statement_id"] = _make_statement(client, ids)
     ids |= server.run(_create_accounts(server, plan_manager_id, owner, texts))
     ids |= {
         "plan_manager_id": str(plan_manager_id),
@@ -310,6 +309,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
     upload_document(client, ids["invoice_id"])
+    ids["statement_id"] = _make_statement(client, ids)
     ids["approval_token"] = _create_approval_link(seeded)
     latest = (
         "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
