@@ -123,6 +123,7 @@ def test_every_response_with_a_resource_has_the_example_of_its_request() -> None
 GENERATED_IDS = {
     "event_id": "an event gets a new id when the sample data is loaded",
     "webhook_endpoint_id": "the sample data has no endpoint, because nothing receives its messages",
+    "statement_id": "the sample data has no statements",
     "webhook_delivery_id": "there is no delivery without an endpoint",
 }
 
@@ -163,14 +164,18 @@ def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
             assert response.status_code == 404, name
             if "webhook_delivery_id" in in_path:
                 continue
-            response = sample_data.request(method, path.format(**examples | new_ids(sample_data)), **more)
+            response = sample_data.request(method, path.format(**examples | new_ids(sample_data, in_path)), **more)
         if not response.is_success and response.json()["error"] != REJECTED.get(name):
             wrong.append(f"{name}: {response.text}")
     assert not wrong, "\n".join(wrong)
 
 
-def new_ids(sample_data: Client) -> dict[str, str]:
-    """The ids of an event and of a new endpoint."""
+def new_ids(sample_data: Client, in_path: set[str]) -> dict[str, str]:
+    """The ids of an event, of a new endpoint and of a new statement."""
     [event] = wait_until(lambda: sample_data.get("/events", limit=1).json()["data"])
     endpoint = sample_data.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])
-    return {"event_id": event["id"], "webhook_endpoint_id": endpoint["id"]}
+    ids = {"event_id": event["id"], "webhook_endpoint_id": endpoint["id"]}
+    if "statement_id" in in_path:  # the participant is deleted later
+        path = f"/participants/{EXAMPLES['path_ids']['participant_id']}/statements"
+        ids["statement_id"] = sample_data.create(path, EXAMPLES["bodies"]["NewStatement"])["id"]
+    return ids
