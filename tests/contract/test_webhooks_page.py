@@ -78,6 +78,7 @@ def test_the_page_lists_every_type_of_event() -> None:
     written |= {
         "invoice.held",
         "payment_run.paid",
+        "statement.sent",
         "invoice.claimed_elsewhere",
         "invoice.wont_claim",
         "account.invitation_withdrawn",

@@ -48,6 +48,7 @@ from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer, wait_until
+from support.statement_runs import make_statement_runs
 
 PROVIDER_EMAIL = "billing@example.com"
 INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
@@ -207,7 +208,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _make_claim_batches(server, client)
     ids |= _make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
-    ids |= _make_statement_runs(client)
+    ids |= make_statement_runs(client)
     return Tenant(server, client, ids)
 
 
@@ -285,16 +286,6 @@ def _make_statement(client: Client, ids: dict[str, str]) -> str:
     return client.create(f"/participants/{ids['participant_id']}/statements", {"month": "2026-01"})["id"]
 
 
-def _make_statement_runs(client: Client) -> dict[str, str]:
-    """The ids of runs that have ended: one that is read, with its item, and one whose item is tried again."""
-    months = {"statement_run_id": "2026-01", "retry_statement_run_id": "2026-02"}
-    ids = {name: client.create("/statement-runs", {"month": month})["id"] for name, month in months.items()}
-    for each in ids.values():
-        wait_until(lambda each=each: client.get(f"/statement-runs/{each}").json()["state"] == "ended")
-    item = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"][0]
-    return ids | {"statement_item_id": item["id"]}
-
-
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
     """Store the document of an invoice."""
     url = f"{PREFIX}/invoices/{invoice_id}/document"
@@ -336,7 +327,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     claimed = _import_claimed(server, client)
     ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)
-    ids |= _make_statement_runs(client)
+    ids |= make_statement_runs(client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)

@@ -214,7 +214,9 @@ class Endpoint:
             response = Response.from_object(operation.status, result, headers)
         if operation.access_log and scope["method"] != "HEAD":
             self._record_access(operation, state, values, scope, result)
-        if not operation.has_etag:
+        if operation.has_etag and file and scope["method"] != "HEAD":  # conditions are about the resource as JSON
+            response.headers = {**(response.headers or {}), "etag": etag(response.body, None)}
+        if file or not operation.has_etag:
             return response
         return with_etag(response, Preconditions.from_headers(state.headers), getattr(result, "updated_at", None))
 

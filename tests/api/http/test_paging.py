@@ -76,7 +76,7 @@ def numbered_names(count: int) -> list[str]:
 def test_the_lists_are_found() -> None:
     assert sorted(LISTS) == sorted(
         [
-            "/participants", "/participants/{participant_id}/plans",
+            "/participants", "/participants/{participant_id}/plans", "/participants/{participant_id}/statements",
             "/participants/{participant_id}/team-members", "/team-members", "/account-managers",
             "/exit-reasons", "/note-types", "/notes",
             "/providers", "/invoices", "/invoice-view-sessions", "/events", "/support-items",

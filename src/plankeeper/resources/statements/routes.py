@@ -60,6 +60,7 @@ async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
     "/participants/{participant_id}/statements/{statement_id}",
     scope=READ,
     extension=True,
+    has_etag=True,
     access_log="participant",
     formats={html.HTML: _to_page, PDF: _to_pdf},
 )

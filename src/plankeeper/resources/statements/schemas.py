@@ -75,7 +75,7 @@ class StatementAdjustment(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[AdjustmentWord, Meta(description="`refund`, `reversal` or `repayment`.")]
     amount: Annotated[Money, Meta(description="In dollars.")]
-    date: Annotated[dt.date, Meta(description="The day.")]
+    date: Annotated[dt.date, Meta(description="The day of the refund, the reversal or the repayment.")]
 
 
 class StatementLine(Struct, frozen=True, kw_only=True):
