@@ -25,6 +25,7 @@ OTHER_FILES = {
     "src/plankeeper/resources/participants/rules.py": "a rule about the names of a person",
     "src/plankeeper/console/participants/list.py": "the list has columns for what people compare",
     "src/plankeeper/resources/invoices/approval_store.py": "the names of people in mails",
+    "src/plankeeper/resources/statement_runs/store.py": "who gets statements by post, and the names on letters",
     "src/plankeeper/resources/search/store.py": "the search looks at names and numbers only",
     "src/plankeeper/resources/search/schemas.py": "results show what tells people apart",
     "src/plankeeper/console/search/pages.py": "likewise",

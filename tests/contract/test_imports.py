@@ -161,6 +161,7 @@ CONSOLE_AREAS = {
     "search": {"developers"},
     "review": {"invoices", "notes"},
     "settings": {"activity", "invoices", "participants"},
+    "statements": {"activity"},
     "views": {
         "activity",
         "claims",

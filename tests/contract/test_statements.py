@@ -68,6 +68,7 @@ OTHER_STORES = {
     "resources.providers.queries": "the list of providers",
     "resources.notes.queries": "the list of notes",
     "resources.payments.reconciliation_store": "the money that the office holds, beside payment runs",
+    "resources.statement_runs.queries": "the lists of runs of statements and of their items",
     "resources.payments.queries": "the lists of payment runs and of their payments",
     "resources.invoices.queries": "the lists of invoices",
     "resources.invoices.approval_store": "who may approve invoices, who was asked, and the links",

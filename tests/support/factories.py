@@ -50,6 +50,7 @@ from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer, wait_until
 from support.supplier_statements import record_statement
+from support.statement_runs import make_statement_runs
 
 PROVIDER_EMAIL = "billing@example.com"
 INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
@@ -211,6 +212,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids["statement_id"] = _make_statement(client, ids)
     ids |= _make_statement_runs(client)
     ids |= make_fees(server, client)
+    ids |= make_statement_runs(client)
     return Tenant(server, client, ids)
 
 
@@ -288,16 +290,6 @@ def _make_statement(client: Client, ids: dict[str, str]) -> str:
     return client.create(f"/participants/{ids['participant_id']}/statements", {"month": "2026-01"})["id"]
 
 
-def _make_statement_runs(client: Client) -> dict[str, str]:
-    """The ids of runs that have ended: one that is read, with its item, and one whose item is tried again."""
-    months = {"statement_run_id": "2026-01", "retry_statement_run_id": "2026-02"}
-    ids = {name: client.create("/statement-runs", {"month": month})["id"] for name, month in months.items()}
-    for each in ids.values():
-        wait_until(lambda each=each: client.get(f"/statement-runs/{each}").json()["state"] == "ended")
-    item = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"][0]
-    return ids | {"statement_item_id": item["id"]}
-
-
 def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7 a sample") -> dict[str, Any]:
     """Store the document of an invoice."""
     url = f"{PREFIX}/invoices/{invoice_id}/document"
@@ -343,6 +335,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     ids |= _make_paid_run(server, client)
     ids |= _make_statement_runs(client)
     ids["fee_taking_id"] = take_fee(server, client)
+    ids |= make_statement_runs(client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)

@@ -75,3 +75,13 @@ def run_at_once(office: StatementOffice, settings: Settings, month: str = MONTH)
             return str(run.id)
 
     return office.read({"id": office.server.run(work())})
+
+
+def make_statement_runs(client: Client) -> dict[str, str]:
+    """The ids of runs that have ended: one that is read, with its item, and one whose item is tried again."""
+    months = {"statement_run_id": "2026-01", "retry_statement_run_id": "2026-02"}
+    ids = {name: client.create("/statement-runs", {"month": month})["id"] for name, month in months.items()}
+    for each in ids.values():
+        wait_until(lambda each=each: client.get(f"/statement-runs/{each}").json()["state"] == "ended")
+    item = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"][0]
+    return ids | {"statement_item_id": item["id"]}

@@ -34,7 +34,7 @@ from plankeeper.resources.statement_runs.rules import (
     skipped,
     sum_up,
 )
-from plankeeper.resources.statement_runs.schemas import DuePlan, ItemRow, RecipientRow, RunningRun
+from plankeeper.resources.statement_runs.schemas import DuePlan, ItemRow, Person, RecipientRow, RunningRun
 from plankeeper.resources.statements import service as statements
 
 log = logging.getLogger("plankeeper")
@@ -144,20 +144,7 @@ async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: date
     if person is None or reason:
         outcome = skipped(reason or "error")
     else:
-        recipients = [
-            RecipientRow(
-                id=uuid7(),
-                item_id=item_id,
-                way=each.way,
-                recipient_kind=each.kind,
-                recipient_id=each.id,
-                state=each.state,
-                reason=each.reason,
-                message=MESSAGES[each.reason] if each.reason else None,
-                queued_at=now,
-            )
-            for each in plan_recipients(person, sends_mail=ctx.settings.smtp_server is not None)
-        ]
+        recipients = _to_recipients(ctx, item_id, person, now)
         outcome = sum_up(recipients) if recipients else skipped(nobody_reason(person))
         statement_id, failure = await _make_statement(ctx, run, plan, needs_pdf=bool(recipients))
         if failure:
@@ -177,6 +164,23 @@ async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: date
     for each in recipients:
         if each.state == "waiting":
             await queue_mail(ctx, each.id, now)
+
+
+def _to_recipients(ctx: WriteContext, item_id: UUID, person: Person, now: datetime) -> list[RecipientRow]:
+    return [
+        RecipientRow(
+            id=uuid7(),
+            item_id=item_id,
+            way=each.way,
+            recipient_kind=each.kind,
+            recipient_id=each.id,
+            state=each.state,
+            reason=each.reason,
+            message=MESSAGES[each.reason] if each.reason else None,
+            queued_at=now,
+        )
+        for each in plan_recipients(person, sends_mail=ctx.settings.smtp_server is not None)
+    ]
 
 
 async def _make_statement(
