@@ -29,7 +29,11 @@ _UNAVAILABLE = (
 )
 
 
-_NODE_FAILURE = re.compile("connection to the remote node|failure on connection marked as essential")
+# What Citus and, for a connection that ends during a statement, libpq say.
+_NODE_FAILURE = re.compile(
+    "connection to the remote node|failure on connection marked as essential|server closed the connection unexpectedly"
+    "|connection not open|no connection to the server|could not (receive data from|send data to) server"
+)
 
 
 def is_unavailable(error: Exception) -> bool:

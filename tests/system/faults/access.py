@@ -30,11 +30,14 @@ def create_credentials(dsn: str, scopes: Sequence[str] = ("read", "write")) -> C
 
 
 async def _create_credentials(dsn: str, scopes: Sequence[str]) -> Credentials:
-    async with Database(dsn).open() as db, db.transaction() as tx:
-        plan_manager = await plan_managers.insert(tx, uuid7(), "Faults")
+    async with Database(dsn).open() as db:
+        async with db.transaction() as tx:
+            plan_manager = await plan_managers.insert(tx, uuid7(), "Faults")
         assert plan_manager is not None
-        ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
-        key = await service.create(ctx, "faults", [plan_manager.id], scopes, None)
+        # Not in one transaction: on Citus, rows of a key would wait for the plan manager's on another connection.
+        async with db.transaction() as tx:
+            ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
+            key = await service.create(ctx, "faults", [plan_manager.id], scopes, None)
         return Credentials(str(plan_manager.id), key)
 
 

@@ -31,8 +31,8 @@ OFFICE = {
 class MoneyOffice:
     """A plan manager with its settings, a participant, and a provider with an account, by the operator's commands."""
 
-    def __init__(self, address: Callable[[], str], access: Credentials, folder: Path) -> None:
-        settings = {"PLANKEEPER_DATA_DIR": str(folder)}
+    def __init__(self, address: Callable[[], str], access: Credentials, folder: Path, **settings: str) -> None:
+        settings = {"PLANKEEPER_DATA_DIR": str(folder)} | settings
         options = [text for name, value in OFFICE.items() for text in (f"--{name}", value)]
         done = run_program("plan-managers", "update", access.plan_manager_id, *options, **settings)
         assert done.returncode == 0, done

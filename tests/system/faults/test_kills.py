@@ -4,12 +4,17 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import psutil
+import pytest
 
 from plankeeper.server.embedded_postgres.cluster import Cluster
-from support.program import ServeProcess
+from support.citus import CitusTrio, citus_trio
+from support.cluster import as_owner
+from support.program import ServeProcess, run_program, shared_key_file
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials
 from system.faults.accounts import assert_consistent
@@ -20,11 +25,23 @@ from system.faults.money import MoneyOffice, compare_money
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
 PLANKEEPER_TARGETS = ("worker", "server", "everything")
 POSTGRESQL_TARGETS = ("postmaster", "backend")
+CITUS_TARGETS = ("worker1", "coordinator", "worker2")
 WRITES_BETWEEN_KILLS = 30  # writes that must be acknowledged before the next kill
+
+
+class Killable(Protocol):
+    """A running service, of which parts can be killed."""
+
+    serving: ServeProcess
+    targets: tuple[tuple[str, ...], ...]  # a round kills one of each
+
+    def kill(self, kind: str) -> None: ...
 
 
 class Service:
     """`plankeeper serve` with a database of its own: killed in part or whole, and started again if it has to be."""
+
+    targets = (PLANKEEPER_TARGETS, POSTGRESQL_TARGETS)
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self._folder = folder
@@ -73,16 +90,51 @@ def backends(postmaster: psutil.Process) -> list[psutil.Process]:
     return [each for each in postmaster.children() if " plankeeper " in " ".join(each.cmdline())]
 
 
-def kill_repeatedly(service: Service, load: Load, rounds: int, chance: random.Random) -> str:
+class CitusService:
+    """`plankeeper serve` on Citus; its nodes are killed too, and started again."""
+
+    targets = (PLANKEEPER_TARGETS, CITUS_TARGETS)
+
+    def __init__(self, trio: CitusTrio, folder: Path, chance: random.Random) -> None:
+        self._trio = trio
+        self._folder = folder
+        self._random = chance
+        dsn = trio.new_database()
+        self.owner_dsn = as_owner(dsn)
+        self.settings = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_SECRET_KEY_FILE": str(shared_key_file())}
+        addresses = self.settings | {"PLANKEEPER_OWNER_DATABASE_URL": self.owner_dsn}
+        done = run_program("distribute", "--shards", "8", **addresses)
+        assert done.returncode == 0, done
+        self.serving = self._start()
+
+    def _start(self) -> ServeProcess:
+        return ServeProcess(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute", **self.settings)
+
+    def kill(self, kind: str) -> None:
+        if kind in CITUS_TARGETS:
+            self._trio.kill(kind)
+            self._trio.up()
+        elif kind == "worker":
+            self._random.choice(self.serving.workers()).kill()
+        else:
+            family = self.serving.child_processes()
+            self.serving.process.kill()
+            for each in family if kind == "everything" else ():
+                if each.is_running():
+                    each.kill()
+            _, alive = psutil.wait_procs(family, timeout=120)
+            assert not alive, alive
+            self.serving.wait_for_exit()
+            self.serving = self._start()
+
+
+def kill_repeatedly(service: Killable, load: Load, rounds: int, chance: random.Random) -> str:
     """Kill, and wait until writes are acknowledged again. Returns what was killed, and the longest silences."""
     wait_until(lambda: load.acknowledged > WRITES_BETWEEN_KILLS or load.errors)
     kills: Counter[str] = Counter()
     gaps: dict[str, float] = {}
     for number in range(rounds):
-        for kind in (
-            PLANKEEPER_TARGETS[number % len(PLANKEEPER_TARGETS)],
-            POSTGRESQL_TARGETS[number % len(POSTGRESQL_TARGETS)],
-        ):
+        for kind in (each[number % len(each)] for each in service.targets):
             time.sleep(chance.uniform(0.1, 1))
             before, moment = load.acknowledged, time.monotonic()
             service.kill(kind)
@@ -123,6 +175,27 @@ def test_no_claim_or_payment_is_lost_or_doubled_by_kills(folder: Path, rounds: i
     load = Load(lambda: service.address, access, writer=office.new_writer)
     report = kill_repeatedly(service, load, rounds, chance)
     result = compare_money(load, service.cluster.owner_dsn)
+    sys.stdout.write(f"{report}: {result}\n")
+    assert (result.differing_lines, result.broken_rules, result.differing_counts) == ({}, {}, {})
+    assert result.paid_out > 0
+    assert service.serving.stop() == 0
+
+
+@pytest.fixture
+def trio() -> Iterator[CitusTrio]:
+    with citus_trio() as running:
+        yield running
+
+
+@pytest.mark.usefixtures("full_run_only")
+def test_no_claim_or_payment_is_lost_or_doubled_by_kills_on_citus(trio: CitusTrio, folder: Path, rounds: int) -> None:
+    chance = random.Random(7)
+    service = CitusService(trio, folder, chance)
+    access = create_credentials(service.settings["PLANKEEPER_DATABASE_URL"], ("read", "write", "claims", "payments"))
+    office = MoneyOffice(lambda: service.serving.url, access, folder, **service.settings)
+    load = Load(lambda: service.serving.url, access, writer=office.new_writer)
+    report = kill_repeatedly(service, load, rounds, chance)
+    result = compare_money(load, service.owner_dsn)
     sys.stdout.write(f"{report}: {result}\n")
     assert (result.differing_lines, result.broken_rules, result.differing_counts) == ({}, {}, {})
     assert result.paid_out > 0

@@ -28,6 +28,8 @@ def test_a_constraint_that_postgresql_names_keeps_its_number() -> None:
 def test_a_failed_node_is_unavailable_with_or_without_a_code() -> None:
     assert is_unavailable(asyncpg.ConnectionFailureError("connection to the remote node 10.0.0.2:5432 failed"))
     assert is_unavailable(asyncpg.InternalServerError("failure on connection marked as essential: 10.0.0.2:5432"))
+    closed = "server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally"
+    assert is_unavailable(asyncpg.InternalServerError(closed))
     assert not is_unavailable(asyncpg.InternalServerError("cache lookup failed"))
 
 
