@@ -134,6 +134,27 @@ def test_lists_with_open_filters_are_accessible_on_the_narrowest_screen(
     assert found == {path: [] for path in found}
 
 
+def test_groups_are_accessible_and_fit_a_phone_and_paper(watched: Watched, seeded: SeededPlanManager) -> None:
+    page = watched.page
+    found: dict[str, list[str]] = {}
+    for definition in LISTS.values():
+        for group in (each.name for each in definition.groupings):
+            path = f"{definition.path}?group={group}"
+            page.set_viewport_size(WIDE)
+            page.goto(path, wait_until="load")
+            assert page.locator("table.groups tbody tr").count(), path
+            found[path] = violations(page)
+            page.set_viewport_size(PHONE)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            page.emulate_media(media="print")
+            assert [page.locator(each).is_visible() for each in (".toolbar", ".top")] == [False, False], path
+            assert page.locator("table.groups tfoot").is_visible(), path
+            page.emulate_media(media="screen")
+    assert {path: each for path, each in found.items() if each} == {}
+    assert watched.hits == []
+    assert seeded
+
+
 def test_the_choice_of_all_that_match_is_accessible_and_fits_a_phone(
     watched: Watched, seeded: SeededPlanManager
 ) -> None:

@@ -30,8 +30,11 @@ CLOSED = {
     "/console/trash/{entry_id}", "/console/review", "/console/review/{invoice_id}",
     "/console/reports/service-standard", "/console/reports/service-standard.csv",
     "/console/requests", "/console/requests.csv", "/console/requests/{logged_request_id}",
+    "/console/requests", "/console/requests.csv", "/console/requests.xlsx",
+    "/console/requests/{logged_request_id}",
     "/console/settings/webhooks", "/console/settings/webhooks/{endpoint_id}",
     "/console/settings/webhooks/{endpoint_id}/deliveries", "/console/settings/webhooks/{endpoint_id}/deliveries.csv",
+    "/console/settings/webhooks/{endpoint_id}/deliveries.xlsx",
     "/console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",
 }  # fmt: skip
 # The texts of the seeded records that aren't about a participant.
