@@ -49,8 +49,8 @@ from support.imports import confirm, import_path, upload
 from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer, wait_until
-from support.supplier_statements import record_statement
 from support.statement_runs import make_statement_runs
+from support.supplier_statements import record_statement
 
 PROVIDER_EMAIL = "billing@example.com"
 INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
@@ -210,7 +210,6 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= _make_claim_batches(server, client)
     ids |= _make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
-    ids |= _make_statement_runs(client)
     ids |= make_fees(server, client)
     ids |= make_statement_runs(client)
     return Tenant(server, client, ids)
@@ -333,7 +332,6 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     claimed = _import_claimed(server, client)
     ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     ids |= _make_paid_run(server, client)
-    ids |= _make_statement_runs(client)
     ids["fee_taking_id"] = take_fee(server, client)
     ids |= make_statement_runs(client)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))

@@ -241,14 +241,16 @@ async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
 def report_lost(lost: Sequence[StoredFile]) -> None:
     """Warn of documents and statements without a file."""
     for row in lost[:MAX_LOST_SHOWN]:
-        owner = f"invoice {row.invoice_id}" if row.invoice_id else f"provider {row.provider_id}"
-        text = f"Warning: the file of document {row.id} of {owner} is missing: {row.object_key}"
-        click.echo(text, err=True)
-        is_document = isinstance(row, DocumentRow)
-        what = f"document {row.id} of invoice {row.invoice_id}" if is_document else f"statement {row.id}"
-        click.echo(f"Warning: the file of {what} is missing: {row.object_key}", err=True)
+        click.echo(f"Warning: the file of {_describe(row)} is missing: {row.object_key}", err=True)
     if len(lost) > MAX_LOST_SHOWN:
         click.echo(f"Warning: {len(lost) - MAX_LOST_SHOWN:,} more files are missing.", err=True)
+
+
+def _describe(row: StoredFile) -> str:
+    if not isinstance(row, DocumentRow):
+        return f"statement {row.id}"
+    owner = f"invoice {row.invoice_id}" if row.invoice_id else f"provider {row.provider_id}"
+    return f"document {row.id} of {owner}"
 
 
 async def storage_lines(settings: Settings) -> list[Line]:

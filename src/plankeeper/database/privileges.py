@@ -92,7 +92,6 @@ TABLE_PRIVILEGES = {
     "statement_run_items": "select, insert, update, delete",
     "statement_run_recipients": "select, insert, update, delete",
     "statement_runs": "select, insert, update",
-    "statement_sends": "select, insert, update, delete",
     "statement_sends": "select, insert, delete",
     "statements": "select, insert, update, delete",
     "stored_counts": "select, insert, delete",

@@ -194,6 +194,8 @@ def test_links_to_approve_kept_invoices_are_revoked(person: Person) -> None:
     assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["open"]
     person.erase()
     assert server.run(server.db.rows(str, statement, plan_manager_id)) == ["unavailable"]
+
+
 def test_statements_that_were_sent_about_claimed_invoices_are_kept(person: Person) -> None:
     office, path = person.office, f"/participants/{person.id}"
     office.execute("update invoices set invoice_date = '2026-02-05' where plan_manager_id = $1", office.plan_manager_id)

@@ -89,7 +89,7 @@ async def get(request: PageRequest) -> HtmlPage:
         "form": request.form or Form([("taken_on", request.today.isoformat())]),
         "settings_url": service.SETTINGS_PAGE,
         **await _preview(request, month),
-        **await _taking_preview(request),
+        **await _taking_preview(request, month),
     }
     return HtmlPage("payments/fees.html", context)
 
@@ -152,12 +152,12 @@ def _participant_url(participant_id: UUID) -> str:
     return f"{PREFIX}/participants/{participant_id}"
 
 
-async def _taking_preview(request: PageRequest) -> dict[str, Any]:
+async def _taking_preview(request: PageRequest, month: str) -> dict[str, Any]:
     async with request.db.transaction() as tx:
         ctx = request.with_transaction(tx).write_context
         found = await takings.take(ctx, NewFeeTaking(all=True), is_dry_run=True)
     left_out = unset_to_none(found.left_out) or []
-    groups = await left_out_groups(request, left_out)
+    groups = await left_out_groups(request, left_out, URL, {"month": month})
     return {"taking": found, "seen": seen_text(found), "not_taken": groups, "not_taken_count": len(left_out)}
 
 

@@ -150,12 +150,12 @@ async def download_file(request: FormRequest, payment_run_id: UUID) -> Download:
 @pages.post("/payments/{payment_run_id}/mark-paid", role="manager", permission=PERMISSION, on_error=get)
 async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
     run = await service.mark_paid(request.write_context, payment_run_id, read_date(request.form, "paid_on"))
-    to_print = await remittance_store.list_without_email(request.tx, request.plan_manager_id, payment_run_id)
+    to_print = await remittance_store.count_without_email(request.tx, request.plan_manager_id, payment_run_id)
     text = f"Payment run {run.number} is marked as paid."
-    if len(to_print) < run.payments:
+    if to_print < run.payments:
         text += " Payees with an email get their remittance advice by mail."
     if to_print:
-        text += f" Next: print {len(to_print):,} remittance {'advice' if len(to_print) == 1 else 'advices'}."
+        text += f" Next: print {to_print:,} remittance {'advice' if to_print == 1 else 'advices'}."
     return Redirect(f"{PAYMENTS_URL}/{payment_run_id}", text)
 
 
