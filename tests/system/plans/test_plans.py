@@ -194,7 +194,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
                 (LATE, LATE + timedelta(hours=2), "UTC", LATE.date(), [LATE.date()], LATE.date()),
                 {"invoices_by_receipt"},
             ),
-            "paid_late": ((LATE.date(),) * 3 + ([LATE.date()], LATE.date()), {"claims_by_result"}),
+            "paid_late": ((LATE.date(),) * 3 + ([LATE.date()], LATE.date()), {"claims_by_result", "invoices_pkey"}),
             "invoice_date_from": (LATE.date(), {"invoices_by_date"}),
             "invoice_date_to": (LATE.date(), {"invoices_by_date"}),
             "received_from": (LATE, {"invoices_by_receipt"}),
@@ -229,6 +229,14 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
 }
 # A twentieth of the invoices, which are found by their participants: PostgreSQL may read all of them.
 JOINED = {("invoices", "account_manager"), ("invoices", "participants_of")}
+# The large database has no rows of these tables, which PostgreSQL then reads without an index.
+EMPTY_TABLES = {"claims", "claim_batches", "claim_receipts", "payments", "payment_lines", "payment_runs"}
+
+
+def is_scan(node: dict[str, Any]) -> bool:
+    return node["Node Type"] == "Seq Scan" and node["Relation Name"] not in EMPTY_TABLES
+
+
 # Buffers that a page or a total of few rows reads: up to 2,000 rows, each in a page of the table, with their index.
 MAX_BUFFERS = 6000
 
@@ -260,7 +268,7 @@ def test_a_filters_index_serves_its_statements(large_database: str, resource: st
             nodes = list(plan_nodes(plan))
             used = {node["Index Name"] for node in nodes if "Index Name" in node}
             assert any(each.startswith(index) for each in used for index in values[name][1]), (name, used, plan)
-            is_scanned = any(node["Node Type"] == "Seq Scan" for node in nodes)
+            is_scanned = any(is_scan(node) for node in nodes)
             assert not is_scanned or (resource, name) in JOINED, (name, plan)
             assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= MAX_BUFFERS, (name, plan)
 
@@ -284,7 +292,7 @@ def test_no_pair_of_filters_reads_the_table(large_database: str, resource: str) 
 
     for names, (page, count) in asyncio.run(plans()).items():
         for plan in (page, count):
-            assert not [node for node in plan_nodes(plan) if node["Node Type"] == "Seq Scan"], (names, plan)
+            assert not [node for node in plan_nodes(plan) if is_scan(node)], (names, plan)
             assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= MAX_BUFFERS, (names, plan)
 
 
