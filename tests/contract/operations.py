@@ -8,14 +8,13 @@ import httpx
 from plankeeper.core.lists import Page
 from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.server.app import operations
+from support.claimed_records import CLAIMED_INVOICE_ID, PAID_INVOICE_ID
 from support.client import Client
 from support.factories import (
     ADJUSTED_LINE_ID,
-    CLAIMED_INVOICE_ID,
     INVOICE_NUMBER,
     NOTED_PROVIDER_ID,
     NOTED_TYPE_ID,
-    PAID_INVOICE_ID,
     PROVIDER_EMAIL,
 )
 from support.fees import FEE_INVOICE_ID

@@ -20,9 +20,10 @@ from plankeeper.core.errors import CODES, ErrorCode
 from plankeeper.http.idempotency.service import get_or_claim
 from plankeeper.http.openapi.document import error_codes
 from plankeeper.http.routing import PREFIX, Operation
+from support.claimed_records import CLAIMED_INVOICE_ID
 from support.client import ALL_SCOPES, DOCUMENT, Client
 from support.cluster import execute
-from support.factories import CLAIMED_INVOICE_ID, Tenant, absent_ids, filled, import_invoice
+from support.factories import Tenant, absent_ids, filled, import_invoice
 from support.importing import import_records
 from support.payments import PayingOffice
 from support.server import RunningServer
@@ -114,13 +115,15 @@ def reused_key(requests: Requests) -> httpx.Response:
     assert requests.send(headers=headers).is_success
     if requests.operation.receive_file:
         return requests.send(headers=headers, content=RESULTS + b"430000001,X,,ERROR")
-    [name, value] = next(iter((requests.body or {}).items()))
+    [name, value] = next(iter((requests.body or {"item_ids": []}).items()))
     other = value + "x" if isinstance(value, str) else [*value, {}]
     others = {
         "since": "2026-01-02T03:04:06Z",
         "code": "missing_participant",
         "date": "2026-01-16",
         "paid_on": "2026-12-18",
+        "month": "2026-02",
+        "item_ids": [str(uuid7())],
         "invoice_ids": [CLAIMED_INVOICE_ID] * 2,
         "outcome": "cancelled",
     }

@@ -124,6 +124,7 @@ GENERATED_IDS = {
     "event_id": "an event gets a new id when the sample data is loaded",
     "webhook_endpoint_id": "the sample data has no endpoint, because nothing receives its messages",
     "statement_id": "the sample data has no statements",
+    "statement_run_id": "the sample data has no runs of statements",
     "webhook_delivery_id": "there is no delivery without an endpoint",
 }
 

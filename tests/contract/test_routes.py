@@ -69,6 +69,7 @@ def test_a_key_with_only_write_sees_only_the_records_that_its_request_names(
     bodies = BODIES | {
         "POST /participants/{participant_id}/team-members": member,
         "POST /participants/{participant_id}/plans": other_plan,
+        "POST /statement-runs": {"month": "2026-01"},
     }
     others = {
         name: str(client.create(each.path.removeprefix(PREFIX).format(**ids), bodies[name])["id"])

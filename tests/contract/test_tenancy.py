@@ -30,6 +30,7 @@ SHARED_LISTS = {
 
 # Lists of a part of a resource that always has one.
 NEVER_EMPTY = {
+    "GET /fee-takings/{fee_taking_id}/lines",
     "GET /statement-runs/{statement_run_id}/items",
     "GET /claim-batches/{claim_batch_id}/lines",
     "GET /payment-runs/{payment_run_id}/payments",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
@@ -21,7 +21,7 @@ from plankeeper.access.saved_views.store import SavedView
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
-from plankeeper.core.context import SYSTEM, WriteContext, or_404
+from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.json import to_json
 from plankeeper.imports import file_store as import_files
@@ -36,17 +36,14 @@ from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
-from plankeeper.resources.payments import service as payments
-from plankeeper.resources.payments import store as payment_store
-from plankeeper.resources.payments.schemas import NewPaymentRun
 from plankeeper.resources.trash import service as trash_service
-from support.claims import NDIS_NUMBER, Office
+from support.claimed_records import import_claimed, make_claim_batches, make_paid_run, make_payment_runs
+from support.claims import NDIS_NUMBER
 from support.client import ALL_SCOPES, PREFIX, Client
 from support.console import Account, Browser, create_account
 from support.fees import make_fees, take_fee
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
-from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer, wait_until
 from support.statement_runs import make_statement_runs
@@ -85,8 +82,6 @@ _note_type_ids = count(1_000_001)  # beyond those that the database gives
 # The provider and the type of the note that each plan manager has: all have the same, so that a fixed body names them.
 NOTED_PROVIDER_ID, NOTED_TYPE_ID = "01900000-0000-7000-8000-0000000000aa", 900_001
 ADJUSTED_LINE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that the agency has paid, of each plan manager
-CLAIMED_INVOICE_ID = "01900000-0000-7000-8000-0000000000ab"  # one that can be claimed, of each plan manager
-PAID_INVOICE_ID = "01900000-0000-7000-8000-0000000000ac"  # one that can be paid, of each plan manager
 EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
@@ -207,8 +202,8 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     }  # fmt: skip
     upload_document(client, ids["invoice_id"])
     ids |= _import_action_invoices(server, plan_manager_id)
-    ids |= _make_claim_batches(server, client)
-    ids |= _make_payment_runs(server, client)
+    ids |= make_claim_batches(server, client)
+    ids |= make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
     ids |= make_fees(server, client)
     ids |= make_statement_runs(client)
@@ -256,35 +251,6 @@ def _import_action_invoices(server: RunningServer, plan_manager_id: UUID) -> dic
     return ids
 
 
-def _make_claim_batches(server: RunningServer, client: Client) -> dict[str, str]:
-    """The ids of drafts: one that is read, and one for each action."""
-    office = Office(server, client)
-    office.import_invoice(CLAIMED_INVOICE_ID, "CLAIMED")
-    ids = {"claimed_participant_id": office.participant, "claimed_invoice_id": CLAIMED_INVOICE_ID}
-    for name in ("claim_batch_id", "submit_claim_batch_id", "cancel_claim_batch_id"):
-        invoice = office.import_invoice(str(uuid7()), name)
-        ids |= {name: office.batch(invoice)["id"], f"{name}_of_invoice_id": invoice["id"]}
-    [claim] = client.get(f"/claim-batches/{ids['claim_batch_id']}/lines").json()["data"]
-    for name in ("results_claim_batch_id", "receipts_claim_batch_id"):
-        ids |= {name: office.batch(office.import_invoice(str(uuid7()), name))["id"]}
-        client.create(f"/claim-batches/{ids[name]}/submit", None)
-    return ids | {"claim_id": claim["id"]}
-
-
-def _make_payment_runs(server: RunningServer, client: Client) -> dict[str, str]:
-    """The ids of drafts: one that is read, and one for each action; and those of a paid run with its payment."""
-    office = PayingOffice(server, client)
-    office.invoice("30.00", id=PAID_INVOICE_ID)
-    names = ("payment_run_id", "file_payment_run_id", "mark_paid_payment_run_id", "cancel_payment_run_id")
-    runs = {name: office.run(office.invoice("10.00", number=name)) for name in (*names, "returned_payment_run_id")}
-    office.act(runs["returned_payment_run_id"], "mark-paid").raise_for_status()
-    ids = {name: run["id"] for name, run in runs.items()}
-    for prefix in ("", "returned_"):
-        [payment] = office.payments(runs[f"{prefix}payment_run_id"])
-        ids[f"{prefix}payment_id"] = payment["id"]
-    return ids
-
-
 def _make_statement(client: Client, ids: dict[str, str]) -> str:
     return client.create(f"/participants/{ids['participant_id']}/statements", {"month": "2026-01"})["id"]
 
@@ -326,19 +292,28 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     event += " order by id desc limit 1"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_trash(server, plan_manager_id, texts)))
-    ids["proposal_id"] = str(server.run(_propose_bank_details(server, plan_manager_id)))
-    file_name = texts.fields("statement", "file_name")["file_name"]
-    server.run(record_statement(server, plan_manager_id, UUID(ids["provider_id"]), file_name))
-    claimed = _import_claimed(server, client)
-    ids |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
-    ids |= _make_paid_run(server, client)
-    ids["fee_taking_id"] = take_fee(server, client)
-    ids |= make_statement_runs(client)
+    ids |= _make_money(server, client, owner, ids, texts)
     ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/imports/([0-9a-f-]{36})/columns", preview)[0]
     return replace(seeded, preview=preview)
+
+
+def _make_money(
+    server: RunningServer, client: Client, owner: Account, ids: dict[str, str], texts: _TextRecorder
+) -> dict[str, str]:
+    """The ids of what has to do with bank details, claims, payments, fees and statements."""
+    plan_manager_id = UUID(client.plan_manager_id)
+    made = {"proposal_id": str(server.run(_propose_bank_details(server, plan_manager_id)))}
+    file_name = texts.fields("statement", "file_name")["file_name"]
+    server.run(record_statement(server, plan_manager_id, UUID(ids["provider_id"]), file_name))
+    claimed = import_claimed(server, client)
+    made |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
+    made |= make_paid_run(server, client)
+    made["fee_taking_id"] = take_fee(server, client)
+    made |= make_statement_runs(client)
+    return made
 
 
 def _create_approval_link(seeded: SeededPlanManager) -> str:
@@ -361,11 +336,6 @@ def _create_approval_link(seeded: SeededPlanManager) -> str:
     return seeded.server.run(create())
 
 
-def _import_claimed(server: RunningServer, client: Client) -> str:
-    """The id of an invoice that can be claimed."""
-    return Office(server, client).import_invoice(str(uuid7()), "CLAIMED")["id"]
-
-
 async def _submit_claim_batch(
     server: RunningServer, plan_manager_id: UUID, invoice_id: str, owner: Account, texts: _TextRecorder
 ) -> dict[str, str]:
@@ -381,22 +351,6 @@ async def _submit_claim_batch(
         file = ImportFile(uuid7(), "claim-results", reason, content, owner.account_id, datetime.now(UTC))
         await import_files.insert(tx, plan_manager_id, file)
     return {"claim_batch_id": str(batch.id), "results_file_id": str(file.id)}
-
-
-def _make_paid_run(server: RunningServer, client: Client) -> dict[str, str]:
-    """The ids of a run that is paid, and of its payment."""
-    office = PayingOffice(server, client)
-    office.invoice("10.00")
-
-    async def work() -> dict[str, str]:
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, office.plan_manager_id, server.settings, SYSTEM)
-            run = await payments.create(ctx, NewPaymentRun(all=True, process_date=date(2026, 12, 15)))
-            await payments.mark_paid(ctx, or_404(run.id), None)
-            [payment] = await payment_store.list_of_run(tx, office.plan_manager_id, or_404(run.id))
-        return {"payment_run_id": str(run.id), "payment_id": str(payment.id)}
-
-    return server.run(work())
 
 
 async def _propose_bank_details(server: RunningServer, plan_manager_id: UUID) -> UUID:

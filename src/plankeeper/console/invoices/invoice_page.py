@@ -68,8 +68,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "comparisons": [compare_invoices(invoice, each, names, zone) for each in evidence.earlier],
         "plan": plan,
         "plan_strip": plan_strip(invoice.invoice_date, plan),
-        "document_is_hidden": invoice.document is not None and await is_hidden(request, invoice_id),
-        "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
+        **await _document_of(request, invoice),
         "status": describe_status(invoice, warning_titles(invoice), today, zone, approval.decided_by),
         "allowed": allowed_actions(invoice),
         "allowed_line_actions": allowed_line_actions(invoice),
@@ -92,6 +91,14 @@ async def _describe_standard(request: PageRequest, invoice: Invoice) -> str:
     """When the invoice is expected to be paid, or how late it is, by the office's service standard."""
     settings = await office_settings.get(request.db, request.plan_manager_id)
     return describe_standard(invoice, settings.service_standard, request.today, request.settings.time_zone)
+
+
+async def _document_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:
+    """The name of the document, and whether this person can't open it."""
+    return {
+        "document_is_hidden": invoice.document is not None and await is_hidden(request, invoice.id),
+        "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
+    }
 
 
 async def _hints_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class StatementRuns:
                     ctx = WriteContext(tx, each.plan_manager_id, self._settings, SYSTEM)
                     await service.start(ctx, month, now, needs_storage=False)
             except DomainError as error:  # after a restore
-                log.warning("a run of statements can't start: %s", error.detail)
+                log.warning("a run of statements can't start", exc_info=error)
 
     async def _continue(self, db: Database, run: RunningRun) -> bool:
         """Make the next statement of a run. Returns whether there was any progress."""
