@@ -135,6 +135,7 @@ ACTIONS = {name for name in ALL_OPERATIONS if re.match(r"POST /invoices/\{invoic
 REJECTED = {
     "DELETE /participants/{participant_id}/plans/{plan_id}": "plan_in_use",
     "DELETE /note-types/{note_type_id}": "note_type_in_use",
+    "POST /statement-runs/{statement_run_id}/retry": "invalid_request",  # its items have ids of their own
 }
 
 
@@ -172,11 +173,14 @@ def test_every_request_succeeds_with_its_examples(sample_data: Client) -> None:
 
 
 def new_ids(sample_data: Client, in_path: set[str]) -> dict[str, str]:
-    """The ids of an event, of a new endpoint and of a new statement."""
+    """The ids of an event, of a new endpoint, of a new statement and of a run of statements."""
     [event] = wait_until(lambda: sample_data.get("/events", limit=1).json()["data"])
     endpoint = sample_data.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])
     ids = {"event_id": event["id"], "webhook_endpoint_id": endpoint["id"]}
     if "statement_id" in in_path:  # the participant is deleted later
         path = f"/participants/{EXAMPLES['path_ids']['participant_id']}/statements"
         ids["statement_id"] = sample_data.create(path, EXAMPLES["bodies"]["NewStatement"])["id"]
+    if "statement_run_id" in in_path:  # of the same month as before
+        body = EXAMPLES["bodies"]["NewStatementRun"]
+        ids["statement_run_id"] = sample_data.create("/statement-runs", body)["id"]
     return ids
