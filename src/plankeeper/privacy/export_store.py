@@ -67,6 +67,7 @@ LIST_PAYMENT_LINES: LiteralString = f"""
     ) r
     order by payment_id, claim_id
 """
+LIST_FEE_TAKING_LINES: LiteralString = f"{ROW} fee_taking_lines {OF_INVOICES} order by id"
 LIST_STATEMENTS: LiteralString = f"{ROW} statements r where plan_manager_id = $1 and participant_id = $2 order by id"
 LIST_STATEMENT_SENDS: LiteralString = f"""
     {ROW} statement_sends r
@@ -161,6 +162,11 @@ async def list_adjustments(db: Executor, plan_manager_id: UUID, participant_id: 
 async def list_payment_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     """What payments pay of the lines of the participant's invoices."""
     return _contents(await db.rows(StoredRow, LIST_PAYMENT_LINES, plan_manager_id, participant_id))
+
+
+async def list_fee_taking_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """What the office has taken of the lines of the participant's invoices, as its own fees."""
+    return _contents(await db.rows(StoredRow, LIST_FEE_TAKING_LINES, plan_manager_id, participant_id))
 
 
 async def list_payments(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:

@@ -32,6 +32,13 @@ LIST_CLAIMED = """
                 offset 0
             ) payment
             where line.plan_manager_id = $1 and line.invoice_id = invoice.id
+        ),
+        (
+            select max((
+                select created_at from fee_takings where plan_manager_id = $1 and id = line.taking_id
+            ))
+            from fee_taking_lines line
+            where line.plan_manager_id = $1 and line.invoice_id = invoice.id
         )
     ) as changed_at
     from invoices invoice

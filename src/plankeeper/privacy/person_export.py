@@ -70,6 +70,7 @@ class PersonExport(Struct):
     adjustments: list[Raw]
     payment_lines: list[Raw]
     payments: list[Raw]
+    fee_taking_lines: list[Raw]
     statements: list[Raw]
     statement_sends: list[Raw]
     statement_run_items: list[Raw]
@@ -141,6 +142,7 @@ async def _list_parts_of_invoices(tx: Transaction, plan_manager_id: UUID, partic
         "adjustments": await export_store.list_adjustments(*values),
         "payment_lines": await export_store.list_payment_lines(*values),
         "payments": await export_store.list_payments(*values),
+        "fee_taking_lines": await export_store.list_fee_taking_lines(*values),
         "statements": await export_store.list_statements(*values),
         "statement_sends": await export_store.list_statement_sends(*values),
         "statement_run_items": await export_store.list_statement_run_items(*values),

@@ -41,19 +41,19 @@ def test_nothing_is_claimed_until_an_owner_confirms(
     manager = new_browser()
     manager.sign_in(new_account("manager"))
     assert manager.get(PAGE).status_code == 403
-    done = owner.submit(PAGE, {"claim_batch": "b000123", "payment_run": "45"})
+    done = owner.submit(PAGE, {"claim_batch": "b000123", "payment_run": "45", "fee_taking": "F000006"})
     assert "Your office can claim and pay again." in main_text(owner.get(done.headers["location"]).text)
     server.run(restores.require_confirmed(server.db, plan_manager_id))
-    assert last_numbers(server, plan_manager_id) == ["claim_batch 123", "payment_run 45"]
+    assert last_numbers(server, plan_manager_id) == ["claim_batch 123", "fee_taking 6", "payment_run 45"]
     again = owner.submit(PAGE, {"claim_batch": "", "payment_run": ""})
     assert "Nothing was changed." in main_text(owner.get(again.headers["location"]).text)
 
 
 @pytest.mark.usefixtures("restored")
 def test_numbers_are_checked(owner: Browser) -> None:
-    wrong = owner.submit(PAGE, {"claim_batch": "P000123", "payment_run": "the 45th"})
+    wrong = owner.submit(PAGE, {"claim_batch": "P000123", "payment_run": "the 45th", "fee_taking": "B000123"})
     assert wrong.status_code == 422
-    assert require_linked_errors(wrong.text) == ["claim_batch", "payment_run"]
+    assert require_linked_errors(wrong.text) == ["claim_batch", "payment_run", "fee_taking"]
     assert "must be a number such as B000123" in wrong.text
     assert 'value="the 45th"' in wrong.text
 

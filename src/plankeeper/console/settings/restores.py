@@ -22,6 +22,7 @@ async def confirm(request: FormRequest) -> Redirect:
     numbers: dict[restores.NumberKind, str] = {
         "claim_batch": request.form.text("claim_batch"),
         "payment_run": request.form.text("payment_run"),
+        "fee_taking": request.form.text("fee_taking"),
     }
     is_confirmed = await restores.confirm(request.write_context, datetime.now(UTC), numbers)
     text = "Confirmed. Your office can claim and pay again." if is_confirmed else "Nothing was changed."

@@ -17,9 +17,9 @@ from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.office_settings import restore_store
 
-NumberKind = Literal["claim_batch", "payment_run"]
+NumberKind = Literal["claim_batch", "payment_run", "fee_taking"]
 
-PREFIXES: dict[NumberKind, str] = {"claim_batch": "B", "payment_run": "P"}
+PREFIXES: dict[NumberKind, str] = {"claim_batch": "B", "payment_run": "P", "fee_taking": "F"}
 _MAX_NUMBER = 10**9
 
 
@@ -30,6 +30,7 @@ class ConfirmedRestore(Struct):
     restored_at: datetime
     claim_batch: int | None
     payment_run: int | None
+    fee_taking: int | None
 
 
 async def require_confirmed(db: Executor, plan_manager_id: UUID) -> None:
@@ -47,7 +48,7 @@ async def confirm(ctx: WriteContext, at: datetime, numbers: dict[NumberKind, str
     """Allow claims and payments again. Returns false if there is no restore to confirm.
 
     `numbers` are the last ones that the office has used, such as `B000123`; an empty text says that none was used since
-    the backup. The next batch and the next run get higher ones.
+    the backup. The next batch, run and taking get higher ones.
     """
     last = _parse_numbers(numbers)
     by = ctx.actor.name or ctx.actor.kind
@@ -56,7 +57,7 @@ async def confirm(ctx: WriteContext, at: datetime, numbers: dict[NumberKind, str
         return False
     for kind, number in last.items():
         await restore_store.raise_number(ctx.tx, ctx.plan_manager_id, kind, number)
-    found = (last.get("claim_batch"), last.get("payment_run"))
+    found = (last.get("claim_batch"), last.get("payment_run"), last.get("fee_taking"))
     after = ConfirmedRestore(ctx.plan_manager_id, max(each.restored_at for each in confirmed), *found)
     await record_event(ctx, "plan_manager.restore_confirmed", None, after)
     return True

@@ -42,14 +42,42 @@ def error_of(response: Any) -> tuple[int, str]:
     return response.status_code, body["errors"][0]["field"] if "errors" in body else body["error"]
 
 
-def pay_out(batch: SubmittedBatch) -> None:
-    """Mark the first line as paid out, as a payment run does."""
-    claim = batch.claims[0]
-    batch.office.execute(
-        "update invoice_lines set claim_status = 'paid', has_payment = true where plan_manager_id = $1 and id = $2",
-        batch.office.plan_manager_id,
-        UUID(claim["line_id"]),
+INSERT_PAYMENT = """
+    with run as (
+        insert into payment_runs (plan_manager_id, id, number, state, process_date, group_by, header, account,
+            total, payment_count, created_at, created_by)
+        values (
+            $1, gen_random_uuid(), 'P000001', 'paid', '2026-10-01', 'payee', '{}', '', $3::float8, 1, now(), 'Robin'
+        )
+        returning id
+    ), payment as (
+        insert into payments (plan_manager_id, id, run_id, position, payee_kind, payee_id, payee_name, account,
+            account_ending, account_title, reference, amount, state, created_at, updated_at)
+        select $1, gen_random_uuid(), id, 1, 'provider', gen_random_uuid(), 'X', '', '1', 'X', 'R', $3::float8, 'paid',
+            now(), now()
+        from run
+        returning id
     )
+    insert into payment_lines (plan_manager_id, payment_id, claim_id, invoice_id, line_id, amount, is_open)
+    select $1, payment.id, claims.id, invoice_id, line_id, $3::float8, true
+    from payment, claims where plan_manager_id = $1 and claims.id = $2
+"""
+
+
+def insert_payment(batch: SubmittedBatch, amount: float) -> None:
+    """A payment of the first claim, of a run that is paid."""
+    claim, place = batch.claims[0], batch.office.plan_manager_id
+    batch.office.execute(INSERT_PAYMENT, place, UUID(claim["id"]), amount)
+    statement = "update invoice_lines set has_payment = true where plan_manager_id = $1 and id = $2"
+    batch.office.execute(statement, place, UUID(claim["line_id"]))
+
+
+def pay_out(batch: SubmittedBatch) -> None:
+    """Pay out the first line, as a payment run does."""
+    claim = batch.claims[0]
+    insert_payment(batch, claim["amount"])
+    statement = "update invoice_lines set claim_status = 'paid' where plan_manager_id = $1 and id = $2"
+    batch.office.execute(statement, batch.office.plan_manager_id, UUID(claim["line_id"]))
 
 
 def test_results_are_recorded_by_hand(batch: SubmittedBatch) -> None:
@@ -214,27 +242,7 @@ def test_a_reversal_of_the_whole_rest_leaves_nothing_due(batch: SubmittedBatch) 
         from claims where plan_manager_id = $1 and id = $2
     """
     batch.office.execute(insert, place, UUID(claim["id"]))
-    payment = """
-        with run as (
-            insert into payment_runs (plan_manager_id, id, number, state, process_date, group_by, header, account,
-                total, payment_count, created_at, created_by)
-            values ($1, gen_random_uuid(), 'P000001', 'paid', '2026-10-01', 'payee', '{}', '', 200, 1, now(), 'Robin')
-            returning id
-        ), payment as (
-            insert into payments (plan_manager_id, id, run_id, position, payee_kind, payee_id, payee_name, account,
-                account_ending, account_title, reference, amount, state, created_at, updated_at)
-            select $1, gen_random_uuid(), id, 1, 'provider', gen_random_uuid(), 'X', '', '1', 'X', 'R', 200, 'paid',
-                now(), now()
-            from run
-            returning id
-        )
-        insert into payment_lines (plan_manager_id, payment_id, claim_id, invoice_id, line_id, amount, is_open)
-        select $1, payment.id, claims.id, invoice_id, line_id, 200, true
-        from payment, claims where plan_manager_id = $1 and claims.id = $2
-    """
-    batch.office.execute(payment, place, UUID(claim["id"]))
-    statement = "update invoice_lines set has_payment = true where plan_manager_id = $1 and id = $2"
-    batch.office.execute(statement, place, UUID(claim["line_id"]))
+    insert_payment(batch, 200)
     assert batch.line(0)["claim_status"] == "payment_ready"
     adjust(batch, "agency_reversal", 40).raise_for_status()
     assert batch.line(0)["claim_status"] == "partially_ready"  # 50.99 are due

@@ -1,13 +1,16 @@
 """Takings: what the agency has paid is taken once, and the reconciliation closes."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import httpx
 
+from plankeeper.privacy import person_export
 from support.fees import FEE, FeeOffice
 from support.money_rules import HELD, RULES
 
@@ -163,3 +166,13 @@ def test_either_invoices_or_all_are_taken(office: FeeOffice) -> None:
         assert (error["field"], error["code"]) == ("invoice_ids", "inconsistent")
     [error] = office.take(office.own_provider).json()["errors"]
     assert (error["field"], error["code"]) == ("invoice_ids[0]", "not_found")
+
+
+def test_the_export_of_a_person_has_what_was_taken(office: FeeOffice) -> None:
+    [invoice] = paid_fees(office)
+    assert office.take().status_code == 201
+    participant = UUID(office.read(invoice)["participant_id"])
+    work = person_export.export_person(office.server.db, office.plan_manager_id, participant)
+    found = json.loads(person_export.to_document(office.server.run(work)))
+    [line] = found["fee_taking_lines"]
+    assert (line["invoice_id"], line["amount"]) == (invoice, FEE)
