@@ -286,7 +286,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
         "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
     )
     ids["logged_request_id"] = server.run(server.db.one(str, latest, plan_manager_id))
-    change = {"id": ids["participant_id"], "postcode": "7000"}
+    change = {"id": ids["participant_id"], "postcode": "7000", "postal_statement": True}
     assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
     event += " order by id desc limit 1"

@@ -48,7 +48,7 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
     assert "Contact Bee (the participant) 0491 571 266" in shown
     assert 'href="tel:0491571266"' in page
     assert "Warnings 2 invoices with open warnings Invoices this plan $100.00 1 invoice" in shown
-    assert "Overview Invoices 3 Plans Team 0 Timeline" in shown
+    assert "Overview Invoices 3 Plans Statements Team 0 Timeline" in shown
     kim = {"first_name": "Kim", "last_name": "Ray", "email": "kim@example.com", "contact_priority": 1, "role": "Aunt"}
     client.create(f"/participants/{person}/team-members", kim)
     for path in ("", "/team"):

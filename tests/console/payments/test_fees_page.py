@@ -42,13 +42,17 @@ def office(fee_server: RunningServer, client: Client) -> FeeOffice:
 
 
 @pytest.fixture
-def sign_in(fee_server: RunningServer, office: FeeOffice) -> Callable[..., Browser]:
+def sign_in(fee_server: RunningServer, office: FeeOffice) -> Iterator[Callable[..., Browser]]:
+    opened: list[Browser] = []
+
     def open_browser(role: str = "owner") -> Browser:
-        browser = Browser(fee_server.url)
+        opened.append(browser := Browser(fee_server.url))
         browser.sign_in(fee_server.run(create_account(fee_server, office.plan_manager_id, role)))  # pyright: ignore[reportArgumentType]
         return browser
 
-    return open_browser
+    yield open_browser
+    for each in opened:
+        each.http.close()
 
 
 def take_form(page: str) -> dict[str, Any]:

@@ -123,9 +123,12 @@ def test_the_files_of_payments_and_their_reconciliation(office: PayingOffice, pa
     days = {"from": "2026-12-01", "to": "2026-12-31"}
     file = payer.get("/console/payments/reconciliation.xlsx", params=days).content
     rows = [*openpyxl.load_workbook(io.BytesIO(file))["Reconciliation"].iter_rows(values_only=True)]
-    assert rows[0] == ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount")
-    assert rows[-2] == ("closing", datetime(2026, 12, 31), None, None, None, 60.55)  # noqa: DTZ001 - a cell has no zone
+    names = ("name", "provider", "participant")
+    assert rows[0] == ("kind", "date", "invoice_id", "line_id", "claim_batch_id", "amount", *names)
+    closing = ("closing", datetime(2026, 12, 31), None, None, None, 60.55)  # noqa: DTZ001 - a cell has no zone
+    assert rows[-2] == (*closing, None, None, None)
     assert (rows[-1][0], rows[-1][2], rows[-1][5]) == ("held", held, 60.55)
+    assert rows[-1][6:] == ("Invoice HELD", "Amber Physio", "Robin Hale")
 
 
 def test_people_without_the_permission_see_neither(manager: Callable[..., Browser]) -> None:

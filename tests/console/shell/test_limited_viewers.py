@@ -29,12 +29,12 @@ CLOSED = {
     "/console/activity", "/console/activity/{event_id}/request", "/console/checks", "/console/trash",
     "/console/trash/{entry_id}", "/console/review", "/console/review/{invoice_id}",
     "/console/reports/service-standard", "/console/reports/service-standard.csv",
-    "/console/reports/service-standard.xlsx", "/console/requests", "/console/requests.csv", "/console/requests.xlsx",
-    "/console/requests/{logged_request_id}",
+    "/console/requests", "/console/requests.csv", "/console/requests.xlsx", "/console/requests/{logged_request_id}",
     "/console/settings/webhooks", "/console/settings/webhooks/{endpoint_id}",
     "/console/settings/webhooks/{endpoint_id}/deliveries", "/console/settings/webhooks/{endpoint_id}/deliveries.csv",
     "/console/settings/webhooks/{endpoint_id}/deliveries.xlsx",
     "/console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",
+    "/console/statements", "/console/statements/{statement_run_id}",
 }  # fmt: skip
 # The texts of the seeded records that aren't about a participant.
 VISIBLE_KINDS = {

@@ -75,6 +75,7 @@ VIEWER_PAGES = {
     "GET /console/plans/budgets",
     "GET /console/plans/components",
     "GET /console/plans/components.csv",
+    "GET /console/plans/components.xlsx",
     "GET /console/reports/service-standard",
     "GET /console/reports/service-standard.csv",
     "GET /console/participants.csv",

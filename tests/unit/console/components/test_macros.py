@@ -155,9 +155,19 @@ LIST_PAGE = {
     "rows": [{"id": "1", "url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
     "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
     "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
-    "is_shown": True, "can_download": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC), "csv_url": "/console",
-    "can_select_all": True, "count": 101,
+    "is_shown": True, "can_download": True, "read_at": datetime(2026, 1, 2, tzinfo=UTC),
+    "csv_url": "/console", "xlsx_url": "/console", "can_select_all": True, "count": 101, "groups": None,
+    "group_links": [{"label": TEXT, "url": "/console", "is_current": True}],
 }  # fmt: skip
+GROUPS = {
+    "grouping": {"label": TEXT}, "rows": [{"label": TEXT, "url": url, "count": 2, "sums": [1]} for url in (None, "/a")],
+    "count": 4, "sums": [2], "summary": TEXT, "has_bars": True, "chart": None,
+    "bars": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]},
+}  # fmt: skip
+GROUPED_PAGE = LIST_PAGE | {"definition": LIST_DEFINITION | {"group_amounts": [{"label": TEXT}]}, "groups": GROUPS}
+STANDARD_NUMBERS = {"in_time": 1, "late": 1, "counted": 2, "percent": 50}
+REPORT_ROW = dict.fromkeys(("claimed", "paid"), STANDARD_NUMBERS)
+REPORT_ROW |= {"name": TEXT, "url": "/console", "claimed_url": "/console", "paid_url": None}
 
 # Macros that take text from users, each with arguments.
 NOTE = {
@@ -301,6 +311,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "components/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "components/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
     "components/forms.html swatch": {"color": TEXT},
+    "lists/group_macros.html group_menu": {"list": GROUPED_PAGE},
+    "lists/group_macros.html group_page": {"list": GROUPED_PAGE},
     "lists/list_macros.html messages": {"field": LIST_FIELD, "names": ["a"]},
     "lists/list_macros.html text_input": {"field": LIST_FIELD, "position": 0, "label": TEXT, "placeholder": TEXT},
     "lists/list_macros.html choice_field": {"field": LIST_FIELD},
@@ -440,6 +452,8 @@ CALLS: dict[str, dict[str, Any]] = {
         "csrf": "x",
         "max_length": 9,
     },
+    "reports/macros.html report_table": {"caption": TEXT, "head": TEXT, "rows": [REPORT_ROW]},
+    "reports/macros.html part": {"numbers": STANDARD_NUMBERS, "url": "/console", "name": TEXT, "what": TEXT},
     "review/macros.html decisions": {
         "invoice": {"id": "1", "assigned_to": None, "claim_status": "new"},
         "allowed": ["hold"],
@@ -543,6 +557,7 @@ NO_TEXTS = {
     "invoices/actions.html plain_action": "texts of the console",
     "invoices/actions.html line_actions": "a number and addresses that the console builds",
     "invoices/actions.html line_retry": "a number and an address that the console builds",
+    "invoices/document.html hidden_document": "words of the template",
     "invoices/invoice.html service_dates": "dates",
     "invoices/approval_link.html days": "dates",
     "invoices/actions.html key_hint": "a key",
