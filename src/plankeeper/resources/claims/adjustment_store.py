@@ -69,7 +69,8 @@ MONEY: LiteralString = """
     cross join lateral (
         select coalesce(line.paid_amount, 0) as paid,
             case
-                when count(part.amount) = 0 and line.claim_status in ('paid', 'partially_paid')
+                when count(part.amount) = 0 and claimed.claim_count = 0
+                    and line.claim_status in ('paid', 'partially_paid')
                     then coalesce(line.paid_amount, 0) + adjusted.reversed
                 else coalesce(sum(part.amount) filter (where part.is_open and (part.payment_id is null or (
                     select state from payments where plan_manager_id = $1 and id = part.payment_id
