@@ -37,14 +37,15 @@ def test_an_erasure_is_shown_first_and_done_with_yes(world: SeededPlanManager) -
     other = world.client.create("/participants", {"reason_for_leaving": text.replace(" now", "\n now")})["id"]
     code, shown, err = run(world, "erase")
     assert (code, err) == (0, "")
-    assert shown[:5] == [
+    assert shown[:6] == [
         "1 participant deleted",
         "1 team member deleted",
         "1 plan deleted",
         "1 user deleted who is on no other team",
         "1 document of an invoice deleted",
+        "3 statements deleted",
     ]
-    assert re.fullmatch(r"\d+ events de-identified", shown[5])
+    assert re.fullmatch(r"\d+ events de-identified", shown[6])
     assert shown[-4] == "2 texts in other records contain a name or another text of these people. Read them:"
     assert shown[-3] == f"  participants {other} reason_for_leaving: {text[:200]}…"
     assert shown[-1] == "Nothing has been changed. To erase this permanently, repeat the command with --yes."

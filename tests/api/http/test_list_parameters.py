@@ -143,7 +143,7 @@ def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]
 
 
 def test_the_lists_are_found() -> None:
-    assert len(PATHS) == 15
+    assert len(PATHS) == 17
 
 
 @sweep("path", PATHS)

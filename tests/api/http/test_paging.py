@@ -12,6 +12,7 @@ from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import operations
 from support.claims import Office
 from support.client import Client
+from support.fees import take_fee
 from support.payments import PayingOffice
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -28,6 +29,7 @@ MAX_OFFSET = 2**63 - 1
 def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any]) -> Callable[[str], str]:
     """The path of a list, with a resource of its own where it belongs to one."""
     offices = cache(lambda kind: kind(server, api))
+    taking = cache(lambda: take_fee(server, api))
 
     def list_path(path: str) -> str:  # noqa: PLR0911 - one for each kind of owner
         if "{participant_id}" in path:
@@ -42,6 +44,8 @@ def path_of(server: RunningServer, api: Client, import_rows: Callable[..., Any])
             return path.format(claim_batch_id=office.batch(office.invoice(str(uuid7())))["id"])
         if "{statement_run_id}" in path:
             return path.format(statement_run_id=api.create("/statement-runs", {"month": "2026-03"})["id"])
+        if "{fee_taking_id}" in path:
+            return path.format(fee_taking_id=taking())
         if "{payment_run_id}" in path:
             office = offices(PayingOffice)
             return path.format(payment_run_id=office.run(office.invoice("10.00"))["id"])
@@ -84,6 +88,7 @@ def test_the_lists_are_found() -> None:
             "/claim-batches", "/claim-batches/{claim_batch_id}/lines", "/claim-batches/{claim_batch_id}/receipts",
             "/statement-runs", "/statement-runs/{statement_run_id}/items",
             "/payment-runs", "/payment-runs/{payment_run_id}/payments",
+            "/fees", "/fee-takings", "/fee-takings/{fee_taking_id}/lines",
             "/invoices/{invoice_id}/adjustments", "/recoveries",
             "/webhook-endpoints/{webhook_endpoint_id}/deliveries",
         ]
@@ -140,6 +145,10 @@ CURSOR_MESSAGES = {
     "/claim-batches/{claim_batch_id}/receipts": "must be 0 or a UUID with hyphens",
     "/invoices/{invoice_id}/adjustments": "must be 0 or a UUID with hyphens",
     "/recoveries": "must be 0 or a UUID with hyphens",
+    "/participants/{participant_id}/statements": "must be 0 or a UUID with hyphens",
+    "/fees": "must be 0 or a UUID with hyphens",
+    "/fee-takings": "must be 0 or a UUID with hyphens",
+    "/fee-takings/{fee_taking_id}/lines": "must be 0 or a UUID with hyphens",
 }
 
 

@@ -126,7 +126,8 @@ def test_a_preview_changes_nothing_and_reports_the_same(world: SeededPlanManager
 def test_a_participant_that_was_deleted_earlier_is_erased(world: SeededPlanManager) -> None:
     world.client.delete(f"/participants/{world.ids['participant_id']}").raise_for_status()
     texts = [*person_texts(world), "member@example.com"]
-    assert places_of(world, *texts) == {"events", "import_rows", "users"}
+    # A deletion leaves the statements as they were made.
+    assert places_of(world, *texts) == {"events", "import_rows", "statements", "users"}
     report = erase(world)
     assert (report.counts["participants"], report.counts["team_members"], report.counts["users"]) == (0, 0, 1)
     assert places_of(world, *texts) == set()
@@ -279,13 +280,27 @@ def test_an_unknown_participant_can_be_neither_held_nor_erased(world: SeededPlan
         erase(world, str(uuid7()))
 
 
-def test_the_documents_of_the_persons_invoices_are_deleted(world: SeededPlanManager) -> None:
+def stored_files(world: SeededPlanManager, sql: Any) -> set[str]:
+    """The names of files of the plan manager $1 whose objects a statement lists."""
+    keys = world.server.run(world.server.db.rows(str, sql, world.plan_manager_id))
+    return {each.partition("/")[2] for each in keys}
+
+
+STATEMENT_FILES = "select pdf_key from statements where plan_manager_id = $1 and pdf_key is not null"
+PROVIDER_FILES = "select object_key from documents where plan_manager_id = $1 and provider_id is not null"
+
+
+def test_the_files_of_the_persons_invoices_and_statements_are_deleted(world: SeededPlanManager) -> None:
     server, invoice = world.server, f"/invoices/{world.ids['invoice_id']}"
     upload_document(world.client, world.ids["invoice_id"], b"%PDF-1.7 another one")
+    statement = f"/participants/{world.ids['participant_id']}/statements/{world.ids['statement_id']}"
+    world.client.request("GET", statement, headers={"Accept": "application/pdf"}).raise_for_status()
     other = import_invoice(server, world.client, {"participant": None, "provider": None})
     kept = upload_document(world.client, other)
     folder = Path((server.settings.documents_url or "").removeprefix("file://"), str(world.plan_manager_id))
-    assert len(list(folder.iterdir())) == 3
+    of_statements, of_provider = stored_files(world, STATEMENT_FILES), stored_files(world, PROVIDER_FILES)
+    assert (bool(of_statements), len(of_provider)) == (True, 1)
+    assert len(list(folder.iterdir())) == 3 + len(of_statements | of_provider)
     assert erase(world, preview=True).counts["documents"] == 2
     assert world.client.get(invoice).json()["document"]
     assert erase(world).counts["documents"] == 2
@@ -295,4 +310,4 @@ def test_the_documents_of_the_persons_invoices_are_deleted(world: SeededPlanMana
     server.run(documents.delete_due_objects(server.db, server.settings))
     remaining = world.client.get(f"/invoices/{other}").json()
     assert remaining["document"] == kept
-    assert [each.name for each in folder.iterdir()] == [remaining["s3_key"].partition("/")[2]]
+    assert {each.name for each in folder.iterdir()} == {remaining["s3_key"].partition("/")[2], *of_provider}

@@ -1,4 +1,4 @@
-"""Endpoints, and none left behind by another test: a worker sends for all plan managers."""
+"""Endpoints, and no secrets of another test: all that a database has are counted, and a worker sends for all."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,13 +12,19 @@ from support.cluster import SharedCluster
 from support.receiver import Receiver
 from support.server import RunningServer
 
+TABLES = (
+    "webhook_endpoints", "idempotency_records", "single_sign_on_providers", "payment_lines", "payments", "payment_runs",
+    "bank_details",
+)  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def no_leftover_secrets(server: RunningServer) -> Iterator[None]:
     def delete() -> None:
-        for table in ("webhook_endpoints", "idempotency_records", "single_sign_on_providers"):
-            server.run(server.db.execute(f"delete from {table}"))
-        server.run(server.db.execute("update accounts set totp_secret = null"))
+        for table in TABLES:
+            server.execute_as_owner(f"delete from {table}")
+        server.execute_as_owner("update accounts set totp_secret = null")
+        server.execute_as_owner("update office_settings set bank_account = null")
 
     delete()
     yield
