@@ -98,6 +98,8 @@ async def most_buffers(connection: Any, statement: Statement) -> float:
             values[1] = json.dumps([RECORD | {"id": VALUES["bigint"]}])
         for number in re.findall(r"\$(\d+)::text\[\]::bigint\[\]", sql):
             values[int(number) - 1] = VALUES["bigint[]"]
+        for number in re.findall(r"at time zone \$(\d+)", sql):
+            values[int(number) - 1] = "UTC"
         literals = ", ".join("null" if each is None else f"'{each}'" for each in values)
         plan = await connection.fetchval(f"explain (format json, analyze, buffers) execute {name}({literals})")
     except asyncpg.PostgresError as error:

@@ -28,7 +28,8 @@ WAITS: LiteralString = """claim_status <> 'on_hold'
         and (errors or approval_status = 'rejected' or claim_status in ('flagged', 'rejected'))"""
 HELD: LiteralString = "claim_status = 'on_hold'"
 APPROVAL: LiteralString = "claim_status <> 'on_hold' and approval_status = 'pending'"
-REJECTED: LiteralString = "claim_status = 'rejected'"
+# Not `=`, for which PostgreSQL could read everything that was ever rejected.
+REJECTED: LiteralString = "claim_status is not distinct from 'rejected'"
 # $2: the queue, $3: an account or null, $4: only those of nobody, $5: a warning or null.
 MATCHES: LiteralString = f"""{IN_REVIEW}
     and case $2::text

@@ -56,13 +56,16 @@ class Recipient(Struct, kw_only=True):
 GET_RECIPIENT = """
     select concat_ws(' ', first_name, last_name) as name, participant_number as ndis_number, deceased_on, (
             select name from plan_managers where id = $1
-        ) as office, (select abn from office_settings where plan_manager_id = $1) as office_abn,
-        (select statement_email from office_settings where plan_manager_id = $1) as office_email,
-        (select statement_phone from office_settings where plan_manager_id = $1) as office_phone,
-        (select statement_dispute from office_settings where plan_manager_id = $1) as office_dispute
+        ) as office, settings.abn as office_abn, settings.statement_email as office_email,
+        settings.statement_phone as office_phone, settings.statement_dispute as office_dispute
     from participants
+    left join lateral (
+        select abn, statement_email, statement_phone, statement_dispute from office_settings
+        where plan_manager_id = $1
+        offset 0
+    ) settings on true
     where plan_manager_id = $1 and id = $2
-    for update
+    for update of participants
 """
 
 
