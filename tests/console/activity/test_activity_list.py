@@ -287,7 +287,7 @@ def test_the_file_has_the_events_of_the_list_in_words(owner: Browser, client: Cl
     client.put(f"/participants/{person}", {"phone_number": "0400 000 002", "city": "=Hobart"})
     page = wait_for(owner, "Participant changed", f"?resource_id={person}")
     assert (titles(page), summary(page)) == (["Participant changed · Ann", "Participant added · Ann"], "2 events")
-    [link] = re.findall(r'href="([^"]+)">Download CSV', page)
+    [link] = re.findall(r'href="([^"]+)"><span class="long">Download </span>CSV', page)
     content = owner.get(unescape(link)).content.decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(content, newline="")))
     assert [f"{each['Change']} · {each['Record']}" for each in rows] == titles(page)

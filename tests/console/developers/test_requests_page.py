@@ -219,7 +219,7 @@ def test_chips_name_the_filters_and_remove_them(owner: Browser) -> None:
 
 def test_pages_lead_back_to_the_pages_before_them(owner: Browser, write_requests: WriteRequests) -> None:
     write_requests(30, 1, 49, 60, 5)
-    first = owner.get(f"{PAGE}?text=/a").text
+    first = owner.get(f"{PAGE}?text=/a&size=50").text
     second = owner.get(page_link(first, "next") or "").text
     last = owner.get(page_link(second, "next") or "").text
     assert [listed_ids(each) for each in (first, second, last)] == [
@@ -242,7 +242,7 @@ def test_the_file_has_the_rows_of_the_list(owner: Browser, write_requests: Write
     write_requests(300, 260, status=404, error_code="not_found", method="=PUT")
     write_requests(5)
     page = owner.get(f"{PAGE}?status=4xx&text=put&size=100").text
-    [link] = re.findall(r'href="([^"]+)">Download CSV', page)
+    [link] = re.findall(r'href="([^"]+)"><span class="long">Download </span>CSV', page)
     assert unescape(link) == f"{PAGE}.csv?text=put&status=4xx&size=100"
     rows = read_csv(owner, unescape(link))
     listed = walk_pages(owner, f"{PAGE}?status=4xx&text=put")

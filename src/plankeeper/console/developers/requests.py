@@ -396,6 +396,7 @@ REQUESTS = ListDefinition(
     columns=COLUMNS,
     filters=FILTERS,
     sort="-at",
+    page_size=25,  # beside charts
     empty="There are no recent API requests.",
     views=(BuiltInView("Rejected", {"status": "4xx"}), BuiltInView("Failed", {"status": "5xx"})),
     load_names=load_names,

@@ -320,6 +320,7 @@ class ListDefinition:
     sort: str
     empty: str
     get_rows: Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[Any]]] = no_rows
+    page_size: int | None = None  # the rows of a page, unless a person asks for more; None: as usual
     buttons: Sequence[ListButton] = ()
     views: Sequence[BuiltInView] = ()
     actions: Sequence[BulkAction] = ()

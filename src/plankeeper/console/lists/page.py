@@ -17,9 +17,9 @@ from plankeeper.console.lists.filters import (
 )
 from plankeeper.console.lists.groups import GroupLink, GroupTable, add_chart, group_links, load_groups
 from plankeeper.console.lists.query import (
-    PAGE_SIZES,
     ListPageQuery,
     ParsedFilters,
+    page_sizes,
     parse_filters,
     parse_list_query,
 )
@@ -203,7 +203,10 @@ async def load_list(request: PageRequest, definition: ListDefinition) -> ListPag
         headers=[_header(query, each) for each in columns],
         chips=_chips(query, filters),
         tabs=_tabs(query),
-        sizes=[Tab(str(each), query.first_page(size=each).url(), each == query.size) for each in PAGE_SIZES],
+        sizes=[
+            Tab(str(each), query.first_page(size=each).url(), each == query.size)
+            for each in page_sizes(query.definition)
+        ],
         rows=[_row(query, each, columns, names) for each in page.rows],
         count=page.count,
         amount=page.amount,

@@ -1,6 +1,6 @@
 """The query of a list's page: filters, order, page size and cursor, and the URLs of other pages of the list."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder
 from plankeeper.resources.viewer_limits import LIMIT, values_of
 
-PAGE_SIZES = (50, 100)
+PAGE_SIZES: Sequence[int] = (50, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ListPageQuery:
         params = dict(self.filters)
         if self.sort != self.definition.sort:
             params["sort"] = self.sort
-        if self.size != PAGE_SIZES[0]:
+        if self.size != page_sizes(self.definition)[0]:
             params["size"] = str(self.size)
         if self.group:
             params["group"] = self.group
@@ -72,15 +72,21 @@ class ListPageQuery:
         return self.first_page(filters={name: text for name, text in self.filters.items() if name not in names})
 
 
+def page_sizes(definition: ListDefinition) -> Sequence[int]:
+    """The numbers of rows that a page can have, the default first."""
+    return (definition.page_size, *PAGE_SIZES) if definition.page_size else PAGE_SIZES
+
+
 def parse_list_query(definition: ListDefinition, query: Form) -> ListPageQuery:
     """The query of a request. An unknown sort, size and group are ignored; filters are checked later."""
     filters = {name: text for name in definition.params if (text := query.text(name))}
     sort, size, group = query.text("sort"), query.text("size"), query.text("group")
+    sizes = page_sizes(definition)
     return ListPageQuery(
         definition,
         filters,
         sort if sort.removeprefix("-") in definition.sorts else definition.sort,
-        int(size) if size in map(str, PAGE_SIZES) else PAGE_SIZES[0],
+        int(size) if size in map(str, sizes) else sizes[0],
         query.text("after"),
         query.text("before"),
         group if definition.find_grouping(group) else "",
