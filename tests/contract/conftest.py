@@ -61,7 +61,7 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
     """A digest of what a plan manager has: `contents(plan_manager_id)`, or that of one table.
 
     The log of requests and the access records are left out. An event that waits for its position counts like one that
-    has it. Deliveries of earlier events, which are made in the background, are waited for.
+    has it. Deliveries of earlier events and runs of statements, which are made in the background, are waited for.
     """
 
     def digest_of(tables: Sequence[str]) -> str:
@@ -88,7 +88,7 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
             select from webhook_endpoints
             where plan_manager_id = $1 and active
                 and last_position < (select max(position) from event_order where plan_manager_id = $1)
-        )
+        ) or exists (select from statement_runs where plan_manager_id = $1 and state = 'running')
     """
 
     def read(plan_manager_id: UUID | str, table: str | None = None) -> str:

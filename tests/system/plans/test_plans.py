@@ -133,6 +133,11 @@ SHORT_LISTS = {
     "webhooks.endpoint_store.LIST": "limited by a setting",
     "resources.invoice_view_sessions.store.LIST": "read by invoice or by time: the indexes are named so",
 }
+# Lists whose filters and groups add up what a plan manager has, for the month's end: no index serves each of them.
+READ_WHOLE = {
+    "resources.claims.queries.LIST": "the category of a claim is computed",
+    "resources.payments.queries.ALL_PAYMENTS": "fewer than claims",
+}
 WORDS = ("%lee421%", "%", list[str]())
 LATE = datetime(2024, 3, 10, 9, 1, tzinfo=UTC)  # 100 rows changed since
 # For each filter of the long lists, a value that few rows have, and the index that finds them.
@@ -183,7 +188,11 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "participant_id": (f"{DEEP_CURSOR[:-6]}000500", {"invoices_by_participant"}),
             "provider_id": (f"{DEEP_CURSOR[:-6]}000500", {"invoices_by_provider"}),
             "without_participant": (True, {"invoices_by_participant"}),
+            "without_provider": (True, {"invoices_by_provider"}),
             "account_manager": (MANAGER, {"invoices_by_participant", "participants_by_account_manager"}),
+            "without_account_manager": (True, {"invoices_by_moment", "participants_by_account_manager"}),
+            "participant_state": ("TAS", {"invoices_by_participant", "participants_by_state"}),
+            "without_state": (True, {"invoices_by_moment", "participants_by_state"}),
             "participants_of": (MANAGER, {"invoices_by_participant", "participants_by_account_manager"}),
             "updated_since": (LATE, {"invoices_by_moment"}),
             "is_deleted": (True, {"invoices_deleted"}),
@@ -242,9 +251,10 @@ MAX_BUFFERS = 6000
 
 
 def test_every_filter_has_an_expected_index() -> None:
-    long_lists = {name: each for name, each in filtered_lists().items() if name not in SHORT_LISTS}
+    others = SHORT_LISTS | READ_WHOLE
+    long_lists = {name: each for name, each in filtered_lists().items() if name not in others}
     assert {id(each) for each, _ in FILTERS.values()} == {id(each) for each in long_lists.values()}
-    assert len(long_lists) + len(SHORT_LISTS) == len(filtered_lists())
+    assert len(long_lists) + len(others) == len(filtered_lists())
     for filtered_list, values in FILTERS.values():
         assert set(values) == set(filtered_list.filters)
 

@@ -27,13 +27,18 @@ _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled')
 _OF_ACCOUNT_MANAGER: LiteralString = """
     participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})
 """
-_ACCOUNT_MANAGER: LiteralString = """
-    (select account_manager_id from participants
-        where participants.plan_manager_id = $1 and participants.id = invoices.participant_id)
+_WITHOUT_ACCOUNT_MANAGER: LiteralString = """
+    (participant_id is null or participant_id in (
+        select id from participants where plan_manager_id = $1 and account_manager_id is null
+    )) and {}::boolean
 """
-_STATE: LiteralString = """
-    (select state from participants
-        where participants.plan_manager_id = $1 and participants.id = invoices.participant_id)
+_OF_STATE: LiteralString = """
+    participant_id in (select id from participants where plan_manager_id = $1 and state = {})
+"""
+_WITHOUT_STATE: LiteralString = """
+    (participant_id is null or participant_id in (
+        select id from participants where plan_manager_id = $1 and state is null
+    )) and {}::boolean
 """
 _AMOUNT: LiteralString = "case when not is_deleted then total end"
 LIST = FilteredList(
@@ -44,9 +49,9 @@ LIST = FilteredList(
         "without_participant": Filter("participant_id is null and {}::boolean"),
         "without_provider": Filter("pm_provider_id is null and {}::boolean", label="Without"),
         "account_manager": Filter(_OF_ACCOUNT_MANAGER, label="Account manager"),
-        "without_account_manager": Filter(_ACCOUNT_MANAGER + " is null and {}::boolean", label="Without"),
-        "participant_state": Filter(_STATE + " = {}", label="State"),
-        "without_state": Filter(_STATE + " is null and {}::boolean", label="Without"),
+        "without_account_manager": Filter(_WITHOUT_ACCOUNT_MANAGER, label="Without"),
+        "participant_state": Filter(_OF_STATE, label="State"),
+        "without_state": Filter(_WITHOUT_STATE, label="Without"),
         "unpaid": Filter(_IS_OPEN + " and {}::boolean"),
         "in_progress": Filter(_IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean"),
         "unclaimed": Filter(
