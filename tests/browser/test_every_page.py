@@ -163,7 +163,7 @@ def test_the_choice_of_all_that_match_is_accessible_and_fits_a_phone(
     assert seeded.client.post("/participants/bulk", {"items": items}).status_code == 200
     page.set_viewport_size(PHONE)
     page.goto("/console/participants?q=Many")
-    page.get_by_label("Select Many 0", exact=True).check()
+    page.get_by_role("checkbox", name="Many 0", exact=True).check()
     page.get_by_label("Select all 61 that match").check()
     for heading in (None, "Set the account manager of 61 participants"):
         if heading:

@@ -109,7 +109,7 @@ def test_the_bar_of_selected_rows_never_covers_the_focused_row(
     assert not import_rows(client, "invoices", rows).errors
     console.set_viewport_size(size)
     console.goto("/console/invoices")
-    console.get_by_label("Select INV-7", exact=True).check()
+    console.get_by_role("checkbox", name="INV-7", exact=True).check()
     console.locator("[data-selection]").wait_for()
     require_nothing_covered(console, 2 * len(rows))
 

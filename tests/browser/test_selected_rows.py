@@ -52,7 +52,7 @@ def test_one_box_selects_all_rows(console: Any) -> None:
     console.get_by_label("Select all rows of this page").check()
     bar = console.locator("[data-selection]")
     assert bar.get_by_role("status").inner_text() == "3 selected"
-    console.get_by_label("Select Bea").uncheck()
+    console.get_by_role("checkbox", name="Bea").uncheck()
     assert bar.get_by_role("status").inner_text() == "2 selected"
     assert console.get_by_label("Select all rows of this page").evaluate("box => box.indeterminate")
     bar.get_by_role("button", name="Clear selection").click()
@@ -72,14 +72,14 @@ def test_all_that_match_are_changed_and_undone(long_list: None, visitor: Any, ha
     rest = visitor.get_by_label("Select all 61 that match")
     if has_script:
         assert not rest.is_visible()
-        visitor.get_by_label("Select P01").check()
+        visitor.get_by_role("checkbox", name="P01").check()
         assert visitor.get_by_role("status").inner_text() == "1 selected"
         rest.check()
         assert visitor.locator("tbody input:checked").count() == 50
         assert visitor.get_by_role("status").inner_text() == "All 61 selected"
-        visitor.get_by_label("Select P00").uncheck()  # so that it is not all any more
+        visitor.get_by_role("checkbox", name="P00").uncheck()  # so that it is not all any more
         assert visitor.get_by_role("status").inner_text() == "49 selected"
-        visitor.get_by_label("Select P00").check()
+        visitor.get_by_role("checkbox", name="P00").check()
         assert not rest.is_checked()
     rest.focus()
     visitor.keyboard.press("Space")
