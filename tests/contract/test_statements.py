@@ -77,6 +77,7 @@ OTHER_STORES = {
     "resources.viewer_limits": "the records that a limited viewer sees, of several packages",
     "resources.recheck_queue": "the queue that writes of other records fill, whose packages may not import invoices",
     "resources.invoices.reference_store": "the participants, providers and accounts that requests name",
+    "resources.office_settings.number_store": "the counters of what an office makes",
     "resources.office_settings.restore_store": "restores, apart from the settings of an office",
     "resources.invoices.review_store": "which invoices wait, and who looks at which of them",
     "resources.invoices.statistics_store": "sums of invoices for the console's home page",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.resources.office_settings import restore_store, restores
+from plankeeper.resources.office_settings.number_store import NumberKind
 
 pages = Pages()
 
@@ -19,7 +20,7 @@ async def get(request: PageRequest) -> HtmlPage:
 
 @pages.post("/settings/after-restore", role="owner", on_error=get)
 async def confirm(request: FormRequest) -> Redirect:
-    numbers: dict[restores.NumberKind, str] = {
+    numbers: dict[NumberKind, str] = {
         "claim_batch": request.form.text("claim_batch"),
         "payment_run": request.form.text("payment_run"),
         "fee_taking": request.form.text("fee_taking"),

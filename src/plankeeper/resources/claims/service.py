@@ -49,6 +49,7 @@ from plankeeper.resources.invoices.line_moves import LineMove
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as settings_store
+from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
@@ -85,8 +86,8 @@ async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = Fa
     if not selection.claimed:
         raise ValidationError(_nothing_to_claim(new, selection))
     rows = await _choose_references(ctx, selection.claimed)
-    number = await store.next_number(ctx.tx, ctx.plan_manager_id)
-    batch = replace(batch, id=uuid7(), number=f"B{number:06}")
+    number = await next_number(ctx.tx, ctx.plan_manager_id, "claim_batch")
+    batch = replace(batch, id=uuid7(), number=number)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json(batch))
     await _insert_claims(ctx, batch, selection.claimed, rows, office)
     await _move(ctx, selection.invoices, _draft_moves(batch, selection))

@@ -102,18 +102,6 @@ async def insert(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
     await tx.execute(INSERT, plan_manager_id, record)
 
 
-NEXT_NUMBER = """
-    insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, 1)
-    on conflict (plan_manager_id, kind) do update set last = office_numbers.last + 1
-    returning last
-"""
-
-
-async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
-    """The number of a new batch, from 1. It locks the office's counter, so it is the last lock of a transaction."""
-    return await tx.one(int, NEXT_NUMBER, plan_manager_id, "claim_batch")
-
-
 # The transitions of a batch. The first one of two that run at the same time wins.
 SUBMIT = f"""
     update claim_batches set state = 'submitted', submitted_at = $3, submitted_by = $4,

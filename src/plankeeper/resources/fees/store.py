@@ -121,18 +121,6 @@ async def count(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> int
 
 # Takings
 
-NEXT_NUMBER = """
-    insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, 1)
-    on conflict (plan_manager_id, kind) do update set last = office_numbers.last + 1
-    returning last
-"""
-
-
-async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
-    """The number of a new taking, from 1. It locks the office's counter, so it is the last lock of a transaction."""
-    return await tx.one(int, NEXT_NUMBER, plan_manager_id, "fee_taking")
-
-
 STORED_COLUMNS: LiteralString = "id, number, taken_on, total, lines, created_at, created_by, updated_at"
 TAKING: LiteralString = "id, number, taken_on, total, lines, null::json as left_out, created_at, created_by, updated_at"
 INSERT_TAKING = f"""

@@ -19,6 +19,7 @@ from plankeeper.core.json import to_json
 from plankeeper.resources.fees import store
 from plankeeper.resources.fees.schemas import MAX_TAKEN_LINES, FeeTaking, NewFeeTaking, TakenLine
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
+from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -61,7 +62,7 @@ async def take(ctx: WriteContext, new: NewFeeTaking, *, is_dry_run: bool = False
     if not plan.taken:
         name = "all" if invoice_ids is None else "invoice_ids"
         raise ValidationError(FieldError(name, _NOTHING))
-    number = f"F{await store.next_number(ctx.tx, ctx.plan_manager_id):06}"
+    number = await next_number(ctx.tx, ctx.plan_manager_id, "fee_taking")
     taking = _build(ctx, plan, taken_on, number)
     await _save(ctx, taking, plan)
     values = {"payment_ref": number, "has_payment": True}

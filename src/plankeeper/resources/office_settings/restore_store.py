@@ -45,14 +45,3 @@ CONFIRM = """
 async def confirm(tx: Transaction, plan_manager_id: UUID, at: datetime, by: str) -> list[Restore]:
     """Confirm all restores, and return them."""
     return await tx.rows(Restore, CONFIRM, plan_manager_id, at, by)
-
-
-RAISE_NUMBER = """
-    insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, $3)
-    on conflict (plan_manager_id, kind) do update set last = greatest(office_numbers.last, excluded.last)
-"""
-
-
-async def raise_number(tx: Transaction, plan_manager_id: UUID, kind: str, last: int) -> None:
-    """Have the next number of a kind be higher than this one."""
-    await tx.execute(RAISE_NUMBER, plan_manager_id, kind, last)

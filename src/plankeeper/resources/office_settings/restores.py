@@ -6,7 +6,6 @@ claim the same lines again, pay them again, and use the same numbers again.
 
 import re
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -16,10 +15,8 @@ from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.office_settings import restore_store
+from plankeeper.resources.office_settings.number_store import PREFIXES, NumberKind, raise_number
 
-NumberKind = Literal["claim_batch", "payment_run", "fee_taking"]
-
-PREFIXES: dict[NumberKind, str] = {"claim_batch": "B", "payment_run": "P", "fee_taking": "F"}
 _MAX_NUMBER = 10**9
 
 
@@ -56,7 +53,7 @@ async def confirm(ctx: WriteContext, at: datetime, numbers: dict[NumberKind, str
     if not confirmed:
         return False
     for kind, number in last.items():
-        await restore_store.raise_number(ctx.tx, ctx.plan_manager_id, kind, number)
+        await raise_number(ctx.tx, ctx.plan_manager_id, kind, number)
     found = (last.get("claim_batch"), last.get("payment_run"), last.get("fee_taking"))
     after = ConfirmedRestore(ctx.plan_manager_id, max(each.restored_at for each in confirmed), *found)
     await record_event(ctx, "plan_manager.restore_confirmed", None, after)

@@ -23,6 +23,7 @@ from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
 from plankeeper.resources.bank_details.bank_text import MAX_ACCOUNT_NAME, to_bank_text
 from plankeeper.resources.bank_details.service import require_approval_again
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
+from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import store
@@ -199,7 +200,7 @@ def _title_warnings(titles: Mapping[Payee, _Title]) -> list[RunWarning]:
 
 async def _save(ctx: WriteContext, run: StoredRun, plan: RunPlan, titles: Mapping[Payee, _Title]) -> PaymentRun:
     """Write a new run with its payments. The number is taken last."""
-    number = f"P{await store.next_number(ctx.tx, ctx.plan_manager_id):06}"
+    number = await next_number(ctx.tx, ctx.plan_manager_id, "payment_run")
     run.number, run_id = number, or_404(run.id)
     payments, lines = list[StoredPayment](), list[StoredPaymentLine]()
     for position, planned in enumerate(plan.payments, 1):

@@ -87,18 +87,6 @@ async def list_first_people(db: Executor, plan_manager_id: UUID, run_id: UUID) -
     return await db.rows(UUID, LIST_FIRST_PEOPLE, plan_manager_id, run_id)
 
 
-NEXT_NUMBER = """
-    insert into office_numbers (plan_manager_id, kind, last) values ($1, $2, 1)
-    on conflict (plan_manager_id, kind) do update set last = office_numbers.last + 1
-    returning last
-"""
-
-
-async def next_number(tx: Transaction, plan_manager_id: UUID) -> int:
-    """The number of a new run, from 1. It locks the office's counter, so it is the last lock of a transaction."""
-    return await tx.one(int, NEXT_NUMBER, plan_manager_id, "payment_run")
-
-
 INSERT_COLUMNS: LiteralString = """
     id, number, state, process_date, group_by, header, account, total, warnings, left_out, left_out_count, returned,
     created_at, created_by, created_by_account

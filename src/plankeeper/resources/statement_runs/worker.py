@@ -1,6 +1,6 @@
 """Makes the statements of running runs in the background, a plan at a time, each in a transaction of its own.
 
-The statement, its item, its recipients and their mails are committed together, and the run's row is locked meanwhile:
+The statement, its item, its recipients and their mails are committed together. Until then the run's row is locked:
 a server that is killed leaves no plan with only a part of them, and two servers never work on the same run.
 """
 

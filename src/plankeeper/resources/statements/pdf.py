@@ -33,7 +33,7 @@ async def get_pdf(db: Executor, settings: Settings, plan_manager_id: UUID, row: 
 
 
 async def _make(db: Executor, settings: Settings, plan_manager_id: UUID, row: StatementRow) -> None:
-    """Render and store the PDF, unless another request has done so meanwhile."""
+    """Render and store the PDF, unless another request has stored it by then."""
     storage = storage_of(settings)
     document = to_document(row.statement, settings.time_zone)
     content = await asyncio.to_thread(render, "statement", document, row.made_at, settings.fonts_folder)
