@@ -1263,6 +1263,7 @@ create table adjustments (
     line_id uuid not null,
     kind text not null check (kind in ('agency_reversal', 'provider_refund', 'repaid_to_agency')),
     amount numeric not null check (amount > 0),
+    paid_out_part numeric not null default 0, -- of a reversal: what the payee had got of it
     date date not null,
     reference text,
     reason text,
