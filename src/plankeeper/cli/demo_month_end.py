@@ -4,7 +4,7 @@ They are made by the services that the API uses. No statement is mailed.
 """
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from stdnum.au import abn
@@ -23,6 +23,8 @@ from plankeeper.resources.claims.schemas import ClaimBatchListQuery
 from plankeeper.resources.fees import service as fees
 from plankeeper.resources.fees import takings
 from plankeeper.resources.fees.schemas import NewFeeTaking
+from plankeeper.resources.invoices import service as invoices
+from plankeeper.resources.invoices.schemas import InvoiceBulkItem, InvoiceBulkQuery
 from plankeeper.resources.office_settings.claims_and_payments import parse, to_texts
 from plankeeper.resources.office_settings.schemas import StatementSettings
 from plankeeper.resources.office_settings.service import set_claims_and_payments, set_fees, set_statements
@@ -38,6 +40,7 @@ from plankeeper.resources.statement_runs.worker import make_next
 
 ABN_DIGITS = "405000123"  # without the check digits; any match with a real business is coincidental
 MAX_FEES = 80  # of a month, so that few of the office's invoices are its own
+FEE_AGE = timedelta(days=4)  # so that lists don't begin with them, and they are claimed in time
 FEE_GROUP = 40  # of so many claims of fees, one is rejected, and one is paid in part
 # Nothing is sent to it: the outcomes of the mails are recorded instead.
 SMTP_SERVER = SmtpServer("localhost", 25, uses_tls=False, uses_starttls=False, username="", password="")
@@ -83,25 +86,29 @@ async def _set_office(ctx: WriteContext, name: str) -> None:
 
 
 async def _make_fees(ctx: WriteContext, month: date) -> list[UUID]:
-    """Make the fees of a month. Returns the ids of their invoices."""
+    """Make the fees of a month, received some days ago. Returns the ids of their invoices."""
     made = await fees.create(ctx, f"{month:%Y-%m}", limit=MAX_FEES)
-    return [or_404(each.id) for each in made.fees]
+    ids, received_at = [or_404(each.id) for each in made.fees], datetime.now(UTC) - FEE_AGE
+    await invoices.save_many(
+        ctx, InvoiceBulkQuery(), [InvoiceBulkItem(id=str(each), received_at=received_at) for each in ids]
+    )
+    return ids
 
 
 async def _add_taken_fees(ctx: WriteContext, month: date) -> None:
-    invoices = await _make_fees(ctx, month)
-    if invoices:
-        await apply_results(ctx, await claim(ctx, invoices), FEE_GROUP)
+    ids = await _make_fees(ctx, month)
+    if ids:
+        await apply_results(ctx, await claim(ctx, ids), FEE_GROUP)
         await takings.take(ctx, NewFeeTaking(all=True))
 
 
 async def _add_fees_to_take(ctx: WriteContext, month: date) -> None:
     """Fees that can be taken, that the agency hasn't answered yet, and that aren't claimed yet."""
-    invoices = await _make_fees(ctx, month)
-    first, second = len(invoices) * 6 // 10, len(invoices) * 8 // 10
+    ids = await _make_fees(ctx, month)
+    first, second = len(ids) * 6 // 10, len(ids) * 8 // 10
     if first and second > first:
-        await apply_results(ctx, await claim(ctx, invoices[:first]), FEE_GROUP)
-        await claim(ctx, invoices[first:second])
+        await apply_results(ctx, await claim(ctx, ids[:first]), FEE_GROUP)
+        await claim(ctx, ids[first:second])
 
 
 async def _add_statements(ctx: WriteContext, month: date) -> None:
