@@ -70,6 +70,7 @@ EVENTS = {
     "POST /webhook-endpoints/{webhook_endpoint_id}/replay": ["webhook_endpoint.replayed"],
     "POST /webhook-deliveries/{webhook_delivery_id}/retry": ["webhook_delivery.retried"],
     "POST /claim-batches": ["claim_batch.created", "invoice.line_changed"],
+    "GET /claim-batches/{claim_batch_id}/file": ["claim_batch.downloaded"],
     "POST /claim-batches/{claim_batch_id}/submit": ["claim_batch.submitted", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/cancel": ["claim_batch.cancelled", "invoice.line_changed"],
     "POST /statement-runs": ["statement_run.started"],
@@ -96,7 +97,11 @@ EVENTS = {
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes whose response is a new record of the one in the path.
-ABOUT_THE_PATH = {"POST /claim-batches/{claim_batch_id}/receipts", "POST /invoices/{invoice_id}/adjustments"}
+ABOUT_THE_PATH = {
+    "GET /claim-batches/{claim_batch_id}/file",
+    "POST /claim-batches/{claim_batch_id}/receipts",
+    "POST /invoices/{invoice_id}/adjustments",
+}
 # Writes that touch another table than their tag's.
 RECORDED_ELSEWHERE = {
     "POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries",
@@ -183,7 +188,9 @@ def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
     ids = ids_of(name, fresh_tenant.ids)
     assert main.resource_id == own_id(name, response, ids)
     reported = (main.data is not None, main.previous is not None)
-    expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}.get(WRITES[name].method)
+    expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}.get(
+        WRITES[name].method
+    )
     is_action = ids is not fresh_tenant.ids and not name.endswith("/receipts")
     assert reported == ((True, True) if is_action else expected)
 
