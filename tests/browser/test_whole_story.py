@@ -149,9 +149,10 @@ def make_batch(page: Any) -> str:
     page.get_by_role("button", name="Make claim batch").click()
     heading(page, "Claim batch B")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download file").click()
+        page.get_by_role("button", name="Download file").click()
     rows = read_claims(download.value.path().read_bytes())
     assert {each["NDISNumber"] for each in rows} == {NDIS_NUMBER}
+    page.get_by_text("Next: upload it to the agency’s portal").wait_for()
     page.get_by_role("button", name="Mark as submitted").click()
     page.get_by_text("Waiting for the agency’s results.").wait_for()
     return page.url.removeprefix(PUBLIC_URL).split("?")[0]

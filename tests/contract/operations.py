@@ -136,6 +136,8 @@ def ids_of(name: str, ids: dict[str, str]) -> dict[str, str]:
     """The ids of a request: an action is on an invoice whose state allows it."""
     if batch := re.fullmatch(r"POST /claim-batches/\{claim_batch_id\}/(submit|cancel|results|receipts)", name):
         return ids | {"claim_batch_id": ids[f"{batch[1]}_claim_batch_id"]}
+    if name == "GET /claim-batches/{claim_batch_id}/file":  # of a draft that wasn't downloaded
+        return ids | {"claim_batch_id": ids["submit_claim_batch_id"]}
     if run := re.fullmatch(r"(?:GET|POST) /payment-runs/\{payment_run_id\}.*/(file|mark-paid|cancel|returned)", name):
         action = run[1].replace("-", "_")
         payment_id = ids[f"{action}_payment_id"] if action == "returned" else ids["payment_id"]

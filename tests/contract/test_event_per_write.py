@@ -70,6 +70,7 @@ EVENTS = {
     "POST /webhook-endpoints/{webhook_endpoint_id}/replay": ["webhook_endpoint.replayed"],
     "POST /webhook-deliveries/{webhook_delivery_id}/retry": ["webhook_delivery.retried"],
     "POST /claim-batches": ["claim_batch.created", "invoice.line_changed"],
+    "GET /claim-batches/{claim_batch_id}/file": ["claim_batch.downloaded"],
     "POST /claim-batches/{claim_batch_id}/submit": ["claim_batch.submitted", "invoice.line_changed"],
     "POST /claim-batches/{claim_batch_id}/cancel": ["claim_batch.cancelled", "invoice.line_changed"],
     "POST /statement-runs": ["statement_run.started"],
@@ -96,7 +97,11 @@ EVENTS = {
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes whose response is a new record of the one in the path.
-ABOUT_THE_PATH = {"POST /claim-batches/{claim_batch_id}/receipts", "POST /invoices/{invoice_id}/adjustments"}
+ABOUT_THE_PATH = {
+    "GET /claim-batches/{claim_batch_id}/file",
+    "POST /claim-batches/{claim_batch_id}/receipts",
+    "POST /invoices/{invoice_id}/adjustments",
+}
 # Writes that touch another table than their tag's.
 RECORDED_ELSEWHERE = {
     "POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries",

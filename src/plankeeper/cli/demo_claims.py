@@ -116,6 +116,7 @@ async def _set_accounts(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> dict[
 async def claim(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> ClaimBatch:
     """A submitted batch of invoices."""
     batch = await service.create(ctx, NewClaimBatch(invoice_ids=[str(each) for each in invoice_ids]))
+    await service.download(ctx, or_404(batch.id))
     return await service.submit(ctx, or_404(batch.id))
 
 

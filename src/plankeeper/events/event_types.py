@@ -35,7 +35,7 @@ VERBS = {
     "account_manager": ("created", "updated"),
     "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
     "bank_details": ("proposed", "approved", "rejected"),
-    "claim_batch": ("created", "submitted", "results_applied", "receipt_recorded", "cancelled"),
+    "claim_batch": ("created", "downloaded", "submitted", "results_applied", "receipt_recorded", "cancelled"),
     "exit_reason": ("created", "updated", "deleted"),
     "export": ("created",),
     "invoice": (

@@ -31,13 +31,13 @@ def test_only_people_who_make_claims_have_the_menu_and_the_pages(
     office: Office, manager: Callable[..., Browser]
 ) -> None:
     batch = office.batch(office.invoice("A1"))
-    paths = (LIST, f"{LIST}.csv", f"{LIST}/new", f"{LIST}/{batch['id']}", f"{LIST}/{batch['id']}/file")
+    paths = (LIST, f"{LIST}.csv", f"{LIST}/new", f"{LIST}/{batch['id']}")
     link = f'href="{LIST}"'
     for permissions, is_allowed in ((("make_payments", "override_blocks"), False), (("make_claims",), True)):
         browser = manager(*permissions)
         assert (link in browser.get("/console").text) is is_allowed
         assert {browser.get(path).status_code for path in paths} == ({200} if is_allowed else {403})
-        for action in ("submit", "cancel"):
+        for action in ("file", "submit", "cancel"):
             response = browser.submit(f"{LIST}/{batch['id']}/{action}")
             assert (response.status_code == 403) is not is_allowed
 
@@ -75,9 +75,17 @@ def test_a_batch_is_made_downloaded_submitted(office: Office, owner: Browser) ->
     assert "Claimed $581.98 2 lines" in text
     assert "A1_2" in text
     assert f'href="/console/invoices/{invoice["id"]}"' in page
-    file = owner.get(f"{path}/file")
+    assert "Next: download the file" in text
+    assert "Downloaded not yet" in text
+    file = owner.submit(f"{path}/file")
     assert 'filename="' in file.headers["content-disposition"]
     assert file.text == office.client.get(f"{path.replace('/console/claims', '/claim-batches')}/file").text
+    text = main_text(owner.get(path).text)
+    assert re.search(r"File downloaded .* by .*\. Next: upload it to the agency’s portal, and mark the batch", text)
+    assert "File of a claim batch downloaded" in text
+    assert "doesn’t stop the claims" in main_text(owner.get(f"{path}/cancel").text)
+    refused = owner.submit(f"{path}/cancel", {"reason": "Wrong line"})
+    assert (refused.status_code, "Confirm that the file hasn’t been uploaded" in refused.text) == (422, True)
     assert owner.submit(f"{path}/submit").headers["location"] == path
     text = main_text(owner.get(path).text)
     assert "Claim batch B000001 Submitted" in text
@@ -260,7 +268,7 @@ def test_another_office_sees_no_batch(
 ) -> None:
     batch = office.batch(office.invoice("A1"))
     stranger = new_browser(new_account("owner", new_plan_manager()))
-    for path in ("", "/file", "/left-out", "/cancel", "/results", "/receipts"):
+    for path in ("", "/left-out", "/cancel", "/results", "/receipts"):
         assert stranger.get(f"{LIST}/{batch['id']}{path}").status_code == 404
-    for action in ("submit", "cancel", "receipts"):
+    for action in ("file", "submit", "cancel", "receipts"):
         assert stranger.submit(f"{LIST}/{batch['id']}/{action}").status_code == 404

@@ -47,6 +47,7 @@ WITHOUT_FIELD_ERRORS = {
     **{f"POST /console/invoices/{{invoice_id}}/approval/{each}": "likewise" for each in ("send", "revoke", "record")},
     "POST /console/approvals/{approval_token}/approve": "a button",
     "POST /console/claims/new": "a button",
+    "POST /console/claims/{claim_batch_id}/file": "a button",
     "POST /console/claims/{claim_batch_id}/submit": "a button",
     "POST /console/claims/{claim_batch_id}/results/{results_file_id}": "a button",
     "POST /console/invoices/{invoice_id}/lines/{line_id}/claim-rest": "a button",

@@ -30,12 +30,10 @@ from plankeeper.core.errors import ValidationError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.database.client import Transaction
 from plankeeper.resources.claims import preview, result_store, service, store
-from plankeeper.resources.claims.batch_file import file_name, render
 from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, LineKey, Reason, WarnedCode
 from plankeeper.resources.claims.preview import LeftOutCandidate, LinesPage
 from plankeeper.resources.claims.schemas import MAX_LINES, ClaimBatch, ClaimBatchCancel, NewClaimBatch
 from plankeeper.resources.claims.service import BatchPreview
-from plankeeper.resources.office_settings.restores import require_confirmed
 
 pages = Pages()
 
@@ -179,13 +177,12 @@ async def left_out(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
     return HtmlPage("claims/left_out.html", {"batch": batch, "content": content, "page_url": page_url})
 
 
-@pages.get("/claims/{claim_batch_id}/file", role="manager", permission="make_claims")
-async def download_file(request: PageRequest, claim_batch_id: UUID) -> Download:
-    """The file for the agency's portal."""
-    found = or_404(await store.get_file(request.db, request.plan_manager_id, claim_batch_id))
-    await require_confirmed(request.db, request.plan_manager_id)
-    request.record_list("invoice", [each.invoice_id for each in found.rows], {}, "exported")
-    return Download.of_bytes(file_name(found.number), "text/csv", render(each.fields for each in found.rows))
+@pages.post("/claims/{claim_batch_id}/file", role="manager", permission="make_claims", on_error=get)
+async def download_file(request: FormRequest, claim_batch_id: UUID) -> Download:
+    """The file for the agency's portal. The first download is recorded."""
+    file = await service.download(request.write_context, claim_batch_id)
+    request.record_list("invoice", file.invoice_ids, {}, "exported")
+    return Download(file.file_name, file.media_type, file.chunks, file.size)
 
 
 @pages.post("/claims/{claim_batch_id}/submit", role="manager", permission="make_claims", on_error=get)
@@ -197,7 +194,12 @@ async def submit(request: FormRequest, claim_batch_id: UUID) -> Redirect:
 @pages.get("/claims/{claim_batch_id}/cancel", role="manager", permission="make_claims")
 async def cancel_form(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
     batch = await get_or_404(request, claim_batch_id)
-    context = {"batch": batch, "page_url": batch_url(claim_batch_id), "max_length": MAX_REASON_LENGTH}
+    context = {
+        "batch": batch,
+        "needs_confirmation": service.needs_confirmation(batch),
+        "page_url": batch_url(claim_batch_id),
+        "max_length": MAX_REASON_LENGTH,
+    }
     return HtmlPage("claims/cancel.html", context)
 
 
@@ -209,14 +211,14 @@ async def cancel(request: FormRequest, claim_batch_id: UUID) -> Redirect:
 
 
 async def _read_cancel(request: FormRequest, batch_id: UUID) -> ClaimBatchCancel:
-    state = or_404(await store.get_state(request.tx, request.plan_manager_id, batch_id))
+    batch = await get_or_404(request, batch_id)
     body, errors = ClaimBatchCancel(), dict[str, str]()
     reason = request.form.text("reason").replace("\r\n", "\n")
     if reason:
         body.reason = reason
     if len(reason) > MAX_REASON_LENGTH:
         errors["reason"] = f"must have at most {MAX_REASON_LENGTH} characters"
-    if state == "submitted":
+    if service.needs_confirmation(batch):
         if not reason:
             errors["reason"] = "is required"
         if request.form.text("not_uploaded"):

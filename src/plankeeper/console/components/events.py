@@ -141,6 +141,7 @@ _TITLES = {
     "account.password_reset": "Password reset",
     "account.single_sign_on_linked": "Single sign-on linked",
     "account.single_sign_on_unlinked": "Single sign-on unlinked",
+    "claim_batch.downloaded": "File of a claim batch downloaded",
     "export.created": "Data downloaded",
     "invoice.approval_requested": "Invoice sent for approval",
     "invoice.created": "Invoice received",

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import CLAIMS, Router
 from plankeeper.resources.claims import service, store
-from plankeeper.resources.claims.batch_file import file_name, render
 from plankeeper.resources.claims.schemas import (
     Claim,
     ClaimBatch,
@@ -18,10 +17,8 @@ from plankeeper.resources.claims.schemas import (
     ClaimListQuery,
     NewClaimBatch,
 )
-from plankeeper.resources.office_settings.restores import require_confirmed
 
 router = Router("claim_batches")
-MEDIA_TYPE = "text/csv"
 
 
 def _list_invoices(page: Page[Claim]) -> Mapping[AccessedKind, Sequence[UUID]]:
@@ -73,16 +70,12 @@ async def list_lines(ctx: ReadContext, claim_batch_id: UUID, query: ClaimListQue
     scope=CLAIMS,
     extension=True,
     access_log=_list_disclosed,
-    media_types=(MEDIA_TYPE,),
+    media_types=(service.MEDIA_TYPE,),
     errors=("invalid_transition",),  # after a restore
 )
-async def download(ctx: ReadContext, claim_batch_id: UUID) -> Download:
-    """Download the file of a batch for the agency's portal. It is always the same."""
-    found = or_404(await store.get_file(ctx.db, ctx.plan_manager_id, claim_batch_id))
-    await require_confirmed(ctx.db, ctx.plan_manager_id)
-    content = render(each.fields for each in found.rows)
-    invoice_ids = list(dict.fromkeys(each.invoice_id for each in found.rows))
-    return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content), invoice_ids)
+async def download(ctx: WriteContext, claim_batch_id: UUID) -> Download:
+    """Download the file of a batch for the agency's portal. It is always the same. The first download is recorded."""
+    return await service.download(ctx, claim_batch_id)
 
 
 @router.post(
@@ -103,5 +96,5 @@ async def submit(ctx: WriteContext, claim_batch_id: UUID) -> ClaimBatch:
     errors=("invalid_transition",),
 )
 async def cancel(ctx: WriteContext, claim_batch_id: UUID, body: ClaimBatchCancel) -> ClaimBatch:
-    """Cancel a draft, or a submitted batch without results whose file hasn't been uploaded."""
+    """Cancel a draft, or a submitted batch without results, whose file hasn't been uploaded."""
     return await service.cancel(ctx, claim_batch_id, body)

@@ -74,6 +74,8 @@ class ClaimBatch(Struct, kw_only=True):
     left_out_count: Annotated[int, Meta(description="The number of all lines that are left out.")]
     created_at: CreatedAt
     created_by: Annotated[str | None, Meta(description="The account or the API key that made the batch.")]
+    downloaded_at: Annotated[AwareDatetime | None, Meta(description="When the file was first downloaded, or null.")]
+    downloaded_by: Annotated[str | None, Meta(description="Who downloaded it first, or null.")]
     submitted_at: Annotated[AwareDatetime | None, Meta(description="When the batch was submitted, or null.")]
     submitted_by: Annotated[str | None, Meta(description="The account or the API key that submitted it, or null.")]
     cancelled_at: Annotated[AwareDatetime | None, Meta(description="When the batch was cancelled, or null.")]
@@ -163,7 +165,10 @@ class ClaimBatchCreateQuery(Query, frozen=True):
 
 
 class ClaimBatchCancel(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A submitted batch can be cancelled only if its file hasn't been uploaded. A draft needs neither field."""
+    """A batch can be cancelled only if its file hasn't been uploaded.
+
+    A draft whose file was never downloaded needs neither field. For other batches, both are required.
+    """
 
     uploaded: Annotated[
         bool | UnsetType, Meta(description="`false`: the file hasn't been uploaded to the agency's portal.")

@@ -18,10 +18,11 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import candidate_store, candidates, store
-from plankeeper.resources.claims.batch_file import claim_suffix, references
+from plankeeper.resources.claims.batch_file import claim_suffix, file_name, references, render
 from plankeeper.resources.claims.candidates import Choice
 from plankeeper.resources.claims.eligibility import (
     REASONS,
@@ -58,6 +59,7 @@ from plankeeper.resources.office_settings.service_standard import ServiceStandar
 MAX_CANDIDATES = 50_000  # lines that one request looks at
 MAX_LISTED = 5000  # lines of `left_out` in a response
 MOVED_AT_ONCE = 500  # invoices whose events are in memory at the same time
+MEDIA_TYPE = "text/csv"  # of the file
 _BATCH_FULL = LeftOut("batch_full", REASONS["batch_full"])
 
 
@@ -201,6 +203,8 @@ def _build_batch(ctx: WriteContext, selection: Selection) -> ClaimBatch:
         left_out_count=len(selection.left_out),
         created_at=now,
         created_by=_name(ctx),
+        downloaded_at=None,
+        downloaded_by=None,
         submitted_at=None,
         submitted_by=None,
         cancelled_at=None,
@@ -299,7 +303,23 @@ async def _move(ctx: WriteContext, invoices: Mapping[UUID, Invoice], moves: Sequ
         await line_moves.move_lines(ctx, invoices, some, "invoice.line_changed")
 
 
-# Submit and cancel
+# Download, submit and cancel
+
+
+async def download(ctx: WriteContext, batch_id: UUID) -> Download:
+    """The file of a batch for the agency's portal, which is always the same. The first download is recorded.
+
+    Raises NotFound, and DomainError `invalid_transition` after a restore that nobody has confirmed.
+    """
+    before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
+    if before.downloaded_at is None:
+        after = await store.set_downloaded(ctx.tx, ctx.plan_manager_id, batch_id, datetime.now(UTC), _name(ctx))
+        await record_event(ctx, "claim_batch.downloaded", before, or_404(after))
+    found = or_404(await store.get_file(ctx.tx, ctx.plan_manager_id, batch_id))
+    content = render(each.fields for each in found.rows)
+    invoice_ids = list(dict.fromkeys(each.invoice_id for each in found.rows))
+    return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content), invoice_ids)
 
 
 async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
@@ -335,9 +355,11 @@ async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> C
     if body.uploaded is True:
         message = "must be false: if the file was uploaded, cancel its claims in the agency's portal"
         raise ValidationError(FieldError("uploaded", message, "not_allowed"))
-    if before.state == "submitted" and (body.uploaded is UNSET or body.reason is UNSET):
+    if needs_confirmation(before):
         missing = [name for name in ("uploaded", "reason") if getattr(body, name) is UNSET]
-        raise ValidationError(*(FieldError(each, "is required for a submitted batch", "required") for each in missing))
+        message = "is required for a batch that is submitted, or whose file was downloaded"
+        if missing:
+            raise ValidationError(*(FieldError(each, message, "required") for each in missing))
     now, reason = datetime.now(UTC), unset_to_none(body.reason)
     after = await store.cancel(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx), reason)
     if after is None:
@@ -353,6 +375,11 @@ async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> C
     await _move(ctx, invoices, moves)
     await record_event(ctx, "claim_batch.cancelled", before, after)
     return await _get(ctx, batch_id)
+
+
+def needs_confirmation(batch: ClaimBatch) -> bool:
+    """Whether the agency can have the file, so that whoever cancels the batch must say that it hasn't."""
+    return batch.state == "submitted" or (batch.state == "draft" and batch.downloaded_at is not None)
 
 
 def _cancel_move(claim: Claim, invoice: Invoice, refs: Mapping[LineKey, str], *, is_submitted: bool) -> LineMove:

@@ -18,7 +18,8 @@ from plankeeper.resources.claims.batch_file import FileRow
 from plankeeper.resources.claims.schemas import Claim, ClaimBatch, ClaimBatchListQuery, ClaimListQuery, ClaimState
 
 BATCH_COLUMNS: LiteralString = """
-    created_at, created_by, submitted_at, submitted_by, cancelled_at, cancelled_by, cancel_reason, updated_at
+    created_at, created_by, downloaded_at, downloaded_by, submitted_at, submitted_by, cancelled_at, cancelled_by,
+    cancel_reason, updated_at
 """
 WITHOUT_LISTS: LiteralString = f"""
     id, number, state, total, lines, null::json as warned, null::json as left_out, left_out_count, {BATCH_COLUMNS}
@@ -119,6 +120,20 @@ CANCEL = f"""
         )
     returning {WITHOUT_LISTS}
 """
+
+
+SET_DOWNLOADED = f"""
+    update claim_batches set downloaded_at = $3, downloaded_by = $4, updated_at = {later_version("$3")}
+    where plan_manager_id = $1 and id = $2 and downloaded_at is null
+    returning {WITHOUT_LISTS}
+"""
+
+
+async def set_downloaded(
+    tx: Transaction, plan_manager_id: UUID, batch_id: UUID, now: datetime, by: str
+) -> ClaimBatch | None:
+    """Record the first download of a file; None for a further one."""
+    return await tx.one_or_none(ClaimBatch, SET_DOWNLOADED, plan_manager_id, batch_id, now, by)
 
 
 async def submit(tx: Transaction, plan_manager_id: UUID, batch_id: UUID, now: datetime, by: str) -> ClaimBatch | None:

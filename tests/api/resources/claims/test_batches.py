@@ -178,6 +178,25 @@ def test_a_draft_is_cancelled_and_its_lines_are_claimed_again(office: Office) ->
     assert (again.status_code, again.json()["error"]) == (409, "invalid_transition")
 
 
+def test_the_first_download_is_recorded_and_a_cancellation_says_that_the_agency_has_not_got_the_file(
+    office: Office,
+) -> None:
+    batch = office.batch(office.invoice("001"))
+    path = f"/claim-batches/{batch['id']}"
+    assert (batch["downloaded_at"], batch["downloaded_by"]) == (None, None)
+    file = office.client.get(f"{path}/file").content
+    first = office.client.get(path).json()
+    assert (first["downloaded_at"] == first["updated_at"], first["downloaded_by"]) == (True, "test")
+    assert office.client.get(f"{path}/file").content == file
+    assert office.client.get(path).json() == first
+    types = [each["type"] for each in wait_for_events(office.client, "claim_batch.*", 2)]
+    assert types == ["claim_batch.created", "claim_batch.downloaded"]
+    missing = office.client.post(f"{path}/cancel", {}).json()["errors"]
+    assert [(each["field"], each["code"]) for each in missing] == [("uploaded", "required"), ("reason", "required")]
+    cancelled = office.client.post(f"{path}/cancel", {"uploaded": False, "reason": "Wrong"}).json()
+    assert (cancelled["state"], cancelled["downloaded_by"]) == ("cancelled", "test")
+
+
 def test_a_submitted_batch_is_cancelled_only_if_it_was_not_uploaded(office: Office) -> None:
     invoice = office.invoice("001")
     batch = office.batch(invoice)

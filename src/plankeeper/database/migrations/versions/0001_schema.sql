@@ -1187,6 +1187,8 @@ create table claim_batches (
     left_out_count int not null default 0,
     created_at timestamptz not null,
     created_by text,
+    downloaded_at timestamptz, -- the first time
+    downloaded_by text,
     submitted_at timestamptz,
     submitted_by text,
     cancelled_at timestamptz,
