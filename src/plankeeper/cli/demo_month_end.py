@@ -4,7 +4,7 @@ They are made by the services that the API uses. No statement is mailed.
 """
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from stdnum.au import abn
@@ -13,6 +13,7 @@ from plankeeper.cli.demo_claims import apply_results, claim
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
 from plankeeper.cli.sample_data.support_items import FEE_ITEM
 from plankeeper.core.context import Actor, WriteContext, or_404
+from plankeeper.core.dates import Month
 from plankeeper.core.fields import Email
 from plankeeper.core.setting_parsers import SmtpServer
 from plankeeper.core.settings import Settings
@@ -35,7 +36,6 @@ from plankeeper.resources.providers.schemas import ProviderUpdate
 from plankeeper.resources.statement_runs import queries, service
 from plankeeper.resources.statement_runs import store as runs
 from plankeeper.resources.statement_runs.mails import OUTCOMES, StatementMail
-from plankeeper.resources.statement_runs.rules import previous_month
 from plankeeper.resources.statement_runs.schemas import StatementRunListQuery
 from plankeeper.resources.statement_runs.worker import make_next
 
@@ -64,12 +64,11 @@ async def add_demo_month_end(db: Database, settings: Settings) -> None:
 
 
 async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
-    last = previous_month(datetime.now(ctx.settings.time_zone).date())
+    last = Month.of(datetime.now(ctx.settings.time_zone).date()).previous
     await _set_office(ctx, manager.name.partition(" (")[0])
-    before = previous_month(last)
     await _add_statements(ctx, last)
-    await _add_taken_fees(ctx, previous_month(before))
-    await _add_fees_to_take(ctx, before)
+    await _add_taken_fees(ctx, last.previous.previous)
+    await _add_fees_to_take(ctx, last.previous)
 
 
 async def _set_office(ctx: WriteContext, name: str) -> None:
@@ -81,9 +80,9 @@ async def _set_office(ctx: WriteContext, name: str) -> None:
     await set_statements(ctx, StatementSettings(None, email, "03 5550 0100", None))
 
 
-async def _make_fees(ctx: WriteContext, month: date) -> list[UUID]:
+async def _make_fees(ctx: WriteContext, month: Month) -> list[UUID]:
     """Make the fees of a month, received some days ago. Returns the ids of their invoices."""
-    made = await fees.create(ctx, f"{month:%Y-%m}", limit=MAX_FEES)
+    made = await fees.create(ctx, month.text, limit=MAX_FEES)
     ids, received_at = [or_404(each.id) for each in made.fees], datetime.now(UTC) - FEE_AGE
     await invoices.save_many(
         ctx, InvoiceBulkQuery(), [InvoiceBulkItem(id=str(each), received_at=received_at) for each in ids]
@@ -91,14 +90,14 @@ async def _make_fees(ctx: WriteContext, month: date) -> list[UUID]:
     return ids
 
 
-async def _add_taken_fees(ctx: WriteContext, month: date) -> None:
+async def _add_taken_fees(ctx: WriteContext, month: Month) -> None:
     ids = await _make_fees(ctx, month)
     if ids:
         await apply_results(ctx, await claim(ctx, ids), FEE_GROUP)
         await takings.take(ctx, NewFeeTaking(all=True))
 
 
-async def _add_fees_to_take(ctx: WriteContext, month: date) -> None:
+async def _add_fees_to_take(ctx: WriteContext, month: Month) -> None:
     """Fees that can be taken, that the agency hasn't answered yet, and that aren't claimed yet."""
     ids = await _make_fees(ctx, month)
     first, second = len(ids) * 6 // 10, len(ids) * 8 // 10
@@ -107,10 +106,10 @@ async def _add_fees_to_take(ctx: WriteContext, month: date) -> None:
         await claim(ctx, ids[first:second])
 
 
-async def _add_statements(ctx: WriteContext, month: date) -> None:
+async def _add_statements(ctx: WriteContext, month: Month) -> None:
     """A run whose mails have been sent, except one. Letters are in its print file."""
     ctx = replace(ctx, settings=replace(ctx.settings, smtp_server=SMTP_SERVER))
-    run = await service.start(ctx, month)
+    run = await service.start(ctx, month.first)
     while await make_next(ctx, run.id, datetime.now(UTC), renders=False):
         pass
     queued = await mails.take_statements(ctx.tx, ctx.plan_manager_id)

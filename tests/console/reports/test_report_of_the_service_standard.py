@@ -26,8 +26,9 @@ Result = tuple[date, date, date | None]
 
 INSERT_INVOICE = """
     insert into invoices (plan_manager_id, id, invoice_number, participant_id, claim_status, approval_status,
-        created_at, is_deleted, wont_claim, is_reimbursement, received_at, total)
-    values ($1, $2, $2::uuid::text, $3, $4, 'not_required', $5, $6, $7, false, $5, 100)
+        created_at, is_deleted, wont_claim, is_reimbursement, received_at, total, waiting_line_status)
+    values ($1, $2, $2::uuid::text, $3, $4, 'not_required', $5, $6, $7, false, $5, 100,
+        case when $4 in ('new', 'flagged', 'rejected') then $4 end)
 """
 INSERT_LINE = """
     insert into invoice_lines (plan_manager_id, invoice_id, id, position, gst_code, claim_status, is_deleted,

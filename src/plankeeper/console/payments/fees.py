@@ -16,6 +16,7 @@ from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
+from plankeeper.core.dates import last_months
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_money
@@ -98,12 +99,7 @@ async def get(request: PageRequest) -> HtmlPage:
 
 def list_months(today: date) -> dict[str, str]:
     """The months that have ended, the latest first, with their names."""
-    found, last = dict[str, str](), today if (today + timedelta(days=1)).day == 1 else None
-    last = last or today.replace(day=1) - timedelta(days=1)
-    for _ in range(MONTHS):
-        found[f"{last:%Y-%m}"] = f"{last:%B %Y}"
-        last = last.replace(day=1) - timedelta(days=1)
-    return found
+    return {each.text: each.title for each in last_months(today + timedelta(days=1), MONTHS + 1)[1:]}
 
 
 async def _preview(request: PageRequest, month: str) -> dict[str, Any]:

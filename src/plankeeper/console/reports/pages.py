@@ -1,6 +1,6 @@
 """The report on the service standard: by month, and by account manager in a month."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -19,11 +19,12 @@ from plankeeper.console.home.standard import (
 )
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
+from plankeeper.core.dates import Month
 from plankeeper.core.xlsx import XLSX, Cell
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
-from plankeeper.resources.service_standard.months import Month, Numbers, Part, parse_month
+from plankeeper.resources.service_standard.months import Numbers, Part
 from plankeeper.resources.service_standard.service import StandardNumbers
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ async def service_standard(request: PageRequest) -> HtmlPage:
     report = await _load(request)
     months = month_numbers(report.numbers.sums, request.today)
     text = request.query.text("month")
-    chosen = or_404(_find(months, parse_month(text))) if text else months[-1]
+    chosen = or_404(next((each for each in months if each.month.text == text), None)) if text else months[-1]
     context = {
         "statistics": report.numbers,
         "standard": report.standard,
@@ -101,10 +102,6 @@ async def service_standard(request: PageRequest) -> HtmlPage:
         "files_url": REPORT_URL if request.role_details.can_download else None,
     }
     return HtmlPage("reports/service_standard.html", context)
-
-
-def _find(months: Sequence[MonthNumbers], month: Month | None) -> MonthNumbers | None:
-    return next((each for each in months if each.month == month), None)
 
 
 def month_url(month: Month) -> str:
