@@ -18,6 +18,7 @@ from plankeeper.core.fields import Email
 from plankeeper.core.setting_parsers import SmtpServer
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
+from plankeeper.mail import store as mails
 from plankeeper.mail.store import MailResult
 from plankeeper.resources.claims import store as claims
 from plankeeper.resources.claims.schemas import ClaimBatchListQuery
@@ -45,11 +46,6 @@ FEE_GROUP = 40  # of so many claims of fees, one is rejected, and one is paid in
 # Nothing is sent to it: the outcomes of the mails are recorded instead.
 SMTP_SERVER = SmtpServer("localhost", 25, uses_tls=False, uses_starttls=False, username="", password="")
 REJECTED_MAIL = 20  # the number of the mail, from 1, that can't be sent
-TAKE_MAILS = """
-    delete from outgoing_mails
-    where content ->> 'kind' = 'statement' and content ->> 'plan_manager_id' = $1
-    returning (content ->> 'recipient_id')::uuid
-"""
 
 
 async def add_demo_month_end(db: Database, settings: Settings) -> None:
@@ -116,7 +112,7 @@ async def _add_statements(ctx: WriteContext, month: Month) -> None:
     run = await service.start(ctx, month.first)
     while await make_next(ctx, run.id, datetime.now(UTC), renders=False):
         pass
-    queued = await ctx.tx.rows(UUID, TAKE_MAILS, str(ctx.plan_manager_id))
+    queued = await mails.take_statements(ctx.tx, ctx.plan_manager_id)
     for number, recipient_id in enumerate(sorted(queued), 1):
         target = await runs.get_mail_target(ctx.tx, ctx.plan_manager_id, recipient_id)
         result = MailResult(datetime.now(UTC), recipient=target.email if target else None)

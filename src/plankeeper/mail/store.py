@@ -90,6 +90,18 @@ async def insert_for_owners(tx: Transaction, content: OwnerMail, at: datetime) -
     await tx.execute(INSERT_FOR_OWNERS, content.plan_manager_id, to_json(content), at, at + MAIL_LIFETIME)
 
 
+TAKE_STATEMENTS = """
+    delete from outgoing_mails
+    where content ->> 'kind' = 'statement' and (content ->> 'plan_manager_id')::uuid = $1
+    returning (content ->> 'recipient_id')::uuid
+"""
+
+
+async def take_statements(tx: Transaction, plan_manager_id: UUID) -> list[UUID]:
+    """Delete the mails of a plan manager's statements, which nobody then sends. Returns the ids of their recipients."""
+    return await tx.rows(UUID, TAKE_STATEMENTS, plan_manager_id)
+
+
 CLAIM_DUE = """
     with due as materialized (
         select id from outgoing_mails

@@ -54,7 +54,9 @@ pages = Pages()
 
 SCOPES = ("me", "all")
 RECENT_CHANGES = 6
-ONLY_RECORDS = EventFilter(hidden_types=matching_event_types(["account.*", "export.*", "invoice_view_session.*"]))
+ONLY_RECORDS = EventFilter(
+    hidden_types=matching_event_types(["account.*", "export.*", "invoice_view_session.*", "statement.*"])
+)
 EXPIRY_WARNING = timedelta(days=14)
 
 
@@ -199,7 +201,7 @@ async def load_standard(request: PageRequest, standard: ServiceStandard) -> Stan
 
 
 async def load_recent_changes(request: PageRequest) -> Sequence[Event]:
-    """The latest changes of records, without sign-ins, exports and views; none for a limited viewer."""
+    """The latest changes, without sign-ins, exports, views and single statements; none for a limited viewer."""
     if request.participants_of:
         return []
     return await events.latest(request.db, request.plan_manager_id, None, ONLY_RECORDS, RECENT_CHANGES)

@@ -32,6 +32,8 @@ STATE_WORDS: dict[LineState, str] = {
     "not_claimed": "Not paid from your plan",
     "cancelled": "Cancelled",
 }
+# Of the office's own fee, which nobody else is paid.
+FEE_STATE_WORDS: dict[LineState, str] = {"approved": "The NDIS has paid", "partly_approved": "The NDIS has paid a part"}
 ADJUSTMENT_WORDS: dict[AdjustmentWord, str] = {
     "refund": "The provider gave back {}",
     "reversal": "The NDIS took back {}",
@@ -160,7 +162,7 @@ def _describe_line(line: StatementLine, components: dict[UUID, str]) -> Service:
         service=_service(line),
         amount=format_money(line.amount),
         spent=format_money(line.spent),
-        state=STATE_WORDS[line.state],
+        state=_state(line),
         notes=list(_list_notes(line, components)),
     )
 
@@ -178,6 +180,11 @@ def _describe_days(first: date, last: date | None) -> str:
 
 def _provider(line: StatementLine) -> str:
     return single_line(line.provider or "Provider not recorded", 200)
+
+
+def _state(line: StatementLine) -> str:
+    words = STATE_WORDS[line.state]
+    return FEE_STATE_WORDS.get(line.state, words) if line.kind == "fee" else words
 
 
 def _service(line: StatementLine) -> str:
@@ -218,4 +225,4 @@ def _describe_change(change: StatementChange, components: dict[UUID, str]) -> Ch
 
 def _summarise(line: StatementLine) -> str:
     paid = f", {format_money(line.spent)} paid" if line.spent != line.amount or line.state != "paid" else ""
-    return f"{format_money(line.amount)}{paid}: {STATE_WORDS[line.state]}"
+    return f"{format_money(line.amount)}{paid}: {_state(line)}"
