@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from support.chromium import chromium_flags, chromium_program
+from support.chromium import axe_violations, chromium_flags, chromium_program
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import create_account, fill_sign_in_form, wait_until_signed_in
@@ -17,7 +16,6 @@ from support.outbox import MailingServer, mailing_server
 from support.pdf_files import pdf_file
 from support.tls_front import PUBLIC_URL, TlsFront
 
-AXE = Path(__file__).parent / "axe/axe.min.js"
 SIZES = {"wide": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 900}}
 LINES = [
     {
@@ -86,10 +84,7 @@ def check(page: Any, name: str, *, has_script: bool) -> None:
             page.screenshot(path=f"{folder}/{name}-{scheme}.png", full_page=True)
     if not has_script:
         return
-    page.evaluate(AXE.read_text())
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
+    assert [each["id"] for each in axe_violations(page)] == []
     width, shown = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert width <= shown
 

@@ -1,19 +1,18 @@
 """The day of a person who makes claims in Chromium: preview, batch, file, results, money, and what is taken back."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from support.chromium import axe_violations
 from support.claims import Office
 from support.client import ALL_SCOPES, Client
 from support.console import Account, fill_sign_in_form, wait_until_signed_in
 from support.results import HEADER, results_csv
 from support.server import RunningServer
 
-AXE = Path(__file__).parent / "axe/axe.min.js"
 SIZES = {"wide": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 900}}
 
 
@@ -33,7 +32,6 @@ def page(
     opened.set_default_timeout(20_000)
     fill_sign_in_form(opened, new_account("owner").email)
     wait_until_signed_in(opened)
-    opened.add_init_script(path=str(AXE))
     yield opened
     context.close()
 
@@ -42,10 +40,7 @@ def check(page: Any, heading: str) -> None:
     """The page with this heading fits its screen, and axe-core finds nothing on it, light and dark."""
     page.get_by_role("heading", level=1, name=heading).wait_for()
     page.evaluate("document.querySelectorAll('main details').forEach(each => { each.open = true })")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
-    page.emulate_media(color_scheme="light")
+    assert [each["id"] for each in axe_violations(page)] == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,12 +12,12 @@ from pyotp import TOTP
 
 from plankeeper.console.shell.routing import PageRoute
 from plankeeper.console.views.pages import LISTS
+from support.chromium import axe_violations
 from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.imports import confirm, import_path, upload
 from support.server import RunningServer
 
-AXE = Path(__file__).parent / "axe/axe.min.js"
 MAX_PAGE_SIZE = 100_000  # bytes, with all that belongs to a page
 # A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
 XSS_POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
@@ -59,7 +58,6 @@ def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
     page.set_default_timeout(20_000)
     fill_sign_in_form(page, seeded.owner.email)
     wait_until_signed_in(page)
-    page.add_init_script(path=str(AXE))
     found = Watched(page, [])
     context.expose_function("hit", lambda: found.hits.append("a text was run"))
     page.on("dialog", lambda dialog: (found.hits.append(dialog.message), dialog.dismiss()))
@@ -71,12 +69,7 @@ def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
 def violations(page: Any) -> list[str]:
     """The findings of axe-core on a page, light and dark, with all of its sections open."""
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    run = "options => axe.run(document, options).then(results => results.violations)"
-    rules = {name: {"enabled": True} for name in MORE_RULES}
-    found = page.evaluate(run, {"resultTypes": ["violations"], "rules": rules})
-    page.emulate_media(color_scheme="dark")
-    found += page.evaluate(run, {"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
-    page.emulate_media(color_scheme="light")
+    found = axe_violations(page, MORE_RULES)
     return [
         f"{each['impact']}: {each['id']}: {each['nodes'][0]['html'][:200]}: {each['nodes'][0]['failureSummary']}"
         for each in found
@@ -91,13 +84,19 @@ def submit(page: Any, name: str) -> None:
 
 def visit(page: Any, path: str) -> list[Any]:
     """Everything that is loaded with a page."""
+    requests: list[Any] = []
     responses: list[Any] = []
-    page.goto("about:blank")  # ends what the page before is still loading, such as a page of a document
-    note = lambda response: responses.append(response)  # noqa: E731, PLW0108 - Playwright takes no method of a list
-    page.on("response", note)
+    # What the page before is still loading, such as a page of a document, belongs to no request that is noted here.
+    page.evaluate("window.stop()")
+    # Playwright takes no method of a list.
+    notes = {"request": lambda each: requests.append(each), "response": lambda each: responses.append(each)}  # noqa: PLW0108
+    for event, note in notes.items():
+        page.on(event, note)
     page.goto(path, wait_until="load")
-    page.remove_listener("response", note)
-    return [each for each in responses if each.request.method == "GET"]  # forms are checked while they are filled in
+    for event, note in notes.items():
+        page.remove_listener(event, note)
+    # Forms are checked while they are filled in.
+    return [each for each in responses if each.request in requests and each.request.method == "GET"]
 
 
 @pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
@@ -245,7 +244,6 @@ def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanMa
     person = seeded.server.run(create_account(seeded.server, seeded.plan_manager_id, "viewer"))
     context = chromium.new_context(base_url=seeded.server.url, bypass_csp=True, reduced_motion="reduce")
     page = context.new_page()
-    page.add_init_script(path=str(AXE))
     page.goto(f"/console/invitations/{seeded.ids['token']}")
     found = violations(page)
     page.goto("/console/sign-in")

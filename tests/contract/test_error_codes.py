@@ -10,9 +10,9 @@ from uuid import UUID
 
 import asyncpg
 import httpx
-import pytest
 from uuid_utils.compat import uuid7
 
+from contract.conftest import ChangedTenant
 from contract.operations import ALL_OPERATIONS, BODIES, RESULTS, content_of, ids_of, operation_name
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, IdempotencyKey, WriteContext
@@ -336,11 +336,11 @@ def test_each_declared_code_can_be_provoked(fresh_tenant: Tenant, name: str) -> 
     provoke_all(fresh_tenant, name)
 
 
-@pytest.mark.parametrize("name", CHANGING_OPERATIONS)
+@sweep("name", CHANGING_OPERATIONS)
 def test_each_declared_code_of_an_operation_that_changes_others_can_be_provoked(
-    fresh_tenant: Tenant, name: str
+    changed_tenant: ChangedTenant, name: str
 ) -> None:
-    provoke_all(fresh_tenant, name)
+    changed_tenant.check(lambda tenant: provoke_all(tenant, name))
 
 
 def provoke_all(tenant: Tenant, name: str) -> None:

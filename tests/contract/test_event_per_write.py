@@ -10,6 +10,7 @@ import httpx
 import pytest
 from msgspec import Struct
 
+from contract.conftest import ChangedTenant
 from contract.operations import BODIES, OPERATIONS, WRITES, content_of, ids_of, send
 from plankeeper.http.routing import PREFIX
 from support.cluster import execute
@@ -172,11 +173,17 @@ def test_every_write_declares_the_events_it_records() -> None:
     assert {name for name in WRITES if OPERATIONS[name].body} <= set(BODIES)
 
 
-@pytest.mark.parametrize("name", RECORDING)
-def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
-    response = send(fresh_tenant.client, name, fresh_tenant.ids)
+# What deletes records comes last: the others need them.
+@sweep("name", sorted(RECORDING, key=lambda name: name.startswith("DELETE")))
+def test_a_write_records_its_events(changed_tenant: ChangedTenant, name: str) -> None:
+    changed_tenant.check(lambda tenant: check_events(tenant, name))
+
+
+def check_events(tenant: Tenant, name: str) -> None:
+    """A write succeeds, and records the events that it declares."""
+    response = send(tenant.client, name, tenant.ids)
     assert response.status_code == WRITES[name].status
-    events = recorded_events(fresh_tenant, response.headers["x-request-id"])
+    events = recorded_events(tenant, response.headers["x-request-id"])
     assert [each.type for each in events] == EVENTS[name]
     assert {each.actor_kind for each in events} == {"api_key"}
     kind = re.sub("(che|ie)$", _singular_end, WRITES[name].tag.removesuffix("s"))
@@ -185,11 +192,11 @@ def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
         assert [each.resource_id for each in events] == [FEE_INVOICE_ID]
         return
     main = next(each for each in events if each.resource_kind in kinds)
-    ids = ids_of(name, fresh_tenant.ids)
+    ids = ids_of(name, tenant.ids)
     assert main.resource_id == own_id(name, response, ids)
     reported = (main.data is not None, main.previous is not None)
     expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}.get(WRITES[name].method)
-    is_action = ids is not fresh_tenant.ids and not name.endswith("/receipts")
+    is_action = ids is not tenant.ids and not name.endswith("/receipts")
     assert reported == ((True, True) if is_action else expected)
 
 
@@ -252,17 +259,22 @@ def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: Tenan
     assert tenant_data(fresh_tenant.plan_manager_id) == before
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@sweep("name", UPDATES)
 def test_an_update_that_changes_nothing_writes_neither_row_nor_event(
-    fresh_tenant: Tenant, tenant_data: ReadTenantData, name: str
+    changed_tenant: ChangedTenant, tenant_data: ReadTenantData, name: str
 ) -> None:
-    path = WRITES[name].path.removeprefix(PREFIX).format(**fresh_tenant.ids)
-    changed = send(fresh_tenant.client, name, fresh_tenant.ids)
+    changed_tenant.check(lambda tenant: check_repeated_update(tenant, tenant_data, name))
+
+
+def check_repeated_update(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
+    """An update, repeated, writes nothing."""
+    path = WRITES[name].path.removeprefix(PREFIX).format(**tenant.ids)
+    changed = send(tenant.client, name, tenant.ids)
     assert changed.status_code == 200
-    before = tenant_data(fresh_tenant.plan_manager_id)
+    before = tenant_data(tenant.plan_manager_id)
     has_optional_fields = WRITES[name].body and not name.endswith("/bank-details")
     for content in (content_of(name), {"json": {}}) if has_optional_fields else (content_of(name),):
-        with rejecting_writes(fresh_tenant, "at once", WRITES[name].tag):
-            unchanged = fresh_tenant.client.request("PUT", path, **content)
+        with rejecting_writes(tenant, "at once", WRITES[name].tag):
+            unchanged = tenant.client.request("PUT", path, **content)
         assert (unchanged.status_code, unchanged.json()) == (200, changed.json())
-    assert tenant_data(fresh_tenant.plan_manager_id) == before
+    assert tenant_data(tenant.plan_manager_id) == before

@@ -2,7 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+AXE = Path(__file__).parents[1] / "browser/axe/axe.min.js"
+# The rules whose result depends on the colours of a page.
+COLOR_RULES = ("color-contrast", "link-in-text-block")
 
 # The headless build comes first: it needs 40 % less processor time for the same pages.
 PROGRAMS = ("chromium-headless-shell", "chromium")
@@ -15,7 +21,27 @@ def chromium_program() -> str | None:
 
 def chromium_flags() -> list[str]:
     """The options of its command line. For root, as in a container, Chromium runs only without its sandbox."""
-    return ["--no-sandbox"] if os.geteuid() == 0 else []
+    # A new process for each page that comes after one of another site takes as long as three pages.
+    flags = ["--renderer-process-limit=1"]
+    return [*flags, "--no-sandbox"] if os.geteuid() == 0 else flags
+
+
+def axe_violations(page: Any, more_rules: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The findings of axe-core on a page as it is: of all its rules and `more_rules` in light, of colours in dark.
+
+    It needs a page whose policy is bypassed. The page is light afterwards.
+    """
+    # Not as an initial script: that would be compiled for every page, also for those on which nothing looks for it.
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    run = "options => axe.run(document, options).then(results => results.violations)"
+    rules = {name: {"enabled": True} for name in more_rules}
+    page.emulate_media(color_scheme="light")
+    found = page.evaluate(run, {"resultTypes": ["violations"], "rules": rules})
+    page.emulate_media(color_scheme="dark")
+    found += page.evaluate(run, {"resultTypes": ["violations"], "runOnly": list(COLOR_RULES)})
+    page.emulate_media(color_scheme="light")
+    return found
 
 
 def click(page: Any, role: str, name: str, *, exact: bool = True) -> None:

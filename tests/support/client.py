@@ -124,13 +124,30 @@ def _validator(method: str, template: str, status: int) -> Draft202012Validator:
     }
     if "$ref" in response:
         response = DOCUMENT["components"]["responses"][response["$ref"].rpartition("/")[2]]
-    schema = response["content"]["application/json"]["schema"]
-    document = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
-    for each in document["components"]["schemas"].values():
+    return _schema_validator(json.dumps(response["content"]["application/json"]["schema"]))
+
+
+@cache
+def _schema_validator(schema_json: str) -> Draft202012Validator:
+    """The validator of a schema and of the schemas that it refers to: with all of the document, it takes 25 ms."""
+    document: dict[str, Any] = json.loads(schema_json)
+    schemas: dict[str, Any] = {}
+    names = _references(schema_json)
+    while names:
+        text = json.dumps(DOCUMENT["components"]["schemas"][name := names.pop()])
+        schemas[name] = json.loads(text)
+        names |= _references(text) - schemas.keys()
+    for each in schemas.values():
         # A response has no field that the document does not name.
         if "properties" in each:
             each["additionalProperties"] = False
+    document["components"] = {"schemas": schemas}
     return Draft202012Validator(document, validate_formats=True, formats={"email": _is_email})
+
+
+def _references(schema_json: str) -> set[str]:
+    """The names of the schemas that a schema refers to."""
+    return set(re.findall(r'"#/components/schemas/([^"/]+)"', schema_json))
 
 
 def _is_email(text: str) -> bool:

@@ -25,6 +25,7 @@ from plankeeper.server.embedded_postgres.cluster import Cluster
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
 
 TEMPLATE = "plankeeper"
+COPY = "strategy file_copy"  # takes half of the processor time of a copy through the write-ahead log
 ADDRESS = "PLANKEEPER_TEST_DATABASE_URL"
 
 # Several servers of each process use it at once, and nothing that it holds must outlive the machine.
@@ -104,7 +105,7 @@ class SharedCluster(Cluster):
         """The address of a new database: with the schema and the role that serves, or with nothing and the owner."""
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         template = TEMPLATE if migrated else "template0"
-        execute(self.dsn_of("postgres"), f"create database {name} template {template}")
+        execute(self.dsn_of("postgres"), f"create database {name} template {template} {COPY}")
         return self.dsn_of(name) if migrated else as_owner(self.dsn_of(name))
 
     def drop(self, dsn: str) -> None:
@@ -140,7 +141,7 @@ class SharedCluster(Cluster):
         try:
             done = self.data_dir.with_name(f"{name}.done")
             if not done.exists():
-                execute(self.dsn_of("postgres"), f"create database {name} template {TEMPLATE}")
+                execute(self.dsn_of("postgres"), f"create database {name} template {TEMPLATE} {COPY}")
                 execute(dsn, *statements)
                 done.touch()
         finally:
