@@ -290,6 +290,7 @@ INVOICES = ListDefinition(
         BulkAction(f"{PREFIX}/invoices/selected/reopen", "Reopen"),
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
         BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
+        BulkAction(f"{PREFIX}/invoices/selected.xlsx", "Download XLSX", "viewer"),
     ),
     groupings=GROUPINGS,
     group_amounts=(GroupAmount("total", "Total"),),

@@ -7,12 +7,11 @@ from plankeeper.access.policy import Permission
 from plankeeper.console.bank_details.section import payee_url
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.components.pagination import with_query
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
 from plankeeper.console.shell.forms import Form
-from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
@@ -31,19 +30,7 @@ CHANGED = "What can be paid has changed in the meantime. Look at the payments ag
 GROUPINGS = {"payee": "One payment for each payee", "invoice": "One payment for each invoice"}
 
 
-@pages.get("/payments", role="manager", permission=PERMISSION)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, PAYMENT_RUNS)
-
-
-@pages.get("/payments.csv", role="manager", permission=PERMISSION)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, PAYMENT_RUNS)
-
-
-@pages.get("/payments.xlsx", role="manager", permission=PERMISSION)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, PAYMENT_RUNS, file_format="xlsx")
+add_list(pages, PAYMENT_RUNS, permission=PERMISSION)
 
 
 @pages.get("/payments/new", role="manager", permission=PERMISSION)
