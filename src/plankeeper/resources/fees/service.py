@@ -14,7 +14,7 @@ from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.resources.fees import store
 from plankeeper.resources.fees.monthly import FeePlan, invoice_number, last_managed_day, plan_fees
-from plankeeper.resources.fees.schemas import MAX_LEFT_OUT, MonthFees, NewFee
+from plankeeper.resources.fees.schemas import MAX_FEES, MAX_LEFT_OUT, MonthFees, NewFee
 from plankeeper.resources.invoices import service as invoices
 from plankeeper.resources.invoices.schemas import InvoiceBulkItem, InvoiceBulkQuery, LineItemUpdate
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -42,8 +42,8 @@ class StoredFee(Struct):
     created_at: datetime
 
 
-async def create(ctx: WriteContext, month_text: str, *, is_dry_run: bool = False) -> MonthFees:
-    """Make the fees of a month that don't exist, up to 500, or say what would be made.
+async def create(ctx: WriteContext, month_text: str, *, is_dry_run: bool = False, limit: int = MAX_FEES) -> MonthFees:
+    """Make the fees of a month that don't exist, up to `limit`, or say what would be made.
 
     The others are left out with the reason `batch_full`: the same request makes them. Raises ValidationError for
     missing settings, and for a month that hasn't ended.
@@ -54,7 +54,7 @@ async def create(ctx: WriteContext, month_text: str, *, is_dry_run: bool = False
     office = await find_office(ctx)
     if not is_dry_run:
         await store.lock_fees(ctx.tx, ctx.plan_manager_id)
-    plan, items = await _make_plan(ctx, office, month)
+    plan, items = await _make_plan(ctx, office, month, limit)
     if not is_dry_run and plan.fees:
         plan = plan._replace(fees=await _save(ctx, office, month, plan.fees, items))
     shown = [each.participant_id for each in (*plan.fees, *plan.left_out[:MAX_LEFT_OUT])]
@@ -87,7 +87,9 @@ async def find_office(ctx: WriteContext) -> OfficeFee:
     return OfficeFee(item, provider)
 
 
-async def _make_plan(ctx: WriteContext, office: OfficeFee, month: Month) -> tuple[FeePlan, dict[date, SupportItem]]:
+async def _make_plan(
+    ctx: WriteContext, office: OfficeFee, month: Month, limit: int
+) -> tuple[FeePlan, dict[date, SupportItem]]:
     """The plan, with the fee's item by day."""
     values = (month.text, month.first, month.last)
     participants = await store.list_candidates(ctx.tx, ctx.plan_manager_id, *values)
@@ -95,7 +97,7 @@ async def _make_plan(ctx: WriteContext, office: OfficeFee, month: Month) -> tupl
     days = {each for each in found if not isinstance(each, str)}
     in_force = await support_items.get_in_force(ctx.tx, {(office.item_number, each) for each in days})
     items = {day: item for (_, day), item in in_force.items()}
-    return plan_fees(participants, month, items), items
+    return plan_fees(participants, month, items, limit), items
 
 
 async def _save(
