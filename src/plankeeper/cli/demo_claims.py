@@ -65,7 +65,7 @@ async def add_demo_claims(db: Database, settings: Settings) -> None:
     """
     for manager in plan_managers():
         async with db.transaction() as tx:
-            if await store.count(tx, manager.id, ClaimBatchListQuery()):
+            if await store.LIST.count_matching(tx, manager.id, ClaimBatchListQuery()):
                 continue
             actor = Actor("system", None, "plankeeper serve --demo")
             await _add(WriteContext(tx, manager.id, settings, actor, notify=False), manager)

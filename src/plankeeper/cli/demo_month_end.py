@@ -56,8 +56,8 @@ async def add_demo_month_end(db: Database, settings: Settings) -> None:
     """
     for manager in plan_managers():
         async with db.transaction() as tx:
-            has_claims = await claims.count(tx, manager.id, ClaimBatchListQuery())
-            if not has_claims or await queries.count(tx, manager.id, StatementRunListQuery()):
+            has_claims = await claims.LIST.count_matching(tx, manager.id, ClaimBatchListQuery())
+            if not has_claims or await queries.LIST.count_matching(tx, manager.id, StatementRunListQuery()):
                 continue
             actor = Actor("system", None, "plankeeper serve --demo")
             await _add(WriteContext(tx, manager.id, settings, actor, notify=False), manager)

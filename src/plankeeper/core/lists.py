@@ -3,7 +3,7 @@
 import base64
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple
 from uuid import UUID
 
 import msgspec
@@ -24,13 +24,15 @@ from plankeeper.core.fields import (
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import BY_ID, Filter, SortOrder, Start
+from plankeeper.database.lists.statements import BY_ID, Filter, SortOrder, Start, enum_filter
 
 # Up to this offset, a page may read the rows before it. Beyond it, a page reads only an index before its rows.
 MAX_SHALLOW_OFFSET = 1000
 CURSOR_PREFIX = "s."  # no id begins with it
 
 T = TypeVar("T")
+Q = TypeVar("Q", bound="ListQuery")
+Place = TypeVarTuple("Place")  # where a list is: the database, the plan manager and, of some, the record that has it
 
 
 class HasId(Protocol):
@@ -126,6 +128,11 @@ class ListQuery(Query, frozen=True):
         return self.after is not UNSET
 
     @property
+    def position(self) -> tuple[str | int, int, int]:
+        """What a page's statement takes: the id that its rows follow, one row more than the limit, and the offset."""
+        return self.start, self.limit + 1, self.offset
+
+    @property
     def is_search(self) -> bool:
         return getattr(self, "q", UNSET) is not UNSET
 
@@ -187,6 +194,12 @@ _DefaultSort = Annotated[
     Literal["id", "-id", "updated_at", "-updated_at"], component("Sort", "The order of a list; `-` reverses it.")
 ]
 DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
+StatesFilter = Annotated[
+    Annotated[list[T], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
+    EXTENSION,
+    Meta(description="Returns items in one of these states, separated by commas."),
+    enum_filter("state", label="State"),
+]
 ExternalIdFilter = Annotated[
     Text255 | UnsetType,
     EXTENSION,
@@ -295,6 +308,17 @@ def build_page(query: ListQuery, rows: PageRows[T], total: int | None) -> Page[T
     if total is not None and total > MAX_TOTAL and query.is_search:
         pagination.total, pagination.total_is_limited = MAX_TOTAL, True
     return Page(rows, pagination)
+
+
+async def read_page(
+    query: Q,
+    list_page: Callable[[*Place, Q], Awaitable[PageRows[T]]],
+    count: Callable[[*Place, Q], Awaitable[int]],
+    *place: *Place,
+) -> Page[T]:
+    """One page of a list: its rows and, in offset mode, their total."""
+    rows = await list_page(*place, query)
+    return build_page(query, rows, None if query.uses_cursor else await count(*place, query))
 
 
 def in_order(ids: Iterable[object], rows: Iterable[R]) -> list[R]:

@@ -37,11 +37,6 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: WebhookEndpointL
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 
-async def count_matching(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> int:
-    """The number of endpoints that match a query."""
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
-
-
 GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and {HAS_ID}"
 
 

@@ -6,7 +6,7 @@ from msgspec import UnsetType
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, READ_AND_WRITE, Router
 from plankeeper.webhooks import endpoint_store, service
 from plankeeper.webhooks.schemas import (
@@ -28,9 +28,9 @@ router = Router("webhook_endpoints", lock=service.select_for_update)
 @router.get("/webhook-endpoints", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: WebhookEndpointListQuery) -> Page[WebhookEndpoint]:
     """List webhook endpoints. Their secrets are omitted."""
-    rows = await endpoint_store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await endpoint_store.count_matching(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(
+        query, endpoint_store.list_page, endpoint_store.LIST.count_matching, ctx.db, ctx.plan_manager_id
+    )
 
 
 @router.post(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import openpyxl
 from uuid_utils.compat import uuid7
 
 from support.client import Client
@@ -85,6 +86,9 @@ def test_an_invoice_has_its_numbers_account_manager_state_and_why_it_is_held(
     assert [found["B1"][name] for name in (*names[2:], "Why held")] == [""] * 7
     selected = owner.get(f"/console/invoices/selected.csv?id={invoice}").content.decode("utf-8-sig")
     assert list(csv.DictReader(io.StringIO(selected, newline=""))) == [found["A1"]]
+    book = owner.get(f"/console/invoices/selected.xlsx?id={invoice}").content
+    head, row = openpyxl.load_workbook(io.BytesIO(book))["invoices"].iter_rows(values_only=True)
+    assert (list(head), row[0]) == (list(found["A1"]), "A1")
 
 
 def test_files_of_participants_and_providers_can_be_imported_again(

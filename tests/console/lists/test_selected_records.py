@@ -68,9 +68,10 @@ def test_the_list_has_a_box_for_each_row_and_a_bar_with_the_actions(
         (people[1], "Bea"),
         (people[2], "Cleo"),
     }
-    assert re.findall(r'formaction="([^"]+)"', page) == [SET, f"{PARTICIPANTS}.csv"]
+    assert re.findall(r'formaction="([^"]+)"', page) == [SET, f"{PARTICIPANTS}.csv", f"{PARTICIPANTS}.xlsx"]
     viewer = new_browser(new_account("viewer"))
-    assert re.findall(r'formaction="([^"]+)"', viewer.get("/console/participants").text) == [f"{PARTICIPANTS}.csv"]
+    files = [f"{PARTICIPANTS}.csv", f"{PARTICIPANTS}.xlsx"]
+    assert re.findall(r'formaction="([^"]+)"', viewer.get("/console/participants").text) == files
 
 
 def test_each_account_manager_is_set_with_an_event_and_a_link_to_undo_it(

@@ -62,6 +62,7 @@ ALL_SHARDS = {
     "resources.participants.store.list_plan_changes": "a periodic task",
     "resources.statement_runs.store.list_due_offices": "a periodic task",
     "resources.statement_runs.store.list_expired": "a periodic task",
+    "resources.statement_runs.store.list_stopped": "a periodic task",
     "resources.statement_runs.store.list_running": "one periodic task serves every plan manager",
     "database.stored_counts.compact": "a periodic task",
     "access.request_log.store.purge_key_days": "a periodic task",
@@ -253,8 +254,9 @@ LONG_RUN = [
         f"tests/api/{each}"
         for each in (
             "access/accounts", "access/api_keys", "core", "database", "events", "http", "imports", "mail",
-            "resources/account_managers", "resources/bank_details", "resources/claims",
-            "resources/invoice_view_sessions", "resources/invoices", "resources/payments",
+            "resources/account_managers", "resources/bank_details", "resources/claims", "resources/fees",
+            "resources/invoice_view_sessions", "resources/invoices", "resources/payments", "resources/statement_runs",
+            "resources/statements",
         )
     ),
 ]  # fmt: skip

@@ -7,9 +7,8 @@ from plankeeper.console.activity.list import ACTIVITY
 from plankeeper.console.activity.source import SCAN_LIMIT, ShownGroup
 from plankeeper.console.activity.timeline import day_heading
 from plankeeper.console.lists.page import ListPage, ListRow, load_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_files
 from plankeeper.console.shell.routing import (
-    Download,
     HtmlPage,
     PageRequest,
     Pages,
@@ -36,14 +35,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("activity/activity.html", context, 422 if shown.has_errors else 200)
 
 
-@pages.get("/activity.csv", role=ACTIVITY.download_role)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, ACTIVITY)
-
-
-@pages.get("/activity.xlsx", role=ACTIVITY.download_role)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, ACTIVITY, file_format="xlsx")
+add_files(pages, ACTIVITY)
 
 
 def _by_day(request: PageRequest, shown: ListPage) -> list[tuple[str, list[ListRow]]]:

@@ -25,9 +25,8 @@ from plankeeper.console.lists.filters import (
     time_range_filter,
 )
 from plankeeper.console.lists.groups import fixed_labels, month_params, one_param, provider_labels
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
-from plankeeper.console.shell.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
+from plankeeper.console.lists.registration import add_list
+from plankeeper.console.shell.routing import PREFIX, PageRequest, Pages
 from plankeeper.resources.claims import queries, service
 from plankeeper.resources.claims.queries import ListedClaim
 from plankeeper.resources.invoices.check_store import get_display_names
@@ -164,16 +163,4 @@ ALL_CLAIMS = ListDefinition(
 )
 
 
-@pages.get("/claims/all", role="manager", permission="make_claims")
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, ALL_CLAIMS)
-
-
-@pages.get("/claims/all.csv", role="manager", permission="make_claims")
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, ALL_CLAIMS)
-
-
-@pages.get("/claims/all.xlsx", role="manager", permission="make_claims")
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, ALL_CLAIMS, file_format="xlsx")
+add_list(pages, ALL_CLAIMS, permission="make_claims")

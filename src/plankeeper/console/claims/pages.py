@@ -20,9 +20,8 @@ from plankeeper.console.claims.preview import (
     words_of,
 )
 from plankeeper.console.components.pagination import PAGE_SIZE, with_query
-from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import list_position
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
@@ -52,19 +51,7 @@ async def get_or_404(request: PageRequest, batch_id: UUID) -> ClaimBatch:
     return or_404(await store.get(request.executor, request.plan_manager_id, batch_id))
 
 
-@pages.get("/claims", role="manager", permission="make_claims")
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, CLAIM_BATCHES, "claims/list.html")
-
-
-@pages.get("/claims.csv", role="manager", permission="make_claims")
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, CLAIM_BATCHES)
-
-
-@pages.get("/claims.xlsx", role="manager", permission="make_claims")
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, CLAIM_BATCHES, file_format="xlsx")
+add_list(pages, CLAIM_BATCHES, "claims/list.html", "make_claims")
 
 
 @pages.get("/claims/new", role="manager", permission="make_claims")

@@ -43,10 +43,9 @@ from plankeeper.console.lists.definition import (
 )
 from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter, time_filter, time_param
 from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.registration import add_files
 from plankeeper.console.lists.saved_views import parse_query_text
-from plankeeper.console.lists.selection import download_list
 from plankeeper.console.shell.routing import (
-    Download,
     HtmlPage,
     PageRequest,
     Pages,
@@ -418,14 +417,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     )
 
 
-@pages.get("/requests.csv", role="viewer")
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, REQUESTS)
-
-
-@pages.get("/requests.xlsx", role="viewer")
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, REQUESTS, file_format="xlsx")
+add_files(pages, REQUESTS)
 
 
 @pages.get("/requests/{logged_request_id}", role="viewer")

@@ -61,7 +61,11 @@ CLAIM_STATUS_GROUPS = {
 }
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
-WITHOUT = {"provider": "provider", "account_manager": "account manager", "state": "state"}
+WITHOUT = {
+    "provider": LinkValue({"without_provider": True}, "Without: provider"),
+    "account_manager": LinkValue({"without_account_manager": True}, "Without: account manager"),
+    "state": LinkValue({"without_state": True}, "Without: state"),
+}
 HELD_STATUSES = ("on_hold", "flagged")
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
@@ -171,7 +175,7 @@ async def _read_late(context: FilterContext, text: str) -> LinkValue | None:
 
 
 async def _read_without(_context: FilterContext, text: str) -> LinkValue | None:
-    return LinkValue({f"without_{text}": True}, f"Without: {WITHOUT[text]}") if text in WITHOUT else None
+    return WITHOUT.get(text)
 
 
 def _warning_values(choice: str) -> Mapping[str, object]:
@@ -286,6 +290,7 @@ INVOICES = ListDefinition(
         BulkAction(f"{PREFIX}/invoices/selected/reopen", "Reopen"),
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
         BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
+        BulkAction(f"{PREFIX}/invoices/selected.xlsx", "Download XLSX", "viewer"),
     ),
     groupings=GROUPINGS,
     group_amounts=(GroupAmount("total", "Total"),),

@@ -8,20 +8,17 @@ from starlette.responses import JSONResponse, Response
 
 from plankeeper.console.invoices.evidence import find_evidence
 from plankeeper.console.invoices.list import INVOICES, active_warnings, warning_titles
-from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import ListPlace, list_position
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
-    download_list,
-    download_selected,
     outcome_page,
     read_selection,
 )
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -52,19 +49,7 @@ def read_reason(form: Form) -> str:
     return reason
 
 
-@pages.get("/invoices", role="viewer", is_limited=True)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, INVOICES)
-
-
-@pages.get("/invoices.csv", role="viewer", is_limited=True)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, INVOICES)
-
-
-@pages.get("/invoices.xlsx", role="viewer", is_limited=True)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, INVOICES, file_format="xlsx")
+add_list(pages, INVOICES, is_limited=True)
 
 
 @pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", access_log="invoice")
@@ -125,11 +110,6 @@ def get_warning(code: str) -> InvoiceWarning:
     if code not in WARNINGS:
         raise NotFound
     return WARNINGS[code]
-
-
-@pages.get("/invoices/selected.csv", role="viewer", is_limited=True)
-async def download_selection(request: PageRequest) -> Download:
-    return await download_selected(request, INVOICES)
 
 
 @pages.get("/invoices/selected/ignore-warning", role="manager")

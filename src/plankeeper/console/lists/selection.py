@@ -257,14 +257,14 @@ async def shown_columns(request: PageRequest, definition: ListDefinition) -> lis
     return [*shown, *(each for each in definition.file_columns if each.name not in names)]
 
 
-async def download_selected(request: PageRequest, definition: ListDefinition) -> Download:
+async def download_selected(request: PageRequest, definition: ListDefinition, file_format: FileFormat) -> Download:
     """The selected rows as a file, with the columns of the list; for all rows that match, the file of the list."""
     if request.query.text("all"):
-        return await download_list(request, definition, parse_matching(definition, request.query))
+        return await download_list(request, definition, parse_matching(definition, request.query), file_format)
     selection = await read_selection(request, definition, request.query, lambda _row: "", "exported")
     columns = await shown_columns(request, selection.definition)
     values = await _values(request, selection.definition, columns, selection.rows)
-    return _file(request, selection.definition, f"selected={len(selection.rows)}", columns, _once(values), "csv")
+    return _file(request, selection.definition, f"selected={len(selection.rows)}", columns, _once(values), file_format)
 
 
 Values = Sequence[Sequence[Any]]  # of rows, by column

@@ -120,6 +120,7 @@ PARTICIPANTS = ListDefinition(
     actions=(
         BulkAction(SET_ACCOUNT_MANAGER, "Set account manager"),
         BulkAction(f"{PREFIX}/participants/selected.csv", "Download CSV", "viewer"),
+        BulkAction(f"{PREFIX}/participants/selected.xlsx", "Download XLSX", "viewer"),
     ),
     accessed_kind="participant",
     exact_count=exact_count,

@@ -12,12 +12,10 @@ from plankeeper.console.components.money import period_of, spend_chart, spend_su
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.components.record_picker import pick_record
 from plankeeper.console.invoices.list import load_names, warning_titles
-from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
-    download_list,
-    download_selected,
     outcome_page,
     read_selection,
     seen_values,
@@ -31,7 +29,6 @@ from plankeeper.console.participants.timeline import KINDS
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -56,19 +53,7 @@ pages = Pages()
 PARTICIPANTS_URL = f"{PREFIX}/participants"
 
 
-@pages.get("/participants", role="viewer", is_limited=True)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, PARTICIPANTS)
-
-
-@pages.get("/participants.csv", role="viewer", is_limited=True)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, PARTICIPANTS)
-
-
-@pages.get("/participants.xlsx", role="viewer", is_limited=True)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, PARTICIPANTS, file_format="xlsx")
+add_list(pages, PARTICIPANTS, is_limited=True)
 
 
 @pages.get("/participants/{participant_id}/delete", role="manager", access_log="participant")
@@ -163,11 +148,6 @@ async def team(request: PageRequest, participant_id: UUID) -> HtmlPage:
 FIELD, NO_MANAGER = "account_manager", "no_account_manager"  # the field, and the box that takes the manager away
 MISSING_MANAGER = "Enter the name of an account manager, or tick “No account manager”"
 CONTRADICTION = "can’t be a name while “No account manager” is ticked"
-
-
-@pages.get("/participants/selected.csv", role="viewer", is_limited=True)
-async def download_selection(request: PageRequest) -> Download:
-    return await download_selected(request, PARTICIPANTS)
 
 
 @pages.get("/participants/selected/account-manager", role="manager")

@@ -10,12 +10,11 @@ from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import Column, GroupAmount, Grouping, Link, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter, date_range_filter, record_filter
 from plankeeper.console.lists.groups import fixed_labels, month_params, one_param
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.payments.run import payment_url
-from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.console.shell.routing import PageRequest, Pages
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import allowed_values
 from plankeeper.resources.bank_details.accounts import Payee
@@ -109,16 +108,4 @@ ALL_PAYMENTS = ListDefinition(
 )
 
 
-@pages.get("/payments/all", role="manager", permission=PERMISSION)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, ALL_PAYMENTS)
-
-
-@pages.get("/payments/all.csv", role="manager", permission=PERMISSION)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, ALL_PAYMENTS)
-
-
-@pages.get("/payments/all.xlsx", role="manager", permission=PERMISSION)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, ALL_PAYMENTS, file_format="xlsx")
+add_list(pages, ALL_PAYMENTS, permission=PERMISSION)

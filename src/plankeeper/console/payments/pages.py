@@ -10,12 +10,11 @@ from plankeeper.console.claims.line_groups import ShownLine, load_lines
 from plankeeper.console.claims.paging import select_part
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.components.pagination import with_query
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
 from plankeeper.console.shell.forms import Form
-from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
@@ -54,19 +53,7 @@ class PaidLineRow(NamedTuple):
     payee_url: str
 
 
-@pages.get("/payments", role="manager", permission=PERMISSION)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, PAYMENT_RUNS)
-
-
-@pages.get("/payments.csv", role="manager", permission=PERMISSION)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, PAYMENT_RUNS)
-
-
-@pages.get("/payments.xlsx", role="manager", permission=PERMISSION)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, PAYMENT_RUNS, file_format="xlsx")
+add_list(pages, PAYMENT_RUNS, permission=PERMISSION)
 
 
 @pages.get("/payments/new", role="manager", permission=PERMISSION)

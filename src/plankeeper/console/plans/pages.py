@@ -7,13 +7,12 @@ from uuid import UUID
 from plankeeper.access.accounts import member_store
 from plankeeper.console.components.labels import sortable_name
 from plankeeper.console.home.pages import select_scope
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.participants.budget_charts import percent
 from plankeeper.console.participants.plans import plans_url
 from plankeeper.console.plans.components import COMPONENTS, load_overview
 from plankeeper.console.plans.list import PLANS
-from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.plans.overview import MAX_LISTED, OpenBudget
@@ -21,34 +20,10 @@ from plankeeper.resources.plans.overview import MAX_LISTED, OpenBudget
 pages = Pages()
 
 
-@pages.get("/plans", role="viewer", is_limited=True)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, PLANS)
+add_list(pages, PLANS, is_limited=True)
 
 
-@pages.get("/plans.csv", role="viewer", is_limited=True)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, PLANS)
-
-
-@pages.get("/plans.xlsx", role="viewer", is_limited=True)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, PLANS, file_format="xlsx")
-
-
-@pages.get("/plans/components", role="viewer", is_limited=True)
-async def list_components(request: PageRequest) -> HtmlPage:
-    return await show_list(request, COMPONENTS, "plans/components.html")
-
-
-@pages.get("/plans/components.csv", role="viewer", is_limited=True)
-async def download_components(request: PageRequest) -> Download:
-    return await download_list(request, COMPONENTS)
-
-
-@pages.get("/plans/components.xlsx", role="viewer", is_limited=True)
-async def download_components_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, COMPONENTS, file_format="xlsx")
+add_list(pages, COMPONENTS, "plans/components.html", is_limited=True)
 
 
 class BudgetBar(NamedTuple):

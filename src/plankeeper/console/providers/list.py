@@ -77,7 +77,10 @@ PROVIDERS = ListDefinition(
         ListButton("Import", f"{PREFIX}/imports/new?kind=providers", "manager"),
     ),
     views=(BuiltInView("Active", {"active": "yes"}), BuiltInView("Inactive", {"active": "no"})),
-    actions=(BulkAction(f"{PREFIX}/providers/selected.csv", "Download CSV", "viewer"),),
+    actions=(
+        BulkAction(f"{PREFIX}/providers/selected.csv", "Download CSV", "viewer"),
+        BulkAction(f"{PREFIX}/providers/selected.xlsx", "Download XLSX", "viewer"),
+    ),
     is_past=lambda row: not row.active,
     past_label="inactive",
 )

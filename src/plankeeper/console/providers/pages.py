@@ -12,9 +12,8 @@ from plankeeper.console.components.edit_forms import describe_changes, edit_cont
 from plankeeper.console.components.events import retention, trash_path
 from plankeeper.console.components.money import period_of, spend_chart, spend_sums
 from plankeeper.console.invoices.list import load_names, warning_titles
-from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import list_position
-from plankeeper.console.lists.selection import download_list, download_selected
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.notes.section import record_notes
 from plankeeper.console.providers.form import (
     FORM,
@@ -28,7 +27,6 @@ from plankeeper.console.providers.form import (
 from plankeeper.console.providers.list import PROVIDERS
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -52,19 +50,7 @@ from plankeeper.resources.viewer_limits import values_of
 pages = Pages()
 
 
-@pages.get("/providers", role="viewer", is_limited=True)
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, PROVIDERS)
-
-
-@pages.get("/providers.csv", role="viewer", is_limited=True)
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, PROVIDERS)
-
-
-@pages.get("/providers.xlsx", role="viewer", is_limited=True)
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, PROVIDERS, file_format="xlsx")
+add_list(pages, PROVIDERS, is_limited=True)
 
 
 @pages.get("/providers/new", role="manager")
@@ -173,8 +159,3 @@ async def similar_names(request: PageRequest, provider: Provider) -> list[Provid
     results = await search(request.db, request.plan_manager_id, " ".join(words), ("provider",), MAX_SIMILAR + 1)
     matches = [match for kind in results.kinds for match in kind.matches if isinstance(match, ProviderMatch)]
     return [each for each in matches if each.id != provider.id][:MAX_SIMILAR]
-
-
-@pages.get("/providers/selected.csv", role="viewer", is_limited=True)
-async def download_selection(request: PageRequest) -> Download:
-    return await download_selected(request, PROVIDERS)

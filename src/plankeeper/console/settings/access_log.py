@@ -24,13 +24,10 @@ from plankeeper.console.lists.definition import (
     cut_source_page,
 )
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter
-from plankeeper.console.lists.page import show_list
-from plankeeper.console.lists.selection import download_list
+from plankeeper.console.lists.registration import add_list
 from plankeeper.console.settings.access_texts import AccessNames, load_access_names
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
-    HtmlPage,
     PageRequest,
     Pages,
 )
@@ -235,16 +232,4 @@ ACCESS_LOG = ListDefinition(
 pages = Pages()
 
 
-@pages.get("/settings/access", role="owner")
-async def list_(request: PageRequest) -> HtmlPage:
-    return await show_list(request, ACCESS_LOG, "settings/access_log.html")
-
-
-@pages.get("/settings/access.csv", role="owner")
-async def download(request: PageRequest) -> Download:
-    return await download_list(request, ACCESS_LOG)
-
-
-@pages.get("/settings/access.xlsx", role="owner")
-async def download_xlsx(request: PageRequest) -> Download:
-    return await download_list(request, ACCESS_LOG, file_format="xlsx")
+add_list(pages, ACCESS_LOG, "settings/access_log.html")

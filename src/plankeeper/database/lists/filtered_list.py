@@ -134,6 +134,10 @@ class FilteredList:
         [found] = await _run(db, int, self.count_statement(plan_manager_id, values))
         return found
 
+    async def count_matching(self, db: Executor, plan_manager_id: UUID, query: object) -> int:
+        """The number of rows that match the filters of a query."""
+        return await self.count(db, plan_manager_id, self.values_of(query))
+
     def values_of(self, query: object, **extra: object) -> dict[str, object]:
         """The values of the filters in a query, and those that it doesn't have. A list of one value is that value."""
         values: dict[str, object] = {}

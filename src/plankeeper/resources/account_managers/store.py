@@ -62,8 +62,7 @@ async def list_page(
     """A page of the account managers that the API shows."""
     name = operator.lower()
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        return cut_page(await db.rows(AccountManager, PLAIN_PAGE, plan_manager_id, name, *position), query.limit)
+        return cut_page(await db.rows(AccountManager, PLAIN_PAGE, plan_manager_id, name, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, operator=name)
 
 

@@ -38,9 +38,7 @@ COUNT = "select count(*) from adjustments where plan_manager_id = $1 and invoice
 async def list_page(
     db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: AdjustmentListQuery
 ) -> PageRows[Adjustment]:
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(Adjustment, PAGE, plan_manager_id, invoice_id, *position)
-    return cut_page(rows, query.limit)
+    return cut_page(await db.rows(Adjustment, PAGE, plan_manager_id, invoice_id, *query.position), query.limit)
 
 
 async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> int:
@@ -165,9 +163,7 @@ COUNT_UNSETTLED = f"select count(*) {UNSETTLED}"
 
 async def list_unsettled(db: Executor, plan_manager_id: UUID, query: RecoveryListQuery) -> PageRows[ReversedLine]:
     """A page of the lines whose money is to be recovered, in the order of their first reversals."""
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(ReversedLine, LIST_UNSETTLED, plan_manager_id, *position)
-    return cut_page(rows, query.limit)
+    return cut_page(await db.rows(ReversedLine, LIST_UNSETTLED, plan_manager_id, *query.position), query.limit)
 
 
 async def count_unsettled(db: Executor, plan_manager_id: UUID) -> int:

@@ -163,9 +163,7 @@ SUM_RECEIPTS = """
 async def list_receipts_page(
     db: Executor, plan_manager_id: UUID, batch_id: UUID, query: ReceiptListQuery
 ) -> PageRows[Receipt]:
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(Receipt, RECEIPTS_PAGE, plan_manager_id, batch_id, *position)
-    return cut_page(rows, query.limit)
+    return cut_page(await db.rows(Receipt, RECEIPTS_PAGE, plan_manager_id, batch_id, *query.position), query.limit)
 
 
 async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> int:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.files import Download
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import CLAIMS, Router
 from plankeeper.resources.claims import service, store
 from plankeeper.resources.claims.schemas import (
@@ -32,9 +32,7 @@ def _list_disclosed(file: Download) -> Mapping[AccessedKind, Sequence[UUID]]:
 @router.get("/claim-batches", scope=CLAIMS, extension=True)
 async def list_(ctx: ReadContext, query: ClaimBatchListQuery) -> Page[ClaimBatch]:
     """List claim batches. Filters are combined with AND."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post(
@@ -60,9 +58,9 @@ async def get(ctx: ReadContext, claim_batch_id: UUID) -> ClaimBatch:
 async def list_lines(ctx: ReadContext, claim_batch_id: UUID, query: ClaimListQuery) -> Page[Claim]:
     """List the claims of a batch, in the order of its file. Filters are combined with AND."""
     or_404(await store.get_state(ctx.db, ctx.plan_manager_id, claim_batch_id))
-    rows = await store.list_claims_page(ctx.db, ctx.plan_manager_id, claim_batch_id, query)
-    total = None if query.uses_cursor else await store.count_claims(ctx.db, ctx.plan_manager_id, claim_batch_id, query)
-    return build_page(query, rows, total)
+    return await read_page(
+        query, store.list_claims_page, store.count_claims, ctx.db, ctx.plan_manager_id, claim_batch_id
+    )
 
 
 @router.get(

@@ -8,8 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, Query, UpdatedAt, UuidText, component
-from plankeeper.core.lists import MAX_ENUM_VALUES, DefaultSort, ResourceListQuery
-from plankeeper.database.lists.statements import enum_filter
+from plankeeper.core.lists import DefaultSort, ResourceListQuery, StatesFilter
 from plankeeper.resources.claims.batch_file import FileRow
 from plankeeper.resources.claims.eligibility import LeftOutReason, WarnedCode
 from plankeeper.resources.invoices.action_schemas import ReasonText
@@ -180,21 +179,11 @@ class ClaimBatchListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[BatchState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[BatchState] = UNSET
 
 
 class ClaimListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[ClaimState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[ClaimState] = UNSET

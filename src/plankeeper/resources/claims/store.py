@@ -79,13 +79,8 @@ PLAIN_PAGE = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ClaimBatchListQuery) -> PageRows[ClaimBatch]:
     if query.is_plain:
-        rows = await db.rows(ClaimBatch, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(ClaimBatch, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: ClaimBatchListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 INSERT = f"""
@@ -185,9 +180,7 @@ async def list_claims_page(
 ) -> PageRows[Claim]:
     """A page of the claims of a batch. Their ids are in the order of the file."""
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(Claim, CLAIMS_PAGE, plan_manager_id, batch_id, *position)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Claim, CLAIMS_PAGE, plan_manager_id, batch_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, CLAIMS, get_claims, batch_id=batch_id)
 
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.exit_reasons import service, store
 from plankeeper.resources.exit_reasons.schemas import (
@@ -20,9 +20,7 @@ router = Router("exit_reasons", service.CONSTRAINT_ERRORS, lock=service.select_f
 @router.get("/exit-reasons", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: ExitReasonListQuery) -> Page[ExitReason]:
     """List exit reasons. The parent of a subcategory is its category."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/exit-reasons", scope=WRITE, extension=True, creates=True, status=201)

@@ -31,13 +31,8 @@ PLAIN_PAGE: LiteralString = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> PageRows[ExitReason]:
     if query.is_plain:
-        rows = await db.rows(ExitReason, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(ExitReason, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 LIST_ALL: LiteralString = f"""

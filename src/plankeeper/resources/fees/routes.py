@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, build_page, read_page
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.fees import service, store, takings
 from plankeeper.resources.fees.schemas import (
@@ -39,9 +39,7 @@ def _list_invoices(page: Page[TakenLine]) -> Mapping[AccessedKind, Sequence[UUID
 @router.get("/fees", scope=PAYMENTS, extension=True, access_log=_list_records)
 async def list_(ctx: ReadContext, query: FeeListQuery) -> Page[Fee]:
     """List the fees that were made."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.count, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/fees", scope=PAYMENTS, extension=True, status=201)

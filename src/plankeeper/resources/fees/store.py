@@ -101,12 +101,9 @@ PAGE_OF_MONTH = f"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> PageRows[Fee]:
-    position = (query.start, query.limit + 1, query.offset)
     if query.month is UNSET:
-        rows = await db.rows(Fee, PAGE, plan_manager_id, *position)
-    else:
-        rows = await db.rows(Fee, PAGE_OF_MONTH, plan_manager_id, *position, query.month)
-    return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Fee, PAGE, plan_manager_id, *query.position), query.limit)
+    return cut_page(await db.rows(Fee, PAGE_OF_MONTH, plan_manager_id, *query.position, query.month), query.limit)
 
 
 COUNT = "select count(*) from fees where plan_manager_id = $1"
@@ -165,8 +162,7 @@ TAKINGS_PAGE = f"""
 
 
 async def list_takings_page(db: Executor, plan_manager_id: UUID, query: FeeTakingListQuery) -> PageRows[FeeTaking]:
-    rows = await db.rows(FeeTaking, TAKINGS_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-    return cut_page(rows, query.limit)
+    return cut_page(await db.rows(FeeTaking, TAKINGS_PAGE, plan_manager_id, *query.position), query.limit)
 
 
 COUNT_TAKINGS = "select count(*) from fee_takings where plan_manager_id = $1"
@@ -189,9 +185,7 @@ async def list_lines_page(
     db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery
 ) -> PageRows[TakenLine]:
     """A page of the lines of a taking."""
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(TakenLine, LINES_PAGE, plan_manager_id, taking_id, *position)
-    return cut_page(rows, query.limit)
+    return cut_page(await db.rows(TakenLine, LINES_PAGE, plan_manager_id, taking_id, *query.position), query.limit)
 
 
 COUNT_LINES = "select count(*) from fee_taking_lines where plan_manager_id = $1 and taking_id = $2"

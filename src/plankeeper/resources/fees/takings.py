@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext
@@ -24,7 +24,7 @@ from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import store as payment_store
-from plankeeper.resources.payments.planning import find_uncovered
+from plankeeper.resources.payments.planning import find_invoices, find_uncovered
 from plankeeper.resources.payments.rules import READY, amounts_due, is_own_fee, left_out, reason_not_taken
 from plankeeper.resources.payments.schemas import PayableLine, UnpaidLine
 
@@ -46,7 +46,7 @@ class TakingPlan(NamedTuple):
 
 async def take(ctx: WriteContext, new: NewFeeTaking, *, is_dry_run: bool = False) -> FeeTaking:
     """Take fees, or say what would be taken. Raises ValidationError, also if nothing can be taken."""
-    invoice_ids = await _find_invoices(ctx, new)
+    invoice_ids = await find_invoices(ctx, new.invoice_ids, new.all)
     today = datetime.now(ctx.settings.time_zone).date()
     taken_on = today if isinstance(new.taken_on, UnsetType) else new.taken_on
     if taken_on > today:
@@ -100,22 +100,6 @@ async def _plan(ctx: WriteContext, lines: Sequence[PayableLine], chosen: Collect
         for claim_id, amount in amounts_due(each)
     ]
     return TakingPlan(ready, taken, unpaid)
-
-
-async def _find_invoices(ctx: WriteContext, new: NewFeeTaking) -> list[UUID] | None:
-    """The ids of the invoices in a request, or None for all. Raises ValidationError."""
-    if (new.invoice_ids is UNSET) == (new.all is not True):
-        message = "must be set if `all` isn't true, and only then"
-        raise ValidationError(FieldError("invoice_ids", message, "inconsistent"))
-    if isinstance(new.invoice_ids, UnsetType):
-        return None
-    ids = [UUID(each) for each in new.invoice_ids]
-    existing = set(await payment_store.list_existing(ctx.tx, ctx.plan_manager_id, ids))
-    message = "must be the id of an invoice of this plan manager"
-    errors = [FieldError(f"invoice_ids[{i}]", message, "not_found") for i, id_ in enumerate(ids) if id_ not in existing]
-    if errors:
-        raise ValidationError(*errors)
-    return list(dict.fromkeys(ids))
 
 
 def _build(ctx: WriteContext, plan: TakingPlan, taken_on: date, number: str | None) -> FeeTaking:

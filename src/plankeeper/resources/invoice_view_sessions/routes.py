@@ -2,7 +2,7 @@
 
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.ids import UuidOr404
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.resources.invoice_view_sessions import store
 from plankeeper.resources.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery
@@ -13,9 +13,7 @@ router = Router("invoice_view_sessions")
 @router.get("/invoice-view-sessions", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: InvoiceViewSessionListQuery) -> Page[InvoiceViewSession]:
     """List invoice view sessions. Sessions that are still open are included."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.get("/invoice-view-sessions/{session_id}", scope=READ, has_etag=True)

@@ -40,13 +40,8 @@ async def list_page(
     db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
 ) -> PageRows[InvoiceViewSession]:
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        return cut_page(await db.rows(InvoiceViewSession, PLAIN_PAGE, plan_manager_id, *position), query.limit)
+        return cut_page(await db.rows(InvoiceViewSession, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 GET_MANY: LiteralString = f"""

@@ -106,8 +106,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery
     if "line_items" in (unset_to_none(query.include) or ()):
         return await fetch_page(db, plan_manager_id, query, LIST, get_many)
     if query.is_plain:
-        rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines)
 
 

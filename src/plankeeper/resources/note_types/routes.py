@@ -2,7 +2,7 @@
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.note_types import service, store
 from plankeeper.resources.note_types.schemas import (
@@ -18,9 +18,7 @@ router = Router("note_types", service.CONSTRAINT_ERRORS, lock=service.select_for
 @router.get("/note-types", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
     """List note types. The cursors of this list are integers."""
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/note-types", scope=WRITE, creates=True, status=201)

@@ -39,13 +39,8 @@ PLAIN_PAGE: LiteralString = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> PageRows[NoteType]:
     if query.is_plain:
-        rows = await db.rows(NoteType, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(NoteType, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"

@@ -38,8 +38,7 @@ PLAIN_PAGE: LiteralString = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteListQuery) -> PageRows[Note]:
     if query.is_plain:
-        rows = await db.rows(Note, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Note, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, **await _search(db, query.q))
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.notes import service, store
 from plankeeper.resources.notes.queries import count, list_page
@@ -34,9 +34,7 @@ def _records(notes: Sequence[Note]) -> Mapping[AccessedKind, Sequence[UUID]]:
 @router.get("/notes", scope=READ, extension=True, access_log=_list_records)
 async def list_(ctx: ReadContext, query: NoteListQuery) -> Page[Note]:
     """List notes. Filters are combined with AND."""
-    rows = await list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, list_page, count, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/notes", scope=WRITE, extension=True, status=201, creates=True)

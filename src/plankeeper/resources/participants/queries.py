@@ -46,8 +46,7 @@ COUNTED_FIELDS = {"status", "state"}
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
     if query.is_plain:
-        rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Participant, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     query, filters = _split_unassigned(query)
     filters |= await search_values(db, "participant", query.q)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, **filters)

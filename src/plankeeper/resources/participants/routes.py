@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.participants import bulk as bulk_writes
 from plankeeper.resources.participants import service, store
@@ -24,9 +24,7 @@ router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_f
 @router.get("/participants", scope=READ, access_log="participant")
 async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
     """List participants. Filters are combined with AND."""
-    rows = await list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, list_page, count, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/participants", scope=WRITE, creates=True)

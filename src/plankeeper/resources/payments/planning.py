@@ -4,7 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from plankeeper.core.context import WriteContext
+from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
 from plankeeper.resources.invoices.line_moves import lock
@@ -105,3 +108,21 @@ async def find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> fro
     """The claim batches whose money hasn't arrived."""
     batches = {each.batch_id for line in lines for each in line.claims if each.batch_id}
     return frozenset(await store.list_uncovered(ctx.tx, ctx.plan_manager_id, sorted(batches)) if batches else ())
+
+
+async def find_invoices(
+    ctx: WriteContext, invoice_ids: Sequence[str] | UnsetType, is_all: bool | UnsetType
+) -> list[UUID] | None:
+    """The ids of the invoices in a request with `invoice_ids` or `all`, or None for all. Raises ValidationError."""
+    if (invoice_ids is UNSET) == (is_all is not True):
+        message = "must be set if `all` isn't true, and only then"
+        raise ValidationError(FieldError("invoice_ids", message, "inconsistent"))
+    if isinstance(invoice_ids, UnsetType):
+        return None
+    ids = [UUID(each) for each in invoice_ids]
+    existing = set(await store.list_existing(ctx.tx, ctx.plan_manager_id, ids))
+    message = "must be the id of an invoice of this plan manager"
+    errors = [FieldError(f"invoice_ids[{i}]", message, "not_found") for i, id_ in enumerate(ids) if id_ not in existing]
+    if errors:
+        raise ValidationError(*errors)
+    return list(dict.fromkeys(ids))

@@ -103,13 +103,8 @@ PLAIN_PAGE = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: PaymentRunListQuery) -> PageRows[PaymentRun]:
     if query.is_plain:
-        rows = await db.rows(PaymentRun, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(PaymentRun, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: PaymentRunListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 PAYMENTS_PAGE = f"""
@@ -126,9 +121,7 @@ async def list_payments_page(
 ) -> PageRows[Payment]:
     """A page of the payments of a run. Their ids are in the order of the file."""
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(Payment, PAYMENTS_PAGE, plan_manager_id, run_id, *position)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Payment, PAYMENTS_PAGE, plan_manager_id, run_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, PAYMENTS, get_payments, run_id=run_id)
 
 

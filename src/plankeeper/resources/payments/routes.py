@@ -6,7 +6,7 @@ from uuid import UUID
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.payments import files, queries, service, store
 from plankeeper.resources.payments.schemas import (
@@ -29,9 +29,7 @@ _RUN = "/payment-runs/{payment_run_id}"
 @router.get("/payment-runs", scope=PAYMENTS, extension=True)
 async def list_(ctx: ReadContext, query: PaymentRunListQuery) -> Page[PaymentRun]:
     """List payment runs. Filters are combined with AND."""
-    rows = await queries.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await queries.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, queries.list_page, queries.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post(
@@ -66,11 +64,9 @@ def _list_records(page: Page[Payment]) -> Mapping[AccessedKind, Sequence[UUID]]:
 async def list_payments(ctx: ReadContext, payment_run_id: UUID, query: PaymentListQuery) -> Page[Payment]:
     """List the payments of a run, in the order of its file."""
     or_404(await store.exists(ctx.db, ctx.plan_manager_id, payment_run_id) or None)
-    rows = await queries.list_payments_page(ctx.db, ctx.plan_manager_id, payment_run_id, query)
-    total = (
-        None if query.uses_cursor else await queries.count_payments(ctx.db, ctx.plan_manager_id, payment_run_id, query)
+    return await read_page(
+        query, queries.list_payments_page, queries.count_payments, ctx.db, ctx.plan_manager_id, payment_run_id
     )
-    return build_page(query, rows, total)
 
 
 @router.get(

@@ -8,8 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, Query, Text255, UpdatedAt, UuidText, component
-from plankeeper.core.lists import MAX_ENUM_VALUES, DefaultSort, ResourceListQuery
-from plankeeper.database.lists.statements import enum_filter
+from plankeeper.core.lists import DefaultSort, ResourceListQuery, StatesFilter
 from plankeeper.resources.bank_details.accounts import PayeeKind
 from plankeeper.resources.invoices.action_schemas import ReasonText
 from plankeeper.resources.invoices.schemas import Payee
@@ -199,24 +198,14 @@ class PaymentRunListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[RunState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[RunState] = UNSET
 
 
 class PaymentListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[PaymentState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[PaymentState] = UNSET
 
 
 class FileHeader(Struct, kw_only=True):

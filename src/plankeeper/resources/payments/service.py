@@ -31,7 +31,7 @@ from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import MAX_AMOUNT
 from plankeeper.resources.payments.files import get_office, require_current, text_changed
 from plankeeper.resources.payments.people import require_second_person, responsible_account
-from plankeeper.resources.payments.planning import RunPlan, make_plan
+from plankeeper.resources.payments.planning import RunPlan, find_invoices, make_plan
 from plankeeper.resources.payments.remittance_mails import queue_mails
 from plankeeper.resources.payments.rules import (
     PlannedPayment,
@@ -62,7 +62,7 @@ async def create(ctx: WriteContext, new: NewPaymentRun, *, is_dry_run: bool = Fa
     """Make a run, or say what it would contain. Raises ValidationError, also for a run without a payment."""
     if is_dry_run:
         return (await preview(ctx, new)).run
-    invoice_ids = await _find_invoices(ctx, new)
+    invoice_ids = await find_invoices(ctx, new.invoice_ids, new.all)
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     planned = await _plan_run(ctx, new, invoice_ids, is_dry_run=False)
     if not planned.plan.payments:
@@ -91,7 +91,7 @@ class RunPreview(NamedTuple):
 
 async def preview(ctx: WriteContext, new: NewPaymentRun) -> RunPreview:
     """What a run would contain, and each of its payments. Nothing is stored or locked. Raises ValidationError."""
-    run, plan, titles = await _plan_run(ctx, new, await _find_invoices(ctx, new), is_dry_run=True)
+    run, plan, titles = await _plan_run(ctx, new, await find_invoices(ctx, new.invoice_ids, new.all), is_dry_run=True)
     payments = list[PreviewPayment]()
     for each in plan.payments:
         payee = Payee(*each.payee)
@@ -140,22 +140,6 @@ async def _plan_run(
         created_by_account=await responsible_account(ctx),
     )
     return _PlannedRun(run, plan, titles)
-
-
-async def _find_invoices(ctx: WriteContext, new: NewPaymentRun) -> list[UUID] | None:
-    """The ids of the invoices in a request, or None for all. Raises ValidationError."""
-    if (new.invoice_ids is UNSET) == (new.all is not True):
-        message = "must be set if `all` isn't true, and only then"
-        raise ValidationError(FieldError("invoice_ids", message, "inconsistent"))
-    if isinstance(new.invoice_ids, UnsetType):
-        return None
-    ids = [UUID(each) for each in new.invoice_ids]
-    existing = set(await store.list_existing(ctx.tx, ctx.plan_manager_id, ids))
-    message = "must be the id of an invoice of this plan manager"
-    errors = [FieldError(f"invoice_ids[{i}]", message, "not_found") for i, id_ in enumerate(ids) if id_ not in existing]
-    if errors:
-        raise ValidationError(*errors)
-    return list(dict.fromkeys(ids))
 
 
 def _nothing_to_pay(plan: RunPlan) -> str:

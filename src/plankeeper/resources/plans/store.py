@@ -59,9 +59,7 @@ PLAIN_PAGE: LiteralString = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: PlanListQuery) -> PageRows[Plan]:
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(Plan, PLAIN_PAGE, plan_manager_id, participant_id, *position)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Plan, PLAIN_PAGE, plan_manager_id, participant_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, participant_id=participant_id)
 
 

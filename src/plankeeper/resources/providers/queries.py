@@ -32,8 +32,7 @@ PLAIN_PAGE = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> PageRows[Provider]:
     if query.is_plain:
-        rows = await db.rows(Provider, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(Provider, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     search = await search_values(db, "provider", query.q)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, **search)
 

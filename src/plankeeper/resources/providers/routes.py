@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
 from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.fields import EmptyResponse
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.providers import service, store
 from plankeeper.resources.providers.queries import count, list_page
@@ -23,9 +23,7 @@ router = Router("providers", service.CONSTRAINT_ERRORS, lock=service.select_for_
 @router.get("/providers", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[Provider]:
     """List providers. Filters are combined with AND."""
-    rows = await list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, list_page, count, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/providers", scope=WRITE, creates=True)

@@ -1,6 +1,5 @@
 """Sends a statement with its PDF to the participant and to team members, and records what became of each mail."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from plankeeper.mail.messages import AddressedText, Attachment, Text, short_name
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
 from plankeeper.mail.store import MailOutcomes, MailResult, MailWriters
 from plankeeper.resources.statement_runs import store
-from plankeeper.resources.statement_runs.rules import sum_up
+from plankeeper.resources.statement_runs.rules import DIED, sum_up
 from plankeeper.resources.statement_runs.schemas import ItemReason, RecipientState
 from plankeeper.resources.statements import service as statements
 from plankeeper.resources.statements.schemas import StatementContent
@@ -104,12 +103,13 @@ async def _record(tx: Transaction, settings: Settings, content: StatementMail, r
         return
     if result.error is not None:
         message = f"The mail couldn't be sent: {result.error}."
-        reason: ItemReason = "unprintable" if result.error.startswith("no font") else "mail_failed"
-        await settle(ctx, target.item_id, content.recipient_id, "failed", result.at, reason, message)
+        cause: ItemReason = "unprintable" if result.error.startswith("no font") else "mail_failed"
+        await settle(ctx, target.item_id, content.recipient_id, "failed", result.at, cause, message)
         return
-    state: RecipientState = "sent" if result.recipient else "cancelled"
-    is_settled = await settle(ctx, target.item_id, content.recipient_id, state, result.at)
-    if is_settled and result.recipient:
+    if result.recipient is None:
+        reason, message = ("deceased", DIED) if target.has_died else (None, None)
+        await settle(ctx, target.item_id, content.recipient_id, "cancelled", result.at, reason, message)
+    elif await settle(ctx, target.item_id, content.recipient_id, "sent", result.at):
         await statements.record_sent(ctx, target.statement_id, "mail", result.recipient)
 
 
@@ -125,12 +125,12 @@ async def settle(
     reason: ItemReason | None = None,
     message: str | None = None,
 ) -> bool:
-    """End the wait of a recipient, and set the state of the item. False if it doesn't wait any more."""
+    """End the wait of a mail or a letter, and set the state of its item. False if it doesn't wait any more."""
     if await store.lock_item(ctx.tx, ctx.plan_manager_id, item_id) is None:
         return False
     rows = await store.list_recipients(ctx.tx, ctx.plan_manager_id, [item_id])
     current = next((each for each in rows if each.id == recipient_id), None)
-    if current is None or current.state != "waiting":
+    if current is None or current.state not in ("waiting", "to_print"):
         return False
     after = replace(current, state=state, reason=reason, message=message)
     await store.set_recipient(ctx.tx, ctx.plan_manager_id, after, now)
@@ -142,7 +142,7 @@ async def settle(
 async def fail_expired(db: Database, settings: Settings, now: datetime) -> None:
     """List the mails as failed that the queue has given up."""
     before = now - MAIL_LIFETIME - LEASE - timedelta(minutes=1)
-    expired: Sequence[store.ExpiredMail] = await store.list_expired(db, before, EXPIRED_BATCH)
+    expired = await store.list_expired(db, before, EXPIRED_BATCH)
     for each in expired:
         async with db.transaction() as tx:
             ctx = WriteContext(tx, each.plan_manager_id, settings, SYSTEM)

@@ -11,17 +11,20 @@ from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.context import SYSTEM, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.pdf.documents import UnprintableTextError, render
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Database
 from plankeeper.resources.statement_runs import store
-from plankeeper.resources.statement_runs.rules import sum_up
+from plankeeper.resources.statement_runs.mails import settle
+from plankeeper.resources.statement_runs.rules import DIED
 from plankeeper.resources.statement_runs.schemas import Letter
 from plankeeper.resources.statements.service import record_sent, statement_pdf
 
 PART_SIZE = 100  # letters in a file
+STOPPED_BATCH = 100  # letters at a time
 MAX_TIME = 120.0  # seconds for joining the documents
 MEDIA_TYPE = "application/pdf"
 _PROGRAM = "plankeeper.resources.statement_runs.print_process"  # not imported: PDFium stays out of workers
@@ -102,13 +105,17 @@ async def _join(documents: Sequence[bytes]) -> bytes:
 async def mark_posted(ctx: WriteContext, run_id: UUID, until: UUID) -> int:
     """The letters to print up to an id are in the post. Returns their number. Raises NotFound."""
     or_404(await store.lock(ctx.tx, ctx.plan_manager_id, run_id))
-    now, letters = datetime.now(UTC), await store.list_letters(ctx.tx, ctx.plan_manager_id, run_id, "to_print")
-    posted = [each for each in letters if each.id <= until]
-    for each in posted:
-        item = await store.lock_item(ctx.tx, ctx.plan_manager_id, each.item_id)
-        rows = await store.list_recipients(ctx.tx, ctx.plan_manager_id, [each.item_id])
-        after = [replace(row, state="sent") if row.id == each.id and item else row for row in rows]
-        await store.set_recipient(ctx.tx, ctx.plan_manager_id, next(row for row in after if row.id == each.id), now)
-        await store.set_outcome(ctx.tx, ctx.plan_manager_id, each.item_id, sum_up(after), now)
-        await record_sent(ctx, each.statement_id, "post", ", ".join(address_lines(each)))
-    return len(posted)
+    now, posted = datetime.now(UTC), 0
+    for each in await store.list_letters(ctx.tx, ctx.plan_manager_id, run_id, "to_print"):
+        if each.id <= until and await settle(ctx, each.item_id, each.id, "sent", now):
+            await record_sent(ctx, each.statement_id, "post", ", ".join(address_lines(each)))
+            posted += 1
+    return posted
+
+
+async def stop_letters(db: Database, settings: Settings, now: datetime) -> None:
+    """Take the letters to people who have died out of the print file."""
+    for each in await store.list_stopped(db, STOPPED_BATCH):
+        async with db.transaction() as tx:
+            ctx = WriteContext(tx, each.plan_manager_id, settings, SYSTEM)
+            await settle(ctx, each.item_id, each.id, "cancelled", now, "deceased", DIED)

@@ -29,13 +29,8 @@ PLAIN_PAGE = f"""
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: StatementRunListQuery) -> PageRows[StatementRun]:
     if query.is_plain:
-        rows = await db.rows(StatementRun, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-        return cut_page(rows, query.limit)
+        return cut_page(await db.rows(StatementRun, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: StatementRunListQuery) -> int:
-    return await LIST.count(db, plan_manager_id, LIST.values_of(query))
 
 
 ITEMS_PAGE = f"""
@@ -52,9 +47,9 @@ async def list_items_page(
 ) -> PageRows[StatementRunItem]:
     """A page of the items of a run, in the order in which they were made."""
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(StatementRunItem, ITEMS_PAGE, plan_manager_id, run_id, *position)
-        return cut_page(rows, query.limit)
+        return cut_page(
+            await db.rows(StatementRunItem, ITEMS_PAGE, plan_manager_id, run_id, *query.position), query.limit
+        )
     return await fetch_page(db, plan_manager_id, query, ITEMS, get_items, run_id=run_id)
 
 

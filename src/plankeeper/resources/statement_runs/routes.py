@@ -7,7 +7,7 @@ from msgspec import UnsetType
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.dates import Month
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.statement_runs import queries, service, store
 from plankeeper.resources.statement_runs.schemas import (
@@ -27,9 +27,7 @@ _RUN = "/statement-runs/{statement_run_id}"
 @router.get("/statement-runs", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: StatementRunListQuery) -> Page[StatementRun]:
     """List runs of statements. Filters are combined with AND."""
-    rows = await queries.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await queries.count(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, queries.list_page, queries.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post(
@@ -63,11 +61,9 @@ async def list_items(
 ) -> Page[StatementRunItem]:
     """List what a run has done for each plan."""
     or_404(await store.exists(ctx.db, ctx.plan_manager_id, statement_run_id) or None)
-    rows = await queries.list_items_page(ctx.db, ctx.plan_manager_id, statement_run_id, query)
-    total = (
-        None if query.uses_cursor else await queries.count_items(ctx.db, ctx.plan_manager_id, statement_run_id, query)
+    return await read_page(
+        query, queries.list_items_page, queries.count_items, ctx.db, ctx.plan_manager_id, statement_run_id
     )
-    return build_page(query, rows, total)
 
 
 @router.post(_RUN + "/retry", scope=WRITE, extension=True, optional_body=True, errors=("invalid_transition",))

@@ -29,6 +29,8 @@ MESSAGES: dict[ItemReason, str] = {
     "error": "It couldn't be made because of an error, which the log of the server describes.",
 }
 
+DIED = "The participant died before it was sent."
+
 
 def due_month(office: DueOffice, today: date) -> date | None:
     """The month whose run is due, or None. A run is caught up if the server was down on its day.
@@ -111,7 +113,10 @@ def sum_up(recipients: Sequence[RecipientRow]) -> Outcome:
         return Outcome("made", None, None)
     if "to_print" in states:
         return Outcome("to_print", None, None)
-    return Outcome("sent", None, None) if "sent" in states else skipped("opted_out")
+    if "sent" in states:
+        return Outcome("sent", None, None)
+    stopped = next((each for each in recipients if each.reason), None)
+    return Outcome("skipped", stopped.reason, stopped.message) if stopped else skipped("opted_out")
 
 
 def skipped(reason: ItemReason) -> Outcome:

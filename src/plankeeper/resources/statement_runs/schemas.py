@@ -7,8 +7,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, UpdatedAt, UuidText, component
-from plankeeper.core.lists import MAX_ENUM_VALUES, DefaultSort, ResourceListQuery
-from plankeeper.database.lists.statements import enum_filter
+from plankeeper.core.lists import DefaultSort, ResourceListQuery, StatesFilter
 from plankeeper.resources.statements.schemas import MonthText, SendWay
 
 MAX_RETRIED = 1000  # items in a request
@@ -46,8 +45,8 @@ RecipientState = Annotated[
     Literal["waiting", "sent", "to_print", "cancelled", "failed"],
     component(
         "StatementRecipientState",
-        "`waiting`: for the mail server. `to_print`: in the print file. `cancelled`: the person wasn't to get it any"
-        " more when the mail was due.",
+        "`waiting`: for the mail server. `to_print`: in the print file. `cancelled`: the person doesn't get it any"
+        " more, or the participant has died.",
     ),
 ]
 
@@ -121,24 +120,14 @@ class StatementRunListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[RunState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[RunState] = UNSET
 
 
 class StatementRunItemListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    state: Annotated[
-        Annotated[list[ItemState], Meta(max_length=MAX_ENUM_VALUES)] | UnsetType,
-        EXTENSION,
-        Meta(description="Returns items in one of these states, separated by commas."),
-        enum_filter("state", label="State"),
-    ] = UNSET
+    state: StatesFilter[ItemState] = UNSET
 
 
 class RunningRun(Struct, kw_only=True):

@@ -19,8 +19,8 @@ from plankeeper.resources.documents.storage import storage_of
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.statement_runs import store
 from plankeeper.resources.statement_runs.mails import queue_mail
-from plankeeper.resources.statement_runs.rules import sum_up
-from plankeeper.resources.statement_runs.schemas import ItemRow, RecipientRow, StatementRun
+from plankeeper.resources.statement_runs.rules import DIED, sum_up
+from plankeeper.resources.statement_runs.schemas import ItemRow, Person, RecipientRow, StatementRun
 
 
 def today(ctx: WriteContext, now: datetime) -> date:
@@ -64,8 +64,8 @@ async def record_change(ctx: WriteContext, type_: str, run_id: UUID, before: Sta
 async def retry(ctx: WriteContext, run_id: UUID, item_ids: Sequence[UUID] | None) -> StatementRun:
     """Try items again that have failed or that nobody receives, by default all of a run.
 
-    Mails that have failed are queued again. An item without any mail or letter is made again, for the people who get
-    it now. Raises NotFound, ValidationError for other items, and DomainError as `start`.
+    Mails and letters that have failed are queued again. An item without any mail or letter is made again, for the
+    people who get it now. Raises NotFound, ValidationError for other items, and DomainError as `start`.
     """
     or_404(await store.lock(ctx.tx, ctx.plan_manager_id, run_id))
     storage_of(ctx.settings)
@@ -105,7 +105,8 @@ def _is_under_way(row: RecipientRow) -> bool:
 
 
 async def _queue_again(ctx: WriteContext, item: ItemRow, recipients: Sequence[RecipientRow], now: datetime) -> None:
-    """Queue the mails again that have failed. What was sent, or is in the print file, stays."""
+    """Queue the mails again that have failed, and print the letters. What was sent, or is in the print file, stays."""
+    person = await store.get_person(ctx.tx, ctx.plan_manager_id, item.participant_id)
     after = list[RecipientRow]()
     for each in recipients:
         row = each
@@ -113,5 +114,20 @@ async def _queue_again(ctx: WriteContext, item: ItemRow, recipients: Sequence[Re
             row = replace(each, state="waiting", reason=None, message=None, queued_at=now)
             await store.set_recipient(ctx.tx, ctx.plan_manager_id, row, now)
             await queue_mail(ctx, row.id, now)
+        elif each.state == "failed" and each.way == "post" and person:
+            row = await _print_again(ctx, each, person, now)
         after.append(row)
     await store.set_outcome(ctx.tx, ctx.plan_manager_id, item.id, sum_up(after), now)
+
+
+async def _print_again(ctx: WriteContext, row: RecipientRow, person: Person, now: datetime) -> RecipientRow:
+    """Put a letter into the print file if it can be printed now, or cancel it if the person doesn't get it any more."""
+    if person.deceased_on or not person.receives_post:
+        reason, message = ("deceased", DIED) if person.deceased_on else (None, None)
+        row = replace(row, state="cancelled", reason=reason, message=message)
+        await store.set_recipient(ctx.tx, ctx.plan_manager_id, row, now)
+    elif person.has_postal_address:
+        new_id = uuid7()
+        await store.print_again(ctx.tx, ctx.plan_manager_id, row, new_id, now)
+        row = replace(row, id=new_id, state="to_print", reason=None, message=None, queued_at=now)
+    return row

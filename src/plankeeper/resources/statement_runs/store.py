@@ -326,6 +326,7 @@ class MailTarget(Struct):
     statement_id: UUID
     state: RecipientState
     email: str | None
+    has_died: bool  # the participant
 
 
 GET_MAIL_TARGET = f"""
@@ -345,7 +346,10 @@ GET_MAIL_TARGET = f"""
                     select from participants
                     where plan_manager_id = $1 and id = item.participant_id and deceased_on is null
                 )
-        ) end as email
+        ) end as email, exists (
+            select from participants
+            where plan_manager_id = $1 and id = item.participant_id and deceased_on is not null
+        ) as has_died
     from statement_run_recipients recipient
     join statement_run_items item on item.plan_manager_id = $1 and item.id = recipient.item_id
     where recipient.plan_manager_id = $1 and recipient.id = $2 and item.statement_id is not null
@@ -364,8 +368,8 @@ async def get_content(db: Executor, plan_manager_id: UUID, statement_id: UUID) -
     return await db.one_or_none(str, GET_CONTENT, plan_manager_id, statement_id)
 
 
-class ExpiredMail(Struct):
-    """A recipient whose mail was given up."""
+class PendingRecipient(Struct):
+    """A recipient whose mail or letter is to be stopped."""
 
     plan_manager_id: UUID
     id: UUID
@@ -380,9 +384,9 @@ LIST_EXPIRED = """
 """
 
 
-async def list_expired(db: Executor, before: datetime, limit: int) -> list[ExpiredMail]:
+async def list_expired(db: Executor, before: datetime, limit: int) -> list[PendingRecipient]:
     """The recipients, of all plan managers, whose mails have waited since before a time."""
-    return await db.rows(ExpiredMail, LIST_EXPIRED, before, limit)
+    return await db.rows(PendingRecipient, LIST_EXPIRED, before, limit)
 
 
 # Letters
@@ -418,11 +422,41 @@ async def list_letters(
     return await db.rows(Letter, LIST_LETTERS, plan_manager_id, run_id, state, limit, offset)
 
 
+LIST_STOPPED = """
+    select plan_manager_id, id, item_id from statement_run_recipients recipient
+    where state = 'to_print' and exists (
+        select from statement_run_items item
+        join participants person on person.plan_manager_id = item.plan_manager_id and person.id = item.participant_id
+        where item.plan_manager_id = recipient.plan_manager_id and item.id = recipient.item_id
+            and person.deceased_on is not null
+    )
+    limit $1
+"""
+
+
+async def list_stopped(db: Executor, limit: int) -> list[PendingRecipient]:
+    """The letters to print, of all plan managers, to people who have died."""
+    return await db.rows(PendingRecipient, LIST_STOPPED, limit)
+
+
+PRINT_AGAIN = f"""
+    update statement_run_recipients set id = $3, state = 'to_print', reason = null, message = null, queued_at = $4,
+        updated_at = {later_version("$4")}
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def print_again(tx: Transaction, plan_manager_id: UUID, row: RecipientRow, new_id: UUID, now: datetime) -> None:
+    """Put a letter into the print file, behind those that can have been printed already."""
+    await tx.execute(PRINT_AGAIN, plan_manager_id, row.id, new_id, now)
+
+
 # Items that are tried again
 
 LIST_RETRIED = f"""
     select {ITEM_COLUMNS} from statement_run_items
-    where plan_manager_id = $1 and run_id = $2 and (state = 'failed' or reason in ('no_recipient', 'opted_out'))
+    where plan_manager_id = $1 and run_id = $2
+        and (state = 'failed' or reason in ('no_recipient', 'opted_out', 'deceased'))
         and ($3::uuid[] is null or id = any ($3))
     order by id
     for update

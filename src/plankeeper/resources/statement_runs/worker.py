@@ -24,6 +24,7 @@ from plankeeper.resources.documents.storage import storage_of
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.statement_runs import service, store
 from plankeeper.resources.statement_runs.mails import fail_expired, queue_mail
+from plankeeper.resources.statement_runs.print_file import stop_letters
 from plankeeper.resources.statement_runs.rules import (
     MESSAGES,
     Outcome,
@@ -66,6 +67,7 @@ class StatementRuns:
             self._next_search = time.monotonic() + self._interval
             await self._start_due(db)
             await fail_expired(db, self._settings, self._clock())
+            await stop_letters(db, self._settings, self._clock())
         end, progress = time.monotonic() + TURN, True
         while progress:
             progress = False

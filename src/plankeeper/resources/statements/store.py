@@ -174,9 +174,9 @@ COUNT = "select count(*) from statements where plan_manager_id = $1 and particip
 async def list_page(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, query: StatementListQuery
 ) -> PageRows[StatementSummary]:
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(StatementSummary, PAGE, plan_manager_id, participant_id, *position)
-    return cut_page(rows, query.limit)
+    return cut_page(
+        await db.rows(StatementSummary, PAGE, plan_manager_id, participant_id, *query.position), query.limit
+    )
 
 
 async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> int:

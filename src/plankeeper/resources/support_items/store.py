@@ -161,8 +161,7 @@ PAGE: LiteralString = f"""
 
 async def list_page(db: Executor, query: SupportItemListQuery, day: date) -> PageRows[SupportItem]:
     """A page of the items in force on a day."""
-    position = (query.start, query.limit + 1, query.offset)
-    rows = await db.rows(SupportItem, PAGE, *_values(query, day), *position)
+    rows = await db.rows(SupportItem, PAGE, *_values(query, day), *query.position)
     return cut_page(rows, query.limit, "support_item_number")
 
 

@@ -12,7 +12,7 @@ from plankeeper.core.context import (
 from plankeeper.core.errors import NotFound
 from plankeeper.core.fields import EmptyResponse
 from plankeeper.core.ids import UuidOr404
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, build_page, read_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.team_members import service, store
@@ -37,9 +37,7 @@ async def list_all(ctx: ReadContext, query: AllTeamMembersQuery) -> Page[TeamMem
 
     A person on several teams occurs several times, with the same `id`.
     """
-    rows = await store.list_page_of_all(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count_of_all(ctx.db, ctx.plan_manager_id, query)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page_of_all, store.count_of_all, ctx.db, ctx.plan_manager_id)
 
 
 @router.get("/participants/{participant_id}/team-members", scope=READ, access_log="participant")

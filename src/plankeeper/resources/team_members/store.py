@@ -74,9 +74,9 @@ async def list_page(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
 ) -> PageRows[TeamMember]:
     if query.is_plain:
-        position = (query.start, query.limit + 1, query.offset)
-        rows = await db.rows(TeamMember, PLAIN_PAGE, plan_manager_id, participant_id, *position)
-        return cut_page(rows, query.limit)
+        return cut_page(
+            await db.rows(TeamMember, PLAIN_PAGE, plan_manager_id, participant_id, *query.position), query.limit
+        )
 
     async def get_members(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> Sequence[TeamMember]:
         return await get_many(db, plan_manager_id, [participant_id] * len(ids), ids)

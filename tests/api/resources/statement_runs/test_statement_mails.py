@@ -5,10 +5,12 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.resources.statement_runs import service
 from plankeeper.resources.statement_runs.mails import fail_expired
+from plankeeper.resources.statement_runs.print_file import mark_posted, stop_letters
 from support.client import Client
 from support.mail import MailServer
 from support.outbox import Outbox
@@ -74,7 +76,9 @@ def test_opting_out_holds_until_the_mail_is_sent(office: StatementOffice, outbox
     outbox.send_due()
     assert outbox.mail.received == []
     items = office.items(run)
-    assert {(each["state"], each["reason"]) for each in items.values()} == {("skipped", "opted_out")}
+    assert {id_: (each["state"], each["reason"]) for id_, each in items.items()} == {
+        robin: ("skipped", "opted_out"), died: ("skipped", "deceased")
+    }  # fmt: skip
     assert {to["state"] for each in items.values() for to in each["recipients"]} == {"cancelled"}
 
 
@@ -121,6 +125,64 @@ def run_again(office: StatementOffice, outbox: Outbox, run_id: str) -> None:
             await service.retry(ctx, UUID(run_id), None)
 
     office.server.run(work())
+
+
+def test_a_letter_that_failed_is_printed_after_the_mail_was_sent(office: StatementOffice, outbox: Outbox) -> None:
+    robin = office.participant(**MAIL, postal_statement=True)
+    run = run_at_once(office, outbox.settings)
+    outbox.catch_up()
+    outbox.send_due()
+    item = office.items(run)[robin]
+    assert (item["state"], item["reason"]) == ("failed", "no_postal_address")
+    run_again(office, outbox, run["id"])
+    assert office.items(office.ended(run))[robin]["recipients"] == item["recipients"]  # it still has no address
+    office.client.put(f"/participants/{robin}", ADDRESS).raise_for_status()
+    [failed] = office.rows("select id from statement_run_recipients where plan_manager_id = $1 and state = 'failed'")
+    run_again(office, outbox, run["id"])
+    item = office.items(office.ended(run))[robin]
+    assert (item["state"], item["reason"]) == ("to_print", None)
+    assert sorted(each["state"] for each in item["recipients"]) == ["sent", "to_print"]
+    # Who has downloaded the print file before marks the letters until then.
+    assert post_letters(office, run["id"], failed) == 0
+    assert post_letters(office, run["id"], uuid7()) == 1
+    assert office.items(run)[robin]["state"] == "sent"
+    outbox.send_due()
+    assert recipients(outbox) == ["robin@example.com"]
+
+
+def post_letters(office: StatementOffice, run_id: str, until: UUID) -> int:
+    async def work() -> int:
+        async with office.server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, office.server.settings, SYSTEM)
+            return await mark_posted(ctx, UUID(run_id), until)
+
+    return office.server.run(work())
+
+
+def test_nothing_is_sent_to_a_person_who_has_died_since(office: StatementOffice, outbox: Outbox) -> None:
+    posted = office.participant(postal_statement=True, **ADDRESS)
+    mailed = office.participant(**MAIL)
+    both = office.participant(**MAIL | {"email": "kim@example.com"}, postal_statement=True, **ADDRESS)
+    run = run_at_once(office, outbox.settings)
+    for each in (posted, mailed, both):
+        office.client.put(f"/participants/{each}", {"deceased_on": "2026-06-01"}).raise_for_status()
+    assert post_letters(office, run["id"], uuid7()) == 0
+    outbox.catch_up()
+    outbox.send_due()
+    office.server.run(stop_letters(office.server.db, outbox.settings, outbox.now))
+    died = "The participant died before it was sent."
+    items = office.items(run)
+    assert {(each["state"], each["reason"], each["message"]) for each in items.values()} == {
+        ("skipped", "deceased", died)
+    }
+    assert {(to["state"], to["message"]) for each in items.values() for to in each["recipients"]} == {
+        ("cancelled", died)
+    }
+    assert recipients(outbox) == []
+    office.client.put(f"/participants/{posted}", {"deceased_on": None}).raise_for_status()  # it was a mistake
+    run_again(office, outbox, run["id"])
+    items = office.items(office.ended(run))
+    assert (items[posted]["state"], items[mailed]["reason"]) == ("to_print", "deceased")
 
 
 def test_a_mail_that_was_given_up_is_listed(office: StatementOffice, outbox: Outbox) -> None:

@@ -1520,6 +1520,9 @@ create unique index statement_run_recipients_recipient_key on statement_run_reci
     (plan_manager_id, item_id, way, recipient_kind, recipient_id);
 -- Mails that the server gave up, over all plan managers.
 create index statement_run_recipients_waiting on statement_run_recipients (queued_at) where state = 'waiting';
+-- Letters, to find those to people who have died, over all plan managers.
+create index statement_run_recipients_to_print on statement_run_recipients (plan_manager_id, item_id)
+    where state = 'to_print';
 
 -- The office's own fees: one invoice for each participant and month.
 create table fees (
