@@ -195,6 +195,39 @@ def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_
     assert places_of(world, first, last, number) == {"events", "invoice_lines", "participants"}
 
 
+DELETE_EVENTS = "delete from events where plan_manager_id = $1 and resource_id = $2"
+
+
+def test_a_former_name_is_known_from_the_event_that_changed_it(world: SeededPlanManager) -> None:
+    """The retention has deleted the events that had it."""
+    api, participant_id = world.client, world.ids["participant_id"]
+    former = world.texts["participant.first_name"]
+    world.server.execute_as_owner(DELETE_EVENTS, world.plan_manager_id, participant_id)
+    api.put(f"/participants/{participant_id}", {"first_name": "Ottilie"}).raise_for_status()
+    lines = [{"description": f"Physiotherapy for {former}"}]
+    invoice = {"id": str(uuid7()), "participant_id": participant_id, "invoice_number": "A-1", "line_items": lines}
+    assert not world.server.run(import_records(world.server, world.plan_manager_id, "invoices", [invoice])).errors
+    erase(world)
+    assert [each["description"] for each in api.get(f"/invoices/{invoice['id']}").json()["line_items"]] == ["[erased]"]
+    assert places_of(world, former) == set()
+
+
+def test_a_former_name_of_a_member_who_stays_is_no_text_about_the_person(world: SeededPlanManager) -> None:
+    """Whose name it was is known by the id of the user, which an event's earlier values don't repeat."""
+    api, member = world.client, {"email": "wilhelmina@example.com", "first_name": "Wilhelmina"}
+    team = f"/participants/{world.ids['participant_id']}/team-members"
+    other = api.create("/participants", {"first_name": "Other"})["id"]
+    made = api.create(team, member)
+    api.create(f"/participants/{other}/team-members", member)
+    api.put(f"{team}/{made['id']}", {"first_name": "Mina"}).raise_for_status()
+    lines = [{"description": "Physiotherapy by Wilhelmina"}]
+    invoice = {"id": str(uuid7()), "participant_id": world.ids["participant_id"], "line_items": lines}
+    assert not world.server.run(import_records(world.server, world.plan_manager_id, "invoices", [invoice])).errors
+    erase(world)
+    [line] = api.get(f"/invoices/{invoice['id']}").json()["line_items"]
+    assert line["description"] == "Physiotherapy by Wilhelmina"
+
+
 INSERT_QUERY = """
     insert into access_records (plan_manager_id, id, accessed_at, actor_kind, action, resource_kind, query)
     values ($1, $2, now(), 'user', 'listed', 'participant', $3)

@@ -238,6 +238,8 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
 }
 # A twentieth of the invoices, which are found by their participants: PostgreSQL may read all of them.
 JOINED = {("invoices", "account_manager"), ("invoices", "participants_of")}
+# They keep half of the rows by PostgreSQL's estimate: with a filter that is joined, it may still read the table.
+NOT_NARROWING = {("invoices", "without_account_manager"), ("invoices", "without_state")}
 # The large database has no rows of these tables, which PostgreSQL then reads without an index.
 EMPTY_TABLES = {"claims", "claim_batches", "claim_receipts", "payments", "payment_lines", "payment_runs"}
 
@@ -301,8 +303,11 @@ def test_no_pair_of_filters_reads_the_table(large_database: str, resource: str) 
             return found
 
     for names, (page, count) in asyncio.run(plans()).items():
+        filters = {(resource, name) for name in names}
+        is_twentieth = bool(filters & JOINED) and filters <= JOINED | NOT_NARROWING
         for plan in (page, count):
-            assert not [node for node in plan_nodes(plan) if is_scan(node)], (names, plan)
+            scanned = [node for node in plan_nodes(plan) if is_scan(node)]
+            assert is_twentieth or not scanned, (names, plan)
             assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= MAX_BUFFERS, (names, plan)
 
 
