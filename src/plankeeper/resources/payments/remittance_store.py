@@ -199,8 +199,10 @@ async def list_letters(
     db: Executor, plan_manager_id: UUID, run_id: UUID, limit: int, offset: int, *, is_of_all: bool
 ) -> list[AdviceLetter]:
     """The payments of a run whose payees get no remittance advice by mail, or all, in the order of the file."""
-    statement = LIST_ALL_LETTERS if is_of_all else LIST_LETTERS
-    return await db.rows(AdviceLetter, statement, plan_manager_id, run_id, limit, offset)
+    place = (plan_manager_id, run_id, limit, offset)
+    if is_of_all:
+        return await db.rows(AdviceLetter, LIST_ALL_LETTERS, *place)
+    return await db.rows(AdviceLetter, LIST_LETTERS, *place)
 
 
 COUNT_WITHOUT_EMAIL: LiteralString = f"select count(*) {WITHOUT_EMAIL}"
