@@ -225,8 +225,11 @@ def pay(story: Story) -> list[int]:
 
 
 def correct_the_rejected_line(story: Story, batch: str, invoice: str) -> None:
-    """The price was wrong. The lines beside it are paid, and stay as they are. The nominee approves again."""
+    """The review queue has it. The price was wrong. The lines beside it are paid, and stay as they are."""
     page = story.ada
+    page.goto("/console/review?queue=rejected")
+    heading(page, "Invoice 2026/442")
+    page.get_by_text("The agency has rejected line 3: C11: not in the plan.").wait_for()
     page.goto(f"{batch}?state=rejected")
     page.get_by_role("link", name="Line 3 of 2026/442").click()
     page.get_by_role("link", name="Correct the invoice").click()
@@ -239,6 +242,10 @@ def correct_the_rejected_line(story: Story, batch: str, invoice: str) -> None:
     page.get_by_role("button", name="Save changes").click()
     page.get_by_text("Changes saved").wait_for()
     assert story.office.states({"id": invoice}) == ["paid", "partially_paid", "new"]
+    page.goto("/console/review?queue=rejected")
+    page.get_by_text("No invoice is left in this part of the queue.").wait_for()
+    page.goto("/console/review?queue=approval")
+    heading(page, "Invoice 2026/442")
     approve_with_the_link(story, 3)
 
 

@@ -82,6 +82,7 @@ UNBREAKABLE = {
             "office_settings_pkey", "recheck_queue_pkey", "recheck_state_pkey",
             "review_leases_pkey", "review_leases_account_id_key", "review_leases_invoice_id_fkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
+            "invoices_waiting_line_status_check", "invoices_waiting_line_status_set",
         ],
         _NO_HTTP_WRITES,
     ),

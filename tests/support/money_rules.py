@@ -163,6 +163,20 @@ RULES = {
             else paid_out = 0 and coalesce(line.paid_amount, 0) = 0 and not is_claimed
         end
     """,
+    "the review queue knows the lines of an invoice": """
+        select invoice.id::text from invoices invoice
+        cross join lateral (
+            select coalesce(array_agg(claim_status), '{}') as statuses from invoice_lines
+            where plan_manager_id = $1 and invoice_id = invoice.id and not is_deleted
+        ) line
+        where invoice.plan_manager_id = $1 and waiting_line_status is distinct from case
+            when claim_status = 'cancelled' then null
+            when 'rejected' = any (statuses || claim_status) then 'rejected'
+            when 'flagged' = any (statuses || claim_status) then 'flagged'
+            when claim_status = 'new' or statuses && '{new,on_hold}'
+                and statuses && '{pending,payment_ready,partially_ready,partially_paid,paid}' then 'new'
+        end
+    """,
 }
 
 # What the office holds: results (or receipts, with $2), less payments that left, plus those that came back and refunds,

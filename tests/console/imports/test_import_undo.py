@@ -277,3 +277,19 @@ def test_invoices_get_their_values_back_and_new_ones_are_marked_as_deleted(
 
 def without_times(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in ("updated_at", "line_items")}
+
+
+def test_an_imported_invoice_with_a_rejected_line_is_in_the_review_queue_until_the_import_is_undone(
+    owner: Browser,
+) -> None:
+    lines = [
+        {"description": "Mowing", "total_price": 20, "claim_status": "paid", "paid_amount": 20},
+        {"description": "Weeding", "total_price": 10, "claim_status": "rejected", "rejection_reason": "C11"},
+    ]
+    row = {"id": str(uuid7()), "claim_status": "partially_paid", "line_items": lines}
+    path = import_path(upload(owner, to_json(row).encode(), "invoices"))
+    assert confirm(owner, path).status_code == 200
+    queue = "/console/review?queue=rejected"
+    assert owner.get(queue).headers["location"] == f"/console/review/{row['id']}?queue=rejected"
+    assert owner.submit(f"{path}/undo").status_code == 303
+    assert "No invoice is left in this part of the queue." in owner.get(queue).text

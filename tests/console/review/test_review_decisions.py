@@ -52,6 +52,29 @@ def test_a_rejected_line_is_claimed_again(owner: Browser, client: Client, import
     assert (again.status_code, "can&#39;t be retried" in again.text) == (409, True)
 
 
+def test_a_rejected_line_beside_a_paid_one_is_cancelled(owner: Browser, client: Client, import_invoice: Put) -> None:
+    paid = factories.INVOICE_LINE | {"claim_status": "paid", "paid_amount": 1234.5}
+    lines = [paid, *REJECTED["line_items"]]
+    ident = import_invoice(claim_status="partially_paid", total=2469, subtotal=2469, line_items=lines)
+    page = owner.get(f"{REVIEW}/{ident}?queue=rejected").text
+    for words in (
+        "To review 1", "Rejected 1", "A part of it is paid. The agency has rejected line 2: No plan.",
+        "Next: correct line 2, claim it again, or cancel it.",
+    ):  # fmt: skip
+        assert words in main_text(page)
+    [path] = re.findall(rf'action="({REVIEW}/{ident}/lines/[^"]+/cancel\?queue=rejected)"', page)
+    refused = owner.submit(path, {"reason": " "})
+    assert (refused.status_code, "must have 1 to 1000 characters" in refused.text) == (422, True)
+    cancelled = owner.submit(path, {"reason": "Not delivered"})
+    assert location(cancelled) == f"{REVIEW}?queue=rejected&after={ident}"
+    page = owner.get(location(cancelled)).text
+    for words in ("No invoice is left in this part", "Line cancelled: INV-1.", "To review 0", "Rejected 0"):
+        assert words in main_text(page)
+    assert [each["claim_status"] for each in client.get(f"/invoices/{ident}").json()["line_items"]] == [
+        "paid", "cancelled",
+    ]  # fmt: skip
+
+
 def test_an_invoice_is_excluded_from_claims(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(**REJECTED)
     response = owner.submit(f"{REVIEW}/{ident}/wont-claim", {"reason": "Too small"})

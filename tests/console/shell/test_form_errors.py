@@ -55,7 +55,7 @@ WITHOUT_FIELD_ERRORS = {
         f"POST /console/review/{{invoice_id}}/{each}": "on the page of the queue, whose tests look at errors"
         for each in (
             *("hold", "release", "cancel", "wont-claim", "request-approval", "assign", "warnings/{code}/ignore"),
-            *("lines/{line_id}/retry", "approval/record", "document"),
+            *("lines/{line_id}/retry", "lines/{line_id}/cancel", "approval/record", "document"),
         )
     },
     **{

@@ -31,14 +31,14 @@ select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to
     timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute'
 from generate_series(1, 100000) n;
 insert into invoices (plan_manager_id, id, invoice_number, participant_id, claim_status, approval_status, created_at,
-    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at, errors, received_at)
+    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at, errors, received_at, waiting_line_status)
 select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
     'INV-' || n, ('01900000-0000-7000-8000-' || to_char(1 + n / 10, 'FM000000000000'))::uuid,
     case when n > 99970 then 'on_hold' else 'paid' end, case when n > 99970 then 'pending' else 'not_required' end,
     timestamptz '2024-01-01' + n * interval '1 minute',
     ('01900000-0000-7000-8000-' || to_char(1 + n % 1000, 'FM000000000000'))::uuid, false, false, false,
     timestamptz '2024-01-01' + n * interval '1 minute', n % 50 = 0 or n > 99970,
-    timestamptz '2024-01-01' + n * interval '1 minute'
+    timestamptz '2024-01-01' + n * interval '1 minute', case when n > 99970 then 'rejected' end
 from generate_series(1, 100000) n;
 insert into invoice_lines (plan_manager_id, invoice_id, id, position, gst_code, claim_status, is_deleted, created_at)
 select plan_manager_id, id, id, 0, 'P2', case claim_status when 'paid' then 'paid' else 'rejected' end, false,

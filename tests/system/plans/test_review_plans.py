@@ -22,6 +22,7 @@ PARTS = {
     "warning": ReviewFilter(warning="check_total"),
     "held": ReviewFilter(queue="held"),
     "approval": ReviewFilter(queue="approval"),
+    "rejected": ReviewFilter(queue="rejected"),
 }
 
 
@@ -37,7 +38,7 @@ def test_the_next_invoice_is_found_on_the_index_of_the_queue(
             return found, executor.plans[0]
 
     found, plan = asyncio.run(find())
-    assert bool(found) == (part == "held")
+    assert bool(found) == (part in ("held", "rejected"))
     nodes = [each for each in plan_nodes(plan) if each.get("Relation Name") == "invoices"]
     assert {each["Index Name"] for each in nodes} == {"invoices_in_review", "invoices_pkey"}
     assert all(each.get("Rows Removed by Filter", 0) <= 100 for each in nodes)

@@ -7,10 +7,13 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_date
+from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice
+from plankeeper.resources.invoices.states import waiting_line_status
 from plankeeper.resources.office_settings.service_standard import UNCLAIMED, ServiceStandard
 
-MAX_TITLES = 3  # of warnings that the sentence names
+MAX_TITLES = 3  # of warnings and rejections that the sentence names
+MAX_LINES = 5  # that one sentence names
 
 
 class InvoiceStatus(NamedTuple):
@@ -39,9 +42,16 @@ def describe_status(
     if invoice.wont_claim and invoice.claim_status in ("new", "flagged", "rejected"):
         now = f"Won’t be claimed{_reason(invoice.closing_reason)}"
         return InvoiceStatus(now, "Next: nothing, unless you reopen it.")
+    waiting = waiting_line_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    if waiting == "rejected":
+        return _with_rejected_lines(invoice, warnings, day, decided_by)
     if invoice.claim_status in ("new", "flagged"):
-        return _waiting(invoice, warnings, day, decided_by)
-    return _in_progress(invoice)
+        return _waiting(invoice, warnings, day, decided_by, is_flagged=invoice.claim_status == "flagged")
+    status = _in_progress(invoice)
+    if waiting == "flagged" or (waiting and (warnings or invoice.approval_status in ("pending", "rejected"))):
+        rest = _waiting(invoice, warnings, day, decided_by, is_flagged=waiting == "flagged")
+        status = InvoiceStatus(f"{status.now} {_unclaimed_lines(invoice)} {rest.now}", rest.next)
+    return status
 
 
 def describe_standard(invoice: Invoice, standard: ServiceStandard, today: date, zone: ZoneInfo) -> str:
@@ -75,17 +85,24 @@ def _held(invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], s
     since = f" since {day(invoice.held_at)}" if invoice.held_at else ""
     by = f" by {invoice.held_by}" if invoice.held_by else ""
     now = f"Held{since}{by}{_reason(invoice.hold_reason)}"
+    if _numbers(invoice, ("rejected",)):
+        now += f" {_rejections(invoice)}"
     if warnings:
         return InvoiceStatus(now, f"Next: settle {_count(warnings)} ({_titles(warnings)}), then release it.")
     return InvoiceStatus(now, "Next: release it.")
 
 
 def _waiting(
-    invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], str], decided_by: str
+    invoice: Invoice,
+    warnings: Sequence[str],
+    day: Callable[[datetime], str],
+    decided_by: str,
+    *,
+    is_flagged: bool,
 ) -> InvoiceStatus:
     """An invoice that isn't claimed yet: what keeps it from being claimed, the first of several reasons."""
     received = f"Received {day(invoice.received_at)}"
-    if invoice.claim_status == "flagged":
+    if is_flagged:
         received += ", and left out of the last claim"
     if invoice.approval_status == "rejected":
         rejected = _rejected(invoice, day, decided_by)
@@ -109,16 +126,64 @@ def _rejected(invoice: Invoice, day: Callable[[datetime], str], decided_by: str)
     return f"rejected{by} on {day(invoice.approval_decided_at)}{_reason(invoice.approval_reason)}"
 
 
+def _with_rejected_lines(
+    invoice: Invoice, warnings: Sequence[str], day: Callable[[datetime], str], decided_by: str
+) -> InvoiceStatus:
+    """An invoice with lines that the agency has rejected, beside others in any state."""
+    is_partly_claimed = invoice.claim_status not in ("rejected", "new", "flagged")
+    now = [*([_in_progress(invoice).now] if is_partly_claimed else []), _rejections(invoice)]
+    if invoice.approval_status == "rejected":
+        now.append(f"It was {_rejected(invoice, day, decided_by)}")
+    elif invoice.approval_status == "pending":
+        now.append("It also waits for approval.")
+    if warnings:
+        now.append(f"It also has {_count(warnings)}: {_titles(warnings)}.")
+    numbers = _numbers(invoice, ("rejected",))
+    it = "them" if len(numbers) > 1 else "it"
+    return InvoiceStatus(
+        " ".join(now), f"Next: correct {_lines(numbers) if numbers else it}, claim {it} again, or cancel {it}."
+    )
+
+
+def _rejections(invoice: Invoice) -> str:
+    """The rejected lines with the agency's words, a sentence for each reason: `The agency has rejected line 3: C11.`"""
+    lines = [each for each in enumerate(unset_to_none(invoice.line_items) or [], 1) if not each[1].is_deleted]
+    by_reason = dict[str | None, list[int]]()
+    for number, line in lines:
+        if line.claim_status == "rejected":
+            by_reason.setdefault(line.rejection_reason, []).append(number)
+    if not by_reason:  # only the invoice was imported so
+        rejection = next((each.rejection_reason for _, each in lines if each.rejection_reason), None)
+        return f"The agency has rejected it{_reason(rejection)}"
+    sentences = [f"The agency has rejected {_lines(numbers)}{_reason(why)}" for why, numbers in by_reason.items()]
+    more = len(sentences) - MAX_TITLES
+    return " ".join([*sentences[:MAX_TITLES], *(["Other lines are rejected for other reasons."] if more > 0 else [])])
+
+
+def _unclaimed_lines(invoice: Invoice) -> str:
+    """The lines that aren't claimed yet, beside others that are: `Line 2 isn’t claimed yet.`"""
+    numbers = _numbers(invoice, ("new", "flagged", "on_hold"))
+    return f"{_lines(numbers).capitalize()} {'isn’t' if len(numbers) == 1 else 'aren’t'} claimed yet."
+
+
+def _numbers(invoice: Invoice, statuses: Sequence[ClaimStatus]) -> list[int]:
+    """The numbers of the lines in one of these states, from 1, with deleted lines."""
+    lines = enumerate(unset_to_none(invoice.line_items) or [], 1)
+    return [number for number, each in lines if not each.is_deleted and each.claim_status in statuses]
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """`line 3`, `lines 1 and 3`, `lines 1, 2, 3, 4 and 5 more`."""
+    shown = [str(each) for each in numbers]
+    if len(shown) > MAX_LINES:
+        shown[MAX_LINES - 1 :] = [f"{len(shown) - MAX_LINES + 1} more"]
+    return f"line {shown[0]}" if len(shown) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def _in_progress(invoice: Invoice) -> InvoiceStatus:
     payee = "the participant" if invoice.payee == "participant" else "the provider"
-    rejections = (each.rejection_reason for each in unset_to_none(invoice.line_items) or [] if not each.is_deleted)
-    rejection = next((each for each in rejections if each), None)
     sentences: dict[ClaimStatus, tuple[str, str]] = {
         "pending": ("Claimed, and not decided yet.", "Next: the agency’s decision."),
-        "rejected": (
-            f"The agency has rejected it{_reason(rejection)}",
-            "Next: correct the lines, or claim them again.",
-        ),
         "payment_ready": ("The agency has paid for it.", f"Next: pay {payee}."),
         "partially_ready": (
             "The agency has paid for a part of it.",

@@ -8,9 +8,8 @@ from plankeeper.console.payments.pages import PERMISSION, read_date
 from plankeeper.console.payments.run import payment_url
 from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.formatting import format_date
 from plankeeper.core.pdf.documents import UnprintableTextError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.bank_details.accounts import Payee
@@ -80,9 +79,6 @@ async def _lines(request: PageRequest, payment: Payment) -> list[ShownLine]:
 async def record_return(request: FormRequest, payment_run_id: UUID, payment_id: UUID) -> Redirect:
     """Record that the bank has sent the payment back."""
     day = read_date(request.form, "date")
-    run = or_404(await store.get_bare(request.tx, request.plan_manager_id, payment_run_id))
-    if run.paid_on and day < run.paid_on:
-        raise ValidationError(date=f"must not be before {format_date(run.paid_on)}, when the bank paid")
     values = {
         "date": day.isoformat(),
         "reference": request.form.text("reference") or None,

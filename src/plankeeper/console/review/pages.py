@@ -254,14 +254,25 @@ async def _after_warning(request: FormRequest, part: QueuePart, invoice_id: UUID
 
 @pages.post("/review/{invoice_id}/lines/{line_id}/retry", role="manager", on_error=get_after_line_error)
 async def retry_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
-    """Put a rejected line up for the next claim. The invoice stays while it waits for something else."""
-    part = _read_part(request)
+    """Put a rejected line up for the next claim."""
+    return await _act_on_line(request, invoice_id, line_id, "retry")
+
+
+@pages.post("/review/{invoice_id}/lines/{line_id}/cancel", role="manager", on_error=get_after_line_error)
+async def cancel_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
+    """Cancel a line, with a reason. The lines beside it stay as they are."""
+    return await _act_on_line(request, invoice_id, line_id, "cancel")
+
+
+async def _act_on_line(request: FormRequest, invoice_id: UUID, line_id: UUID, name: str) -> Redirect:
+    """Carry out a decision about a line. The invoice stays while it waits for something else."""
+    part, action = _read_part(request), LINE_ACTIONS[name]
     if refused := await _refuse(request, part, invoice_id):
         return refused
-    await LINE_ACTIONS["retry"].run(request, invoice_id, line_id)
+    await action.run(request, invoice_id, line_id)
     invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
-    message = f"Line {LINE_ACTIONS['retry'].done}: {invoice.invoice_number or 'the invoice without number'}."
-    return await _lead_on(request, part, invoice, message, undo=None)
+    message = f"Line {action.done}: {invoice.invoice_number or 'the invoice without number'}."
+    return await _lead_on(request, part, invoice, message, request.undo_path if action.can_be_undone else None)
 
 
 @pages.post("/review/{invoice_id}/approval/record", role="manager", on_error=get)

@@ -13,13 +13,17 @@ ZERO = Decimal(0)
 
 
 class LineMoney(Struct, frozen=True):
-    """The money of a line: what the agency has paid less reversals, what the payee has got, and the adjustments."""
+    """The money of a line: what the agency has paid less reversals, what the payee has got, and the adjustments.
+
+    `reversed_paid_out` is what the payee had got of the reversals, each when it was recorded: see `paid_out_part`.
+    """
 
     paid: Decimal = ZERO
     paid_out: Decimal = ZERO
     reversed: Decimal = ZERO
     refunded: Decimal = ZERO
     repaid: Decimal = ZERO
+    reversed_paid_out: Decimal = ZERO
 
     @property
     def to_recover(self) -> Decimal:
@@ -28,8 +32,8 @@ class LineMoney(Struct, frozen=True):
 
     @property
     def to_repay(self) -> Decimal:
-        """What the agency has taken back and not got, of a line that was paid out."""
-        return max(ZERO, self.reversed - self.repaid) if self.paid_out else ZERO
+        """What the agency has taken back of the money that was paid out, and hasn't got."""
+        return max(ZERO, self.reversed_paid_out - self.repaid) if self.paid_out else ZERO
 
     @property
     def is_settled(self) -> bool:
@@ -51,6 +55,12 @@ def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> Field
     if amount <= limit:
         return None
     return FieldError("amount", f"must be at most what {what}: {max(ZERO, limit):.2f}", "too_large")
+
+
+def paid_out_part(money: LineMoney, amount: Decimal) -> Decimal:
+    """What the payee has got of a reversal, beyond what the agency pays for after it."""
+    before, after = money.paid_out - money.paid, money.paid_out - money.paid + amount
+    return max(ZERO, after) - max(ZERO, before)
 
 
 def reversal_cause(money: LineMoney, amount: Decimal) -> Cause:

@@ -88,4 +88,10 @@ class Recovery(Struct, kw_only=True):
     refunded: Annotated[Decimal, Meta(description="What the payee has returned, in dollars.")]
     repaid: Annotated[Decimal, Meta(description="What the office has returned to the agency, in dollars.")]
     to_recover: Annotated[Decimal, Meta(description="What the payee still has to return, in dollars.")]
-    to_repay: Annotated[Decimal, Meta(description="What the office still has to return to the agency, in dollars.")]
+    to_repay: Annotated[
+        Decimal,
+        Meta(
+            description="What the office still has to return to the agency, in dollars. A reversal of money that wasn't"
+            " paid out isn't part of it."
+        ),
+    ]

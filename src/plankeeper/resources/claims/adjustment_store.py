@@ -1,6 +1,7 @@
 """Adjustments, and what is to be recovered, in SQL."""
 
 from datetime import date
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
@@ -14,14 +15,14 @@ from plankeeper.resources.invoices.schemas import Payee
 
 COLUMNS: LiteralString = "id, invoice_id, line_id, kind, amount, date, reference, reason, created_at, created_by"
 INSERT = f"""
-    insert into adjustments (plan_manager_id, {COLUMNS})
-    select $1, {COLUMNS} from json_populate_record(null::adjustments, $2)
+    insert into adjustments (plan_manager_id, {COLUMNS}, paid_out_part)
+    select $1, {COLUMNS}, $3 from json_populate_record(null::adjustments, $2)
 """
 
 
-async def insert(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
+async def insert(tx: Transaction, plan_manager_id: UUID, record: str, paid_out_part: Decimal) -> None:
     """Insert an adjustment. `record` is the JSON of an Adjustment."""
-    await tx.execute(INSERT, plan_manager_id, record)
+    await tx.execute(INSERT, plan_manager_id, record, paid_out_part)
 
 
 PAGE = f"""
@@ -55,6 +56,7 @@ MONEY: LiteralString = """
             coalesce(sum(amount) filter (where kind = 'agency_reversal'), 0) as reversed,
             coalesce(sum(amount) filter (where kind = 'provider_refund'), 0) as refunded,
             coalesce(sum(amount) filter (where kind = 'repaid_to_agency'), 0) as repaid,
+            coalesce(sum(paid_out_part), 0) as reversed_paid_out,
             min(date) filter (where kind = 'agency_reversal') as since
         from adjustments
         where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
@@ -90,7 +92,7 @@ MONEY: LiteralString = """
         offset 0
     ) payments
 """
-MONEY_COLUMNS: LiteralString = "paid, paid_out, reversed, refunded, repaid"
+MONEY_COLUMNS: LiteralString = "paid, paid_out, reversed, refunded, repaid, reversed_paid_out"
 GET_MONEY = f"""
     select {MONEY_COLUMNS}
     from invoice_lines line {MONEY}
@@ -127,7 +129,7 @@ UNSETTLED: LiteralString = f"""
     ) line
     {MONEY}
     where first.plan_manager_id = $1 and first.kind = 'agency_reversal' and paid_out > 0
-        and (paid_out - refunded > paid or reversed > repaid)
+        and (paid_out - refunded > paid or reversed_paid_out > repaid)
         and not exists (
             select from adjustments
             where plan_manager_id = $1 and invoice_id = first.invoice_id and line_id = first.line_id
@@ -145,7 +147,8 @@ LIST_UNSETTLED = f"""
             select entity_name from providers where plan_manager_id = $1 and id = invoice.pm_provider_id
         ) end as payee_name,
         page.since, page.paid as money_paid, page.paid_out as money_paid_out, page.reversed as money_reversed,
-        page.refunded as money_refunded, page.repaid as money_repaid
+        page.refunded as money_refunded, page.repaid as money_repaid,
+        page.reversed_paid_out as money_reversed_paid_out
     from (
         select first.id, line.id as line_id, line.invoice_id, since, {MONEY_COLUMNS}
         {UNSETTLED} and first.id > $2

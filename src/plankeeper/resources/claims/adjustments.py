@@ -15,7 +15,7 @@ from plankeeper.core.lists import PageRows
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import adjustment_store
-from plankeeper.resources.claims.adjustment_rules import find_error, reversal_cause
+from plankeeper.resources.claims.adjustment_rules import ZERO, find_error, paid_out_part, reversal_cause
 from plankeeper.resources.claims.adjustment_schemas import (
     AdjustedInvoice,
     Adjustment,
@@ -60,7 +60,8 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
         if cause == "reverse_all":
             values["rejection_reason"] = (adjustment.reason or "The agency has reversed its payment.")[:255]
         [after] = await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line.id, cause, values)], None)
-    await adjustment_store.insert(ctx.tx, ctx.plan_manager_id, to_json(adjustment))
+    part = paid_out_part(money, new.amount) if new.kind == "agency_reversal" else ZERO
+    await adjustment_store.insert(ctx.tx, ctx.plan_manager_id, to_json(adjustment), part)
     adjusted: dict[str, Any] = asdict(after)
     event = AdjustedInvoice(**adjusted, adjustment=adjustment)
     await record_event(ctx, "invoice.adjusted", None if after is invoice else invoice, event)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import DomainError, FieldError
@@ -37,6 +37,7 @@ from plankeeper.resources.invoices.states import (
     require_matching_totals,
     require_unlocked,
     roll_up,
+    waiting_line_status,
 )
 
 _AMOUNT_LIMIT = Decimal(10) ** 12
@@ -346,6 +347,12 @@ def to_row(invoice: Invoice) -> InvoiceRow:
     """The stored values of an invoice."""
     values: dict[str, Any] = {name: getattr(invoice, name) for name in _ROW_FIELDS}
     return InvoiceRow(**values, ignored_error_codes=invoice.state_management.ignored_errors)
+
+
+def to_stored(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> dict[str, Any]:
+    """The values of an invoice to write, with that which follows from all of its lines."""
+    waiting = waiting_line_status(row.claim_status, map(to_line_state, lines))
+    return asdict(row) | {"waiting_line_status": waiting}
 
 
 def to_line_rows(invoice: Invoice) -> list[InvoiceLineRow]:

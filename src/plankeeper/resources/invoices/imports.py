@@ -18,7 +18,14 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
-from plankeeper.resources.invoices.changes import CLAIM_FIELDS, describe_amount, is_amount, to_amounts
+from plankeeper.resources.invoices.changes import (
+    CLAIM_FIELDS,
+    describe_amount,
+    is_amount,
+    to_amounts,
+    to_line_rows,
+    to_stored,
+)
 from plankeeper.resources.invoices.import_locks import find_claim_error
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
@@ -159,16 +166,20 @@ async def _save(
     before: Mapping[UUID, Invoice],
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
-    lines = to_json(line_rows)
+    lines, kept = to_json(line_rows), before.keys() - {*replaced_ids}
+    lines_of = defaultdict[UUID, list[InvoiceLineRow]](list, {id_: to_line_rows(before[id_]) for id_ in kept})
+    for each in line_rows:
+        lines_of[each.invoice_id].append(each)
     updated = [record for record in records if record.id in before]
     created = [record for record in records if record.id not in before]
     if updated:
-        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+        stored = [to_stored(record, lines_of[record.id]) for record in updated]
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(stored))
         line_ids = [each.id for each in line_rows]
         await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, replaced_ids, line_ids)
     if created:
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
-        checked = [asdict(record) | asdict(results[record.id]) for record in created]
+        checked = [to_stored(record, lines_of[record.id]) | asdict(results[record.id]) for record in created]
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, line_rows)
 

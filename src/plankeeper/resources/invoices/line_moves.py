@@ -17,7 +17,7 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import store
-from plankeeper.resources.invoices.changes import to_line_rows, to_line_state, to_row, to_state
+from plankeeper.resources.invoices.changes import to_line_rows, to_line_state, to_row, to_state, to_stored
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.states import Cause, move, roll_up
 from plankeeper.resources.plans.store import list_participants_with_budgets
@@ -70,7 +70,7 @@ async def save_moves(ctx: WriteContext, moved: Sequence[InvoiceMove], event_type
     if not moved:
         return []
     rows = [each.row for each in moved]
-    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(rows))
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([_to_stored(each) for each in moved]))
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for each in moved for line in each.lines])
     await store.write_counts(ctx.tx, ctx.plan_manager_id, [to_row(each.before) for each in moved], rows)
     await store.touch(ctx.tx, ctx.plan_manager_id, [each.row.id for each in moved])
@@ -82,6 +82,11 @@ async def save_moves(ctx: WriteContext, moved: Sequence[InvoiceMove], event_type
     found = await list_participants_with_budgets(ctx.tx, ctx.plan_manager_id, spenders)
     await recheck_queue.enqueue(ctx, "participant", [UUID(each) for each in found])
     return after
+
+
+def _to_stored(moved: InvoiceMove) -> dict[str, Any]:
+    changed = {each.id: each for each in moved.lines}
+    return to_stored(moved.row, [changed.get(each.id, each) for each in to_line_rows(moved.before)])
 
 
 def _move(before: Invoice, moves: Sequence[LineMove]) -> InvoiceMove:

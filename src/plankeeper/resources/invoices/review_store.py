@@ -1,6 +1,7 @@
 """The review queue in SQL: which invoices wait for somebody, and who looks at which of them.
 
-The oldest come first, by the time of their receipt. All statements read the index `invoices_in_review`.
+The oldest come first, by the time of their receipt. All statements read the index `invoices_in_review`. What waits is
+found by `waiting_line_status`, so that a rejected line beside paid ones is, whatever the state of its invoice says.
 """
 
 from collections.abc import Sequence
@@ -20,16 +21,16 @@ Queue = Literal["waiting", "held", "approval", "rejected"]
 
 # The predicate of the index, which each statement repeats.
 IN_REVIEW: LiteralString = """not is_deleted and not wont_claim and (
-        claim_status in ('flagged', 'rejected', 'on_hold')
-        or claim_status = 'new' and (errors or approval_status in ('pending', 'rejected'))
+        claim_status = 'on_hold' or waiting_line_status in ('flagged', 'rejected')
+        or waiting_line_status = 'new' and (errors or approval_status in ('pending', 'rejected'))
     )"""
 # What waits for somebody: an open warning, a rejected approval, or an answer of the agency.
 WAITS: LiteralString = """claim_status <> 'on_hold'
-        and (errors or approval_status = 'rejected' or claim_status in ('flagged', 'rejected'))"""
+        and (errors or approval_status = 'rejected' or waiting_line_status in ('flagged', 'rejected'))"""
 HELD: LiteralString = "claim_status = 'on_hold'"
 APPROVAL: LiteralString = "claim_status <> 'on_hold' and approval_status = 'pending'"
-# Not `=`, for which PostgreSQL could read everything that was ever rejected.
-REJECTED: LiteralString = "claim_status is not distinct from 'rejected'"
+# Also of invoices that are held.
+REJECTED: LiteralString = "waiting_line_status = 'rejected'"
 # $2: the queue, $3: an account or null, $4: only those of nobody, $5: a warning or null.
 MATCHES: LiteralString = f"""{IN_REVIEW}
     and case $2::text

@@ -20,7 +20,7 @@ from plankeeper.events.recorder import changed_fields, record_event, record_even
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.approval_requests import update_requests
-from plankeeper.resources.invoices.changes import Draft, build_draft, to_line_rows, to_row, to_saved
+from plankeeper.resources.invoices.changes import Draft, build_draft, to_line_rows, to_row, to_saved, to_stored
 from plankeeper.resources.invoices.check_results import (
     fact_keys,
     find_facts_of,
@@ -264,7 +264,9 @@ async def _write(
     version: datetime | None,
 ) -> None:
     records = {
-        each.row.id: asdict(each.row) | asdict(results[each.row.id]) | {"updated_at": saved[each.row.id].updated_at}
+        each.row.id: to_stored(each.row, each.lines)
+        | asdict(results[each.row.id])
+        | {"updated_at": saved[each.row.id].updated_at}
         for each in drafts
     }
     created = [records[each.row.id] for each in drafts if each.before is None]
@@ -337,7 +339,8 @@ async def _write_resolved(ctx: WriteContext, invoices: Sequence[Invoice]) -> Non
     before = [to_row(each) for each in invoices]
     after = [resolve(row, to_line_rows(each)) for row, each in zip(before, invoices, strict=True)]
     rows = [row for row, _ in after]
-    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(rows))
+    stored = [to_stored(row, lines) for row, lines in after]
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(stored))
     await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [line for _, lines in after for line in lines])
     await store.write_counts(ctx.tx, ctx.plan_manager_id, before, rows)
     await store.touch(ctx.tx, ctx.plan_manager_id, [each.id for each in invoices])

@@ -46,6 +46,7 @@ Cause = Literal[
     "reopen",
 ]
 ApprovalAction = Literal["request_approval", "approve", "reject"]
+WaitingLineStatus = Literal["new", "flagged", "rejected"]
 InvoiceAction = Literal["hold", "release", "cancel", "reopen", "wont_claim"] | ApprovalAction
 
 
@@ -271,6 +272,23 @@ def roll_up(invoice: InvoiceState) -> ClaimStatus:
         if holds:
             return status
     return "new"
+
+
+def waiting_line_status(claim_status: ClaimStatus, lines: Iterable[LineState]) -> WaitingLineStatus | None:
+    """The state of the lines of an invoice that wait for somebody: rejected before flagged before new; null for none.
+
+    `claim_status` is that of the invoice. It counts too, because an import can store one that its lines don't have:
+    new lines of an invoice that was imported as claimed or paid wait for nobody.
+    """
+    if claim_status == "cancelled":
+        return None
+    statuses = {each.status for each in lines if not each.is_deleted}
+    if "rejected" in statuses or claim_status == "rejected":
+        return "rejected"
+    if "flagged" in statuses or claim_status == "flagged":
+        return "flagged"
+    is_partly_claimed = "new" in statuses and not statuses.isdisjoint(LOCKED_STATUSES)
+    return "new" if claim_status == "new" or is_partly_claimed else None
 
 
 def next_status(line: LineState, cause: Cause) -> ClaimStatus:

@@ -28,6 +28,7 @@ WORK_COLUMNS: LiteralString = """
     ambiguous_participant_number, ambiguous_provider_abn
 """
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}, {WORK_COLUMNS}"
+WRITTEN_COLUMNS: LiteralString = f"{COLUMNS}, waiting_line_status"
 RESULT_COLUMNS: LiteralString = "errors, error_codes, warning_codes, is_duplicate"  # the results of the checks
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
@@ -180,8 +181,8 @@ async def lock_similar(tx: Transaction, plan_manager_id: UUID, keys: Sequence[st
 INSERT = Write(
     f"""
     inserted_invoices as (
-        insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS}, updated_at)
-        select $1, id, {COLUMNS}, {RESULT_COLUMNS}, {UPDATED_AT}
+        insert into invoices (plan_manager_id, id, {WRITTEN_COLUMNS}, {RESULT_COLUMNS}, updated_at)
+        select $1, id, {WRITTEN_COLUMNS}, {RESULT_COLUMNS}, {UPDATED_AT}
         from json_populate_recordset(null::invoices, $2)
         returning id
     )
@@ -193,11 +194,11 @@ INSERT = Write(
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert invoices. `records` is a JSON list of objects with the fields of InvoiceRow and CheckResult."""
+    """Insert invoices. `records` is a JSON list of the values of `changes.to_stored` with the fields of CheckResult."""
     await tx.queue_write(INSERT, plan_manager_id, records)
 
 
-UPDATE = compose_update("invoices", f"{COLUMNS}, {RESULT_COLUMNS}")
+UPDATE = compose_update("invoices", f"{WRITTEN_COLUMNS}, {RESULT_COLUMNS}")
 
 
 async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: datetime | None) -> None:
@@ -209,14 +210,17 @@ async def update(tx: Transaction, plan_manager_id: UUID, records: str, version: 
 
 
 UPDATE_MANY = f"""
-    update invoices invoice set ({COLUMNS}) = (select {COLUMNS} from (select new.*) written)
+    update invoices invoice set ({WRITTEN_COLUMNS}) = (select {WRITTEN_COLUMNS} from (select new.*) written)
     from {records_of("invoices")} new
     where invoice.plan_manager_id = $1 and invoice.id = new.id
 """
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Replace invoices that the caller has locked. `records` is a JSON list of InvoiceRow. See `touch`."""
+    """Replace invoices that the caller has locked. `records` is a JSON list of the values of `changes.to_stored`.
+
+    See `touch`.
+    """
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 

@@ -186,7 +186,9 @@ class PaymentRunCancel(Struct, forbid_unknown_fields=True, kw_only=True):
 class PaymentReturn(Struct, forbid_unknown_fields=True, kw_only=True):
     """A payment that the bank has sent back."""
 
-    date: Annotated[date, Meta(description="The day on which the bank sent it back.")]
+    date: Annotated[
+        date, Meta(description="The day on which the bank sent it back, not before the day on which it has paid.")
+    ]
     reference: Annotated[
         Text255 | None | UnsetType, Meta(description="The bank's reference of the return, or null.")
     ] = UNSET

@@ -17,6 +17,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import format_date
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
@@ -320,13 +321,16 @@ def _require_reason(body: PaymentRunCancel) -> None:
 async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body: PaymentReturn) -> Payment:
     """The bank has sent a payment back: its lines are due again, and its payee's bank details need approval again.
 
-    Raises NotFound, and DomainError `invalid_transition`, also for a second time.
+    Raises NotFound, ValidationError, and DomainError `invalid_transition`, also for a second time.
     """
-    or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id))
+    run = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id))
     payment = or_404(await store.get_payment(ctx.tx, ctx.plan_manager_id, run_id, payment_id))
     if payment.state != "paid":
         detail = f"The payment is {_STATES[payment.state]}, so it can't be returned."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("payment", str(payment_id)))
+    if run.paid_on and body.date < run.paid_on:
+        message = f"must not be before {format_date(run.paid_on)}, the day on which the bank has paid"
+        raise ValidationError(FieldError("date", message, "too_small"))
     await require_approval_again(ctx, Payee(payment.payee.kind, payment.payee.id))
     lines, now = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, payment_id), datetime.now(UTC)
     locked = await lock(ctx, {each.invoice_id for each in lines})

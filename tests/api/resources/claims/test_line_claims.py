@@ -248,7 +248,18 @@ def test_a_reversal_of_the_whole_rest_leaves_nothing_due(batch: SubmittedBatch) 
     assert batch.line(0)["claim_status"] == "partially_ready"  # 50.99 are due
     adjust(batch, "agency_reversal", 50.99).raise_for_status()
     assert (batch.line(0)["claim_status"], batch.line(0)["paid_amount"]) == ("partially_paid", 200)
+    assert batch.client.get("/recoveries").json()["data"] == []  # nothing of it was paid out
+    adjust(batch, "agency_reversal", 30).raise_for_status()
+    [found] = batch.client.get("/recoveries").json()["data"]
+    assert (found["reversed"], found["to_recover"], found["to_repay"]) == (120.99, 30, 30)
     act(batch, 0, "claim-rest").raise_for_status()
+    rest = SubmittedBatch(batch.office, batch.invoices[0])
+    assert rest.claims[0]["amount"] == 120.99
+    rest.apply(rest.paid(0))  # the agency pays it again, and still gets back what it took
+    [found] = batch.client.get("/recoveries").json()["data"]
+    assert (found["to_recover"], found["to_repay"]) == (0, 30)
+    adjust(batch, "repaid_to_agency", 30).raise_for_status()
+    assert batch.client.get("/recoveries").json()["data"] == []
 
 
 def test_money_of_an_imported_line_is_recovered_while_its_rest_is_pending(office: Office) -> None:

@@ -303,6 +303,11 @@ def test_a_returned_payment_is_due_again_once_the_details_are_approved(office: P
     path = f"/payment-runs/{run['id']}/payments/{payment['id']}/returned"
     assert office.client.post(path, RETURN).json()["error"] == "invalid_transition"
     office.act(run, "mark-paid").raise_for_status()
+    early = office.client.post(path, RETURN | {"date": "2026-12-14"})
+    assert (early.status_code, early.json()["errors"][0]) == (400, {
+        "field": "date", "message": "must not be before 15 Dec 2026, the day on which the bank has paid",
+        "code": "too_small", "in": "body",
+    })  # fmt: skip
     returned = office.client.post(path, RETURN).json()
     expected = {
         "state": "returned", "returned_on": "2026-12-17", "return_reference": "RTN-1",

@@ -151,10 +151,11 @@ def test_each_day_begins_with_what_the_day_before_has_left(office: PayingOffice,
         office.execute(statement, office.plan_manager_id, FIRST + timedelta(random.randrange(20)), id_)
     for id_ in random.sample(invoices, 4):
         run = office.run(id_)
-        office.act(run, "mark-paid", paid_on=str(FIRST + timedelta(random.randrange(20)))).raise_for_status()
+        paid_on = random.randrange(20)
+        office.act(run, "mark-paid", paid_on=str(FIRST + timedelta(paid_on))).raise_for_status()
         if random.random() < 0.5:
             [payment] = office.payments(run)
-            body = {"date": str(FIRST + timedelta(random.randrange(20))), "reason": "Closed"}
+            body = {"date": str(FIRST + timedelta(random.randrange(paid_on, 20))), "reason": "Closed"}
             path = f"/payment-runs/{run['id']}/payments/{payment['id']}/returned"
             office.client.post(path, body).raise_for_status()
             office.set_account("provider", office.provider, "Amber Physio")

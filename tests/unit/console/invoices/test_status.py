@@ -78,7 +78,7 @@ def test_closed_invoices_say_why_and_that_they_can_be_reopened() -> None:
 def test_each_status_has_its_sentences() -> None:
     expected = {
         "pending": ("Claimed, and not decided yet.", "Next: the agency’s decision."),
-        "rejected": ("The agency has rejected it.", "Next: correct the lines, or claim them again."),
+        "rejected": ("The agency has rejected it.", "Next: correct it, claim it again, or cancel it."),
         "payment_ready": ("The agency has paid for it.", "Next: pay the provider."),
         "partially_ready": (
             "The agency has paid for a part of it.", "Next: pay the provider that part, and follow up the rest.",
@@ -92,6 +92,56 @@ def test_each_status_has_its_sentences() -> None:
         make(LineItem, is_deleted=deleted, rejection_reason=why) for deleted, why in ((True, "No"), (False, "Cap"))
     ]
     assert sentences(claim_status="rejected", line_items=lines)[0] == "The agency has rejected it: Cap."
+
+
+def test_rejected_lines_are_named_with_the_words_of_the_agency_whatever_the_others_are() -> None:
+    def lines(*states: str, why: str = "C11: not in the plan") -> list[Any]:
+        reasons = {"rejected": why}
+        return [
+            make(LineItem, claim_status=each, is_deleted=False, rejection_reason=reasons.get(each)) for each in states
+        ]
+
+    one = {"line_items": lines("paid", "rejected")}
+    line = "The agency has rejected line 2: C11: not in the plan."
+    todo = "Next: correct line 2, claim it again, or cancel it."
+    assert sentences(claim_status="partially_paid", **one) == (f"A part of it is paid. {line}", todo)
+    assert sentences(claim_status="pending", **one)[0] == f"Claimed, and not decided yet. {line}"
+    assert sentences(**one) == (line, todo)
+    assert sentences("No provider", approval_status="pending", **one)[0] == (
+        f"{line} It also waits for approval. It also has 1 open warning: No provider."
+    )
+    assert sentences(approval_status="rejected", approval_decided_at=MORNING, decided_by="Ann Lee", **one)[0] == (
+        f"{line} It was rejected by Ann Lee on 3 Nov."
+    )
+    assert sentences(claim_status="on_hold", **one) == (f"Held. {line}", "Next: release it.")
+    several = [*lines("rejected", "new", "rejected"), *lines("rejected", why="C12")]
+    assert sentences(claim_status="new", line_items=several) == (
+        "The agency has rejected lines 1 and 3: C11: not in the plan. The agency has rejected line 4: C12.",
+        "Next: correct lines 1, 3 and 4, claim them again, or cancel them.",
+    )
+    many = lines(*["rejected"] * 8)
+    assert sentences(claim_status="rejected", line_items=many)[0].startswith(
+        "The agency has rejected lines 1, 2, 3, 4 and 4 more: C11"
+    )
+
+
+def test_lines_that_wait_beside_claimed_ones_are_named() -> None:
+    def mixed(*states: str) -> list[Any]:
+        return [make(LineItem, claim_status=each, is_deleted=False) for each in states]
+
+    assert sentences(claim_status="partially_paid", line_items=mixed("paid", "new")) == (
+        "A part of it is paid.", "Next: follow up the rest.",
+    )  # fmt: skip
+    assert sentences("No provider", claim_status="partially_paid", line_items=mixed("paid", "new"))[0] == (
+        "A part of it is paid. Line 2 isn’t claimed yet. Received 3 Nov, with 1 open warning: No provider."
+    )
+    flagged = sentences(
+        claim_status="pending", approval_status="pending", line_items=mixed("flagged", "new", "pending")
+    )
+    start = "Claimed, and not decided yet. Lines 1 and 2 aren’t claimed yet. Received 3 Nov, and left out of the last"
+    assert flagged == (
+        f"{start} claim, and waiting for approval.", "Next: the participant or a nominee approves it.",
+    )  # fmt: skip
 
 
 def test_the_service_standard_says_when_an_invoice_is_expected_to_be_paid() -> None:

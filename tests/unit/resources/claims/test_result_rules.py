@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plankeeper.resources.claims.adjustment_rules import LineMoney, find_error
+from plankeeper.resources.claims.adjustment_rules import LineMoney, find_error, paid_out_part
 from plankeeper.resources.claims.result_rules import ClaimState, read_results, state_after
 from plankeeper.resources.claims.results_file import ResultRow, parse_amount
 
@@ -86,14 +86,16 @@ def test_refunds_and_repayments_settle_a_reversal(
     agency: Decimal, out: Decimal, back: Decimal, refund: Decimal, repaid: Decimal
 ) -> None:
     back, out = min(back, agency), min(out, agency)
-    line = LineMoney(agency - back, out, back, min(refund, out), min(repaid, back))
-    assert Decimal(0) <= line.to_recover <= back
-    assert Decimal(0) <= line.to_repay <= back
+    part = paid_out_part(LineMoney(agency, out), back)
+    line = LineMoney(agency - back, out, back, min(refund, out), min(repaid, back), part)
+    assert Decimal(0) <= line.to_recover <= part
+    assert Decimal(0) <= line.to_repay <= part <= min(back, out)
     if line.to_recover:
         assert find_error("provider_refund", line.to_recover, line) is None
     if line.to_repay:
         assert find_error("repaid_to_agency", line.to_repay, line) is None
-    settled = LineMoney(line.paid, line.paid_out, back, line.refunded + line.to_recover, line.repaid + line.to_repay)
+    money_back = line.refunded + line.to_recover, line.repaid + line.to_repay
+    settled = LineMoney(line.paid, line.paid_out, back, *money_back, part)
     assert settled.is_settled
     assert find_error("agency_reversal", line.paid + CENT, line) is not None
 

@@ -916,6 +916,9 @@ create table invoices (
     participant_id uuid,
     claim_status text not null check (claim_status in ('new', 'flagged', 'pending', 'payment_ready',
         'partially_ready', 'partially_paid', 'paid', 'rejected', 'on_hold', 'cancelled')),
+    -- The state of the lines that wait for somebody, whatever the state of the invoice says. Each write of the invoice
+    -- computes it from all lines: see resources/invoices/states.py.
+    waiting_line_status text check (waiting_line_status in ('new', 'flagged', 'rejected')),
     approval_status text not null check (approval_status in ('not_required', 'pending', 'approved', 'rejected')),
     created_at timestamptz not null,
     pm_provider_id uuid,
@@ -948,7 +951,9 @@ create table invoices (
     ambiguous_participant_number text,
     ambiguous_provider_abn text,
     updated_at timestamptz not null default clock_timestamp(),
-    primary key (plan_manager_id, id)
+    primary key (plan_manager_id, id),
+    constraint invoices_waiting_line_status_set
+        check (claim_status not in ('new', 'flagged', 'rejected') or waiting_line_status is not null)
 );
 create unique index invoices_external_id_key on invoices (plan_manager_id, external_id)
     where external_id is not null;
@@ -982,10 +987,10 @@ create index invoices_on_hold_with_errors on invoices (plan_manager_id, received
     where claim_status = 'on_hold' and errors and not is_deleted;
 -- The review queue, the oldest first, with the columns of its filters: see resources/invoices/review_store.py.
 create index invoices_in_review on invoices (plan_manager_id, received_at, id)
-    include (claim_status, approval_status, errors, assigned_to, warning_codes)
+    include (claim_status, waiting_line_status, approval_status, errors, assigned_to, warning_codes)
     where not is_deleted and not wont_claim and (
-        claim_status in ('flagged', 'rejected', 'on_hold')
-        or claim_status = 'new' and (errors or approval_status in ('pending', 'rejected'))
+        claim_status = 'on_hold' or waiting_line_status in ('flagged', 'rejected')
+        or waiting_line_status = 'new' and (errors or approval_status in ('pending', 'rejected'))
     );
 
 -- Who looks at which invoice of the review queue. Each invoice and each account has at most one.
@@ -1258,6 +1263,7 @@ create table adjustments (
     line_id uuid not null,
     kind text not null check (kind in ('agency_reversal', 'provider_refund', 'repaid_to_agency')),
     amount numeric not null check (amount > 0),
+    paid_out_part numeric not null default 0, -- of a reversal: what the payee had got of it
     date date not null,
     reference text,
     reason text,
