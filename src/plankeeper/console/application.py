@@ -28,7 +28,7 @@ from plankeeper.console.invoices import pages as invoice_pages
 from plankeeper.console.notes import pages as note_pages
 from plankeeper.console.participants import edit, personal_data, plans, statements, team, timeline
 from plankeeper.console.participants import pages as participant_pages
-from plankeeper.console.payments import all_payments, fees, payment, reconciliation
+from plankeeper.console.payments import all_payments, fees, payment, reconciliation, unconfirmed
 from plankeeper.console.payments import pages as payment_pages
 from plankeeper.console.payments import run as payment_run
 from plankeeper.console.people import account_managers, members
@@ -113,6 +113,7 @@ PAGE_MODULES = (
     payment_pages.pages,
     reconciliation.pages,
     fees.pages,
+    unconfirmed.pages,
     payment_run.pages,
     payment.pages,
     statement_pages.pages,

@@ -7,8 +7,10 @@ from html import unescape
 from uuid import UUID
 
 import pytest
+from pypdfium2 import PdfDocument
 
 from plankeeper.console.payments import run as run_pages
+from plankeeper.resources.payments import remittance_documents
 from support.console import Account, Browser, main_text
 from support.payments import PayingOffice
 
@@ -127,6 +129,35 @@ def test_payees_without_an_email_are_listed_for_printing(office: PayingOffice, p
         r'attachment; filename="remittance-advice-P000001-000\d\.pdf"', pdf.headers["content-disposition"]
     )
     assert pdf.content.startswith(b"%PDF")
+
+
+def test_remittance_advices_are_one_file(office: PayingOffice, payer: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.invoice("1.00", number="A1")
+    place = {"address": "1 High St", "city": "Perth", "state": "WA", "postcode": "6000"}
+    office.invoice("2.00", number="A2", pm_provider_id=office.provider_with("Blue Nursing", **place))
+    mailed = office.provider_with("Mailed Physio", remittance_email="a@example.com")
+    office.invoice("3.00", number="B1", pm_provider_id=mailed)
+    run = office.run()
+    file = f"{page_of(run)}/remittance-advices.pdf"
+    assert payer.get(file).status_code == 404
+    office.act(run, "mark-paid")
+    assert f'href="{file}"' in payer.get(f"{page_of(run)}/remittance-advices").text
+    response = payer.get(file)
+    assert response.headers["content-type"] == "application/pdf"
+    assert 'filename="remittance-advices-P000001-1.pdf"' in response.headers["content-disposition"]
+    text = " ".join(pdf_texts(response.content))
+    assert ("Amber Physio" in text, "Blue Nursing" in text, "Mailed Physio" in text) == (True, True, False)
+    assert len(pdf_texts(response.content)) == 3
+    assert "Perth WA 6000" in pdf_texts(response.content)[1]
+    assert "Mailed Physio" in " ".join(pdf_texts(payer.get(f"{file}?payees=all").content))
+    monkeypatch.setattr(remittance_documents, "PART_SIZE", 1)
+    assert "Blue Nursing" in pdf_texts(payer.get(f"{file}?part=2").content)[0]
+    assert {payer.get(f"{file}?part={each}").status_code for each in ("3", "0", "x")} == {404}
+
+
+def pdf_texts(content: bytes) -> list[str]:
+    """The texts of the pages."""
+    return [page.get_textpage().get_text_range() for page in PdfDocument(content)]
 
 
 def test_remittance_advices_to_print_are_paged(

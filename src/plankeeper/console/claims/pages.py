@@ -91,10 +91,12 @@ async def list_new_lines(request: PageRequest) -> HtmlPage:
 
 
 @pages.get("/claims/new/left-out", role="manager", permission="make_claims")
-async def list_left_out(request: PageRequest) -> HtmlPage:
+async def list_left_out(request: PageRequest) -> HtmlPage | Redirect:
     """The lines that a batch of all invoices leaves out for a reason."""
-    reason: Reason = or_404(_REASONS.get(request.query.text("reason")))
-    after = _read_key(request)
+    found_reason, after = _REASONS.get(request.query.text("reason")), _read_key(request)
+    if found_reason is None:
+        return Redirect(NEW_URL)
+    reason: Reason = found_reason
 
     async def list_page(tx: Transaction) -> LinesPage[LeftOutCandidate]:
         ctx = request.with_transaction(tx).write_context

@@ -24,6 +24,7 @@ from plankeeper.console.home.attention import (
     warning_tiles,
 )
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
+from plankeeper.console.home.payments import payment_tiles
 from plankeeper.console.home.periods import ENDING_DAYS, HomeLinks, future_weeks, limits, statistics_periods
 from plankeeper.console.home.standard import PATIENCE, StandardCard, period_of, standard_card
 from plankeeper.console.shell.routing import PREFIX, HtmlPage, PageRequest, Pages
@@ -131,8 +132,12 @@ def charts(numbers: Numbers, today: date, links: HomeLinks) -> dict[str, Chart |
 
 
 async def money_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:
-    """What waits in claims and bank details."""
-    return [*await late_claim_tiles(request, settings), *await bank_detail_tiles(request)]
+    """What waits in claims, payments and bank details."""
+    return [
+        *await late_claim_tiles(request, settings),
+        *await payment_tiles(request),
+        *await bank_detail_tiles(request),
+    ]
 
 
 async def late_claim_tiles(request: PageRequest, settings: OfficeSettings) -> list[Tile]:

@@ -5,14 +5,19 @@ from typing import cast
 
 from plankeeper.console.bank_details.section import BANK_DETAILS_URL
 from plankeeper.console.claims.line_groups import GroupedLine, GroupPlace, GroupWords, LineGroup, load_groups
-from plankeeper.console.shell.routing import PageRequest
+from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.rules import SENTENCES
 from plankeeper.resources.payments.schemas import UnpaidLine, UnpaidReason
 
-OF_APPROVAL = ("bank_details_waiting", "bank_details_need_approval")
-OF_PAYEES = ("no_bank_details", *OF_APPROVAL)
+UNCONFIRMED_URL = f"{PREFIX}/payments/unconfirmed"
+OF_PAYEES = ("no_bank_details", "bank_details_waiting", "bank_details_need_approval")
+# Pages that help with all lines of a reason.
+_LINKS = {
+    "no_result": (UNCONFIRMED_URL, "Confirm the amounts"),
+    **dict.fromkeys(OF_PAYEES[1:], (BANK_DETAILS_URL, "Bank details that wait for approval")),
+}
 
 
 async def left_out_groups(
@@ -38,5 +43,4 @@ async def left_out_groups(
 
 
 def _words(name: str) -> GroupWords:
-    link = (BANK_DETAILS_URL, "Bank details that wait for approval") if name in OF_APPROVAL else None
-    return GroupWords(SENTENCES[cast("UnpaidReason", name)], "", link, is_of_payees=name in OF_PAYEES)
+    return GroupWords(SENTENCES[cast("UnpaidReason", name)], "", _LINKS.get(name), is_of_payees=name in OF_PAYEES)

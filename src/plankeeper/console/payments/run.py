@@ -10,7 +10,7 @@ from plankeeper.access.accounts import member_store
 from plankeeper.access.policy import has_permission
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.bank_details.section import payee_url
-from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
+from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
@@ -28,7 +28,7 @@ from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.payments import files, people, queries, remittance_store, service, store
 from plankeeper.resources.payments.files import RunProblem
-from plankeeper.resources.payments.remittance_documents import find_unprintable
+from plankeeper.resources.payments.remittance_documents import PART_SIZE, find_unprintable, get_print_file
 from plankeeper.resources.payments.schemas import Payment, PaymentListQuery, PaymentRun, PaymentRunCancel
 
 pages = Pages()
@@ -189,4 +189,37 @@ async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
         (each, payee_url(Payee(each.payee_kind, each.payee_id)), payment_url(payment_run_id, each.id)) for each in rows
     ]
     links = paginate_links(f"{PAYMENTS_URL}/{payment_run_id}/remittance-advices", {}, rows, after)
-    return HtmlPage("payments/remittance_advices.html", {"run": run, "rows": shown, "pages": links})
+    context: dict[str, Any] = {
+        "run": run,
+        "rows": shown,
+        "pages": links,
+        "files": (),
+        "unprintable": None,
+        "max_payees": MAX_PAYEES,
+    }
+    if run.state == "paid":
+        count = await remittance_store.count_without_email(*place, payment_run_id)
+        context["files"] = [_files(payment_run_id, count, ""), _files(payment_run_id, run.payments, "all")]
+        context["unprintable"] = await find_unprintable(ReadContext(*place, request.settings), payment_run_id)
+    return HtmlPage("payments/remittance_advices.html", context)
+
+
+def _files(run_id: UUID, count: int, payees: str) -> list[str]:
+    """The addresses of the parts of a print file."""
+    url = f"{PAYMENTS_URL}/{run_id}/remittance-advices.pdf"
+    parts = range(1, -(-count // PART_SIZE) + 1)
+    return [with_query(url, {"payees": payees, "part": str(part) if part > 1 else ""}) for part in parts]
+
+
+@pages.get("/payments/{payment_run_id}/remittance-advices.pdf", role="manager", permission=PERMISSION)
+async def download_advices(request: PageRequest, payment_run_id: UUID) -> Download:
+    """A part of the remittance advices to post as one PDF: of payees without an email, or of all payees."""
+    run = or_404(await store.get_bare(request.db, request.plan_manager_id, payment_run_id))
+    text = request.query.text("part") or "1"
+    part = or_404(int(text) if text.isascii() and text.isdigit() and len(text) < 4 and int(text) else None)
+    or_404(run.paid_at)
+    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
+    file = await get_print_file(ctx, run, part, is_of_all=request.query.text("payees") == "all")
+    request.record_list("participant", file.participants, {"page": "payments"}, "exported")
+    request.record_list("invoice", file.invoices, {"page": "payments"}, "exported")
+    return Download.of_bytes(file.name, "application/pdf", file.content)

@@ -1,16 +1,23 @@
-"""Remittance advices on paper: the PDF of a payment, and the letters that PDFs of a run can't show."""
+"""Remittance advices on paper: the PDF of a payment, those of a run as one file, and letters that PDFs can't show."""
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from plankeeper.core.context import ReadContext
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.pdf.documents import UnprintableTextError, render
+from plankeeper.resources.documents.print_files import AddressPage, join_documents
 from plankeeper.resources.payments import remittance_store
 from plankeeper.resources.payments.remittance import RemittanceAdvice, remittance_pdf
 from plankeeper.resources.payments.remittance_mails import get_advice
+from plankeeper.resources.payments.remittance_store import AdviceLetter
+from plankeeper.resources.payments.schemas import PaymentRun
+
+PART_SIZE = 100  # remittance advices in a file
 
 
 class AdviceFile(NamedTuple):
@@ -27,6 +34,48 @@ async def get_pdf(ctx: ReadContext, payment_id: UUID) -> AdviceFile | None:
         return None
     content = await asyncio.to_thread(remittance_pdf, advice, datetime.now(UTC), ctx.settings.fonts_folder)
     return AdviceFile(f"remittance-advice-{advice.reference}.pdf", content)
+
+
+class PrintFile(NamedTuple):
+    """A part of the remittance advices of a run as one PDF, with the participants who are payees, and the invoices."""
+
+    name: str
+    content: bytes
+    participants: Sequence[UUID]
+    invoices: Sequence[UUID]
+
+
+async def get_print_file(ctx: ReadContext, run: PaymentRun, part: int, *, is_of_all: bool) -> PrintFile:
+    """A part of the remittance advices to post, from 1: those of payees without an email, or of all payees.
+
+    A page with the address comes first where the payee has one. Advices with letters that no font has are left out:
+    see `find_unprintable`. Raises NotFound without such a part, and DomainError 503 if the file can't be made.
+    """
+    place = (ctx.db, ctx.plan_manager_id)
+    page = (PART_SIZE, (part - 1) * PART_SIZE)
+    letters = await remittance_store.list_letters(*place, or_404(run.id), *page, is_of_all=is_of_all)
+    at, documents, invoices = run.paid_at or datetime.now(UTC), list[bytes](), list[UUID]()
+    for each in or_404(letters or None):
+        advice = await get_advice(*place, each.id)
+        invoices += [line.invoice_id for line in await remittance_store.list_lines(*place, each.id)]
+        if advice:
+            with suppress(UnprintableTextError):
+                documents += await asyncio.to_thread(_print, advice, each, at, ctx.settings.fonts_folder)
+    or_404(documents or None)
+    name = f"remittance-advices-{run.number}-{part}.pdf"
+    people = [each.payee_id for each in letters if each.payee_kind == "participant"]
+    return PrintFile(name, await join_documents(documents), people, invoices)
+
+
+def _print(advice: RemittanceAdvice, letter: AdviceLetter, at: datetime, fonts_folder: Path | None) -> list[bytes]:
+    """A remittance advice, after the page with the address. Raises UnprintableTextError."""
+    place = " ".join(filter(None, (letter.city, letter.state, letter.postcode)))
+    address = [line for line in (letter.address_line_1, letter.address_line_2, place) if line]
+    documents = [remittance_pdf(advice, at, fonts_folder)]
+    if address:
+        page = AddressPage(advice.office, [letter.payee_name, *address])
+        documents.insert(0, render("address_page", page, at, fonts_folder))
+    return documents
 
 
 class UnprintableLetters(NamedTuple):

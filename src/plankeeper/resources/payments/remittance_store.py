@@ -144,6 +144,67 @@ async def list_without_email(
     return cut_page(rows, limit)
 
 
+class AdviceLetter(Struct):
+    """A payment whose remittance advice is to be printed, with the postal address of its payee."""
+
+    id: UUID
+    payee_kind: PayeeKind
+    payee_id: UUID
+    payee_name: str
+    address_line_1: str | None
+    address_line_2: str | None
+    city: str | None
+    state: str | None
+    postcode: str | None
+
+
+_ADDRESS: LiteralString = """
+    left join lateral (
+        select address as address_line_1, null as address_line_2, city, state, postcode
+        from providers
+        where plan_manager_id = $1 and id = letter.payee_id and letter.payee_kind = 'provider'
+        union all
+        select address_line_1, address_line_2, city, state, postcode
+        from participants
+        where plan_manager_id = $1 and id = letter.payee_id and letter.payee_kind = 'participant'
+        offset 0
+    ) address on true
+"""
+_LETTER_COLUMNS: LiteralString = """
+    letter.id, letter.payee_kind, letter.payee_id, letter.payee_name, address.address_line_1, address.address_line_2,
+    address.city, address.state, address.postcode
+"""
+LIST_LETTERS: LiteralString = f"""
+    select {_LETTER_COLUMNS}
+    from (
+        select id, payee_kind, payee_id, payee_name {WITHOUT_EMAIL} order by id limit $3 offset $4
+    ) letter
+    {_ADDRESS}
+    order by letter.id
+"""
+LIST_ALL_LETTERS: LiteralString = f"""
+    select {_LETTER_COLUMNS}
+    from (
+        select id, payee_kind, payee_id, payee_name from payments
+        where plan_manager_id = $1 and run_id = $2
+        order by id
+        limit $3 offset $4
+    ) letter
+    {_ADDRESS}
+    order by letter.id
+"""
+
+
+async def list_letters(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, limit: int, offset: int, *, is_of_all: bool
+) -> list[AdviceLetter]:
+    """The payments of a run whose payees get no remittance advice by mail, or all, in the order of the file."""
+    place = (plan_manager_id, run_id, limit, offset)
+    if is_of_all:
+        return await db.rows(AdviceLetter, LIST_ALL_LETTERS, *place)
+    return await db.rows(AdviceLetter, LIST_LETTERS, *place)
+
+
 COUNT_WITHOUT_EMAIL: LiteralString = f"select count(*) {WITHOUT_EMAIL}"
 
 

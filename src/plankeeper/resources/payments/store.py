@@ -406,10 +406,20 @@ def payable_lines(lines: LiteralString) -> LiteralString:
 """
 
 
-LIST_READY: LiteralString = payable_lines("""
-    select invoice_id, id, position, claim_status, open_payment_run, paid_amount from invoice_lines
+READY_LINES: LiteralString = """
+    from invoice_lines
     where plan_manager_id = $1 and claim_status = any ($2) and not is_deleted and open_payment_run is null
+"""
+LIST_READY: LiteralString = payable_lines(f"""
+    select invoice_id, id, position, claim_status, open_payment_run, paid_amount {READY_LINES}
 """)
+COUNT_READY: LiteralString = f"""
+    select count(*)
+    from (select invoice_id {READY_LINES}) line
+    cross join lateral (
+        select from invoices where plan_manager_id = $1 and id = line.invoice_id and not is_deleted offset 0
+    ) invoice
+"""
 LIST_OF_INVOICES: LiteralString = payable_lines(f"""
     select invoice_id, id, position, claim_status, open_payment_run, paid_amount from invoice_lines
     where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")} and not is_deleted
@@ -420,6 +430,11 @@ LIST_OF_INVOICES: LiteralString = payable_lines(f"""
 async def list_ready(db: Executor, plan_manager_id: UUID, statuses: Sequence[str]) -> list[PayableLine]:
     """All lines in some states that are in no draft run, in order of their invoices."""
     return await db.rows(PayableLine, LIST_READY, plan_manager_id, statuses)
+
+
+async def count_ready(db: Executor, plan_manager_id: UUID, statuses: Sequence[str]) -> int:
+    """The number of these lines."""
+    return await db.one(int, COUNT_READY, plan_manager_id, statuses)
 
 
 async def list_of_invoices(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[PayableLine]:
@@ -455,6 +470,35 @@ LIST_LEFT_OUT = f"""
 async def list_left_out(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[LeftOutRow]:
     """The lines of invoices, in no order."""
     return await db.rows(LeftOutRow, LIST_LEFT_OUT, plan_manager_id, invoice_ids)
+
+
+class UnconfirmedLine(Struct):
+    """A line that was imported as ready for payment, and whose amount nobody has confirmed."""
+
+    invoice_id: UUID
+    line_id: UUID
+    paid_amount: Decimal | None
+
+
+LIST_UNCONFIRMED: LiteralString = f"""
+    select line.invoice_id, line.id as line_id, line.paid_amount
+    from (
+        select invoice_id, id, paid_amount {READY_LINES} and (invoice_id, id) > ($3::uuid, $4::uuid)
+    ) line
+    cross join lateral (
+        select from invoices where plan_manager_id = $1 and id = line.invoice_id and not is_deleted offset 0
+    ) invoice
+    where not exists (select from claims {OF_CLAIMED_LINE})
+    order by line.invoice_id, line.id
+    limit $5
+"""
+
+
+async def list_unconfirmed(
+    db: Executor, plan_manager_id: UUID, statuses: Sequence[str], after: tuple[UUID, UUID], limit: int
+) -> list[UnconfirmedLine]:
+    """Lines that are ready to be paid and have no claim, after an invoice and a line."""
+    return await db.rows(UnconfirmedLine, LIST_UNCONFIRMED, plan_manager_id, statuses, *after, limit)
 
 
 LIST_EXISTING = f"select id from invoices where plan_manager_id = $1 and {HAS_ID} and not is_deleted"

@@ -1,22 +1,17 @@
 """The print file of a run: its letters as one PDF, an address page before each statement."""
 
 import asyncio
-import os
-import struct
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
-
-from msgspec import Struct
 
 from plankeeper.core.context import SYSTEM, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.pdf.documents import UnprintableTextError, render
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
+from plankeeper.resources.documents.print_files import AddressPage, join_documents
 from plankeeper.resources.statement_runs import store
 from plankeeper.resources.statement_runs.mails import settle
 from plankeeper.resources.statement_runs.rules import DIED
@@ -25,17 +20,7 @@ from plankeeper.resources.statements.service import record_sent, statement_pdf
 
 PART_SIZE = 100  # letters in a file
 STOPPED_BATCH = 100  # letters at a time
-MAX_TIME = 120.0  # seconds for joining the documents
 MEDIA_TYPE = "application/pdf"
-_PROGRAM = "plankeeper.resources.statement_runs.print_process"  # not imported: PDFium stays out of workers
-_ENVIRONMENT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
-
-
-class AddressPage(Struct, frozen=True):
-    """The page before a letter. The address fits the window of an envelope."""
-
-    office: str
-    lines: Sequence[str]
 
 
 class PrintFile(NamedTuple):
@@ -60,7 +45,7 @@ async def get_print_file(ctx: ReadContext, run_id: UUID, part: int, *, posted: b
     for each in letters:
         documents += [await _address_page(ctx, each), await statement_pdf(ctx, each.statement_id)]
     name = f"statements-{run.month}-{part}.pdf"
-    return PrintFile(name, await _join(documents), [each.participant_id for each in letters])
+    return PrintFile(name, await join_documents(documents), [each.participant_id for each in letters])
 
 
 async def _address_page(ctx: ReadContext, letter: Letter) -> bytes:
@@ -76,30 +61,6 @@ def address_lines(letter: Letter) -> list[str]:
     """A name and an address, as on an envelope."""
     place = " ".join(filter(None, (letter.city, letter.state, letter.postcode)))
     return [line for line in (letter.name, letter.address_line_1, letter.address_line_2, place) if line]
-
-
-async def _join(documents: Sequence[bytes]) -> bytes:
-    """One PDF of several, joined by a process of its own. Raises DomainError 503 if it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", _PROGRAM),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ},
-    )
-    content = b"".join(struct.pack(">Q", len(each)) + each for each in documents)
-    try:
-        async with asyncio.timeout(MAX_TIME):
-            output, _ = await process.communicate(content)
-    except TimeoutError:
-        output = b""
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-    if not output.startswith(b"%PDF-"):
-        raise DomainError("service_unavailable", "The print file couldn't be made. Try again.")
-    return output
 
 
 async def mark_posted(ctx: WriteContext, run_id: UUID, until: UUID) -> int:

@@ -1,4 +1,4 @@
-"""The process that joins the letters of a print file. In its input, each document has its length before it."""
+"""The process that joins the documents of a print file. In its input, each document has its length before it."""
 
 import io
 import os
