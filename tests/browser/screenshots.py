@@ -1,4 +1,4 @@
-"""Pictures of the console with the sample data, for docs/console.md, claim.md and pay.md: `make screenshots`.
+"""Pictures of the console with the sample data, for docs/console.md and the guides of the office: `make screenshots`.
 
 A server of its own is started and filled in. The pictures are few and have 256 colours, because each new version of
 them adds as much to the repository's history.
@@ -53,6 +53,9 @@ PICTURES = (
     Picture("claim-batch", "{claim_batch}"),
     Picture("payment-run-new", "/console/payments/new"),
     Picture("payment-run", "{payment_run}"),
+    Picture("fees", "/console/payments/fees"),
+    Picture("statement-run", "{statement_run}"),
+    Picture("invoices-by-manager", "/console/invoices?group=account_manager"),
     Picture("search", "/console/search?q=nguyen"),
     Picture("import-check", "{import}"),
     Picture("api-keys", "/console/settings/keys"),
@@ -102,10 +105,12 @@ def find_addresses(page: Any, client: httpx.Client) -> dict[str, str]:
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Check file").click()
     page.get_by_role("button", name=re.compile("^Import ")).wait_for()
-    batches, runs = (client.get(each).json()["data"] for each in ("/claim-batches", "/payment-runs"))
+    paths = ("/claim-batches", "/payment-runs", "/statement-runs")
+    batches, runs, statement_runs = (client.get(each).json()["data"] for each in paths)
     return {
         "claim_batch": f"/console/claims/{next(each['id'] for each in batches if each['state'] == 'processed')}",
         "payment_run": f"/console/payments/{next(each['id'] for each in runs if each['state'] == 'paid')}",
+        "statement_run": f"/console/statements/{statement_runs[0]['id']}",
         "participant": f"/console/participants/{participant}",
         "duplicate": f"/console/invoices/{duplicate}",
         "invoice": f"/console/invoices/{find_document(client)}",
@@ -127,7 +132,7 @@ def find_duplicate(client: httpx.Client) -> tuple[str, str]:
 
 def find_document(client: httpx.Client) -> str:
     """The id of an invoice with a document, whose claim isn't made yet."""
-    found = client.get("/invoices", params={"sort": "-id", "limit": 100}).raise_for_status().json()["data"]
+    found = client.get("/invoices", params={"sort": "-id", "limit": 500}).raise_for_status().json()["data"]
     return next(each["id"] for each in found if each["document"] and each["claim_status"] in ("new", "on_hold"))
 
 

@@ -148,7 +148,7 @@ def test_only_the_shell_of_the_console_imports_http() -> None:
 CONSOLE_LAYERS = {"shell": set[str](), "components": {"shell"}, "lists": {"shell", "components"}}
 # Areas that import other areas.
 CONSOLE_AREAS = {
-    "claims": {"activity"},
+    "claims": {"activity", "bank_details"},
     "developers": {"activity"},
     "imports": {"activity"},
     "invoices": {"activity", "notes"},

@@ -13,7 +13,7 @@ def test_only_the_modules_that_load_the_sample_data_import_it() -> None:
         if not module.name.startswith("cli.sample_data.")
         if any(f"{name}.".startswith("plankeeper.cli.sample_data.") for name in imports(module))
     }
-    assert importing == {"cli.demo", "cli.demo_claims"}
+    assert importing == {"cli.demo", "cli.demo_claims", "cli.demo_month_end"}
 
 
 def test_neither_the_commands_nor_the_application_import_the_sample_data() -> None:

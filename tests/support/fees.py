@@ -75,8 +75,12 @@ class FeeOffice(PayingOffice):
         """Claim invoices with one line each, and apply the agency's results: the whole amount, or another one."""
         batch = self.client.create("/claim-batches", {"invoice_ids": [*invoice_ids]})
         assert batch["lines"] == len(invoice_ids), batch
-        claims = self.client.get(f"/claim-batches/{batch['id']}/lines", limit=1000).json()["data"]
         self.client.create(f"/claim-batches/{batch['id']}/submit", None)
+        self.answer(batch["id"], paid)
+
+    def answer(self, batch_id: str, paid: float | None = None) -> None:
+        """Apply the agency's results to a submitted batch of fees: the whole amounts, or another one for each."""
+        claims = self.client.get(f"/claim-batches/{batch_id}/lines", limit=1000).json()["data"]
         numbers = {each["id"]: each["participant_number"] for each in self._people()}
         rows = [
             {
@@ -89,7 +93,7 @@ class FeeOffice(PayingOffice):
             for index, each in enumerate(claims)
         ]
         headers = {"Content-Type": "text/csv"}
-        path = f"/claim-batches/{batch['id']}/results"
+        path = f"/claim-batches/{batch_id}/results"
         self.client.request("POST", path, content=results_csv(rows), headers=headers).raise_for_status()
 
     def _people(self) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.dates import Month
 from plankeeper.core.settings import Settings
 from plankeeper.resources.statement_runs import service
-from plankeeper.resources.statement_runs.rules import first_day
 from plankeeper.resources.statement_runs.worker import make_next
 from support.client import Client
 from support.server import RunningServer, wait_until
@@ -69,7 +69,7 @@ def run_at_once(office: StatementOffice, settings: Settings, month: str = MONTH)
     async def work() -> str:
         async with office.server.db.transaction() as tx:
             ctx = WriteContext(tx, office.plan_manager_id, settings, SYSTEM)
-            run = await service.start(ctx, first_day(month))
+            run = await service.start(ctx, Month.parse(month).first)
             while await make_next(ctx, run.id, now()):
                 pass
             return str(run.id)

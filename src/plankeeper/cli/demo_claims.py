@@ -53,7 +53,7 @@ MIN_INVOICES = 10  # that can be claimed and become claims
 PAYEE_BSB = "999001"  # of no bank
 FIRST_ACCOUNT = 10_000_101  # the account number of the first payee
 # Of ten claims of a batch, in the order of its file: this one is rejected, and the other one is paid in part.
-REJECTED, PAID_LESS = 3, 6
+REJECTED, PAID_LESS, GROUP = 3, 6, 10
 REJECTION = "The support isn't in the participant's plan."
 
 
@@ -77,10 +77,10 @@ async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
     if len(invoices) < MIN_INVOICES:
         return
     first, second = len(invoices) * 6 // 10, len(invoices) * 8 // 10
-    batch = await _claim(ctx, invoices[:first])
-    await _apply_results(ctx, batch)
+    batch = await claim(ctx, invoices[:first])
+    await apply_results(ctx, batch)
     await _pay(ctx, await _set_accounts(ctx, invoices[:first]))
-    await _claim(ctx, invoices[first:second])
+    await claim(ctx, invoices[first:second])
     await service.create(ctx, NewClaimBatch(invoice_ids=[str(each) for each in invoices[second:]]))
 
 
@@ -113,20 +113,23 @@ async def _set_accounts(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> dict[
     return payees
 
 
-async def _claim(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> ClaimBatch:
+async def claim(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> ClaimBatch:
     """A submitted batch of invoices."""
     batch = await service.create(ctx, NewClaimBatch(invoice_ids=[str(each) for each in invoice_ids]))
     await service.download(ctx, or_404(batch.id))
     return await service.submit(ctx, or_404(batch.id))
 
 
-async def _apply_results(ctx: WriteContext, batch: ClaimBatch) -> None:
-    """Apply the agency's results to all claims of a batch, and record that the money has arrived in two parts."""
+async def apply_results(ctx: WriteContext, batch: ClaimBatch, group: int = GROUP) -> None:
+    """Apply the agency's results to all claims of a batch, and record that the money has arrived in two parts.
+
+    One claim in each `group` is rejected, and one is paid in part.
+    """
     id_ = or_404(batch.id)
     references = [each.reference for each in await store.list_of_batch(ctx.tx, ctx.plan_manager_id, id_)]
     claims = await result_store.list_by_references(ctx.tx, ctx.plan_manager_id, references)
     claims.sort(key=lambda each: references.index(each.reference))
-    rows = [_result(number, each) for number, each in enumerate(claims)]
+    rows = [_result(number, each, group) for number, each in enumerate(claims)]
     await result_service.apply_results(ctx, id_, ResultsFile(rows, sha256=""), dry_run=False)
     received = sum((each.amount or Decimal(0) for each in rows), Decimal(0))
     first = round(received / 2, 2)
@@ -135,12 +138,12 @@ async def _apply_results(ctx: WriteContext, batch: ClaimBatch) -> None:
         await receipts.record(ctx, id_, receipt)
 
 
-def _result(number: int, claim: ClaimState) -> ResultRow:
+def _result(number: int, claim: ClaimState, group: int) -> ResultRow:
     """The row of a results file for the claim with this number, from 0."""
     status, amount, message = "SUCCESSFUL", claim.amount, None
-    if number % 10 == REJECTED:
+    if number % group == REJECTED:
         status, amount, message = "ERROR", Decimal(0), REJECTION
-    elif number % 10 == PAID_LESS:
+    elif number % group == PAID_LESS:
         amount = round(claim.amount * 3 / 4, 2)
     agency_number = f"{88_000_000 + number}"
     return ResultRow(number + 2, claim.ndis_number or "", claim.reference, status, amount, agency_number, message)

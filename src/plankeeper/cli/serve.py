@@ -142,6 +142,7 @@ async def _prepare_demo(db: Database, settings: Settings, cluster: Cluster | Non
     """Load the sample data. Returns the lines to print."""
     from plankeeper.cli.demo import add_demo_catalogue, add_demo_documents, load_demo_data
     from plankeeper.cli.demo_claims import add_demo_claims
+    from plankeeper.cli.demo_month_end import add_demo_month_end
 
     problems: list[str] = []
     async with Database(owner_dsn(settings, cluster), pool_size=1, statement_timeout=600).open() as owner_db:
@@ -156,6 +157,10 @@ async def _prepare_demo(db: Database, settings: Settings, cluster: Cluster | Non
         await add_demo_claims(db, settings)
     except DomainError as error:
         problems.append(f"Claims:         none. {error.detail}")
+    try:
+        await add_demo_month_end(db, settings)
+    except DomainError as error:
+        problems.append(f"Month end:      none. {error.detail}")
     return _demo_lines(*credentials, problems)
 
 

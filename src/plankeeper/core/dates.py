@@ -1,9 +1,12 @@
-"""Parse dates and times that people type. The day always comes first, whatever the language of the browser."""
+"""Months, and dates and times that people type: the day always comes first, whatever the language of the browser."""
 
 import re
+from calendar import monthrange
 from contextlib import suppress
-from datetime import date, time
+from datetime import date, time, timedelta
+from typing import NamedTuple
 
+from plankeeper.core.fields import MONTH_PATTERN
 from plankeeper.core.formatting import format_date
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -33,6 +36,50 @@ _WITHOUT_YEAR = re.compile(
     r"[0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}(?:(?:[a-z]{2})?[ -])?[a-z]{3,9}\.?|[a-z]{3,9}\.? [0-9]{1,2}(?:[a-z]{2})?"
 )
 _MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:[a-z]{2})?,? (?P<year>[0-9]{1,4})")
+
+
+class Month(NamedTuple):
+    """A month by its first and its last day."""
+
+    first: date
+    last: date
+
+    @classmethod
+    def of(cls, day: date) -> "Month":
+        return cls(day.replace(day=1), day.replace(day=monthrange(day.year, day.month)[1]))
+
+    @classmethod
+    def parse(cls, text: str) -> "Month":
+        """The month of `2026-11`. Raises ValueError for another text, and outside the years 2000 to 2099."""
+        if not re.fullmatch(MONTH_PATTERN, text):
+            raise ValueError(f"{text!r} isn't a month")
+        return cls.of(date.fromisoformat(f"{text}-01"))
+
+    @property
+    def text(self) -> str:
+        """`2026-11`."""
+        return self.first.isoformat()[:7]
+
+    @property
+    def title(self) -> str:
+        """`November 2026`."""
+        return f"{FULL_MONTHS[self.first.month - 1]} {self.first.year}"
+
+    @property
+    def next(self) -> "Month":
+        return Month.of(self.last + timedelta(days=1))
+
+    @property
+    def previous(self) -> "Month":
+        return Month.of(self.first - timedelta(days=1))
+
+
+def last_months(day: date, count: int) -> list[Month]:
+    """The month of a day and those before it, the latest first."""
+    months = [Month.of(day)]
+    while len(months) < count:
+        months.append(months[-1].previous)
+    return months
 
 
 class DateError(ValueError):

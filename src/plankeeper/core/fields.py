@@ -32,6 +32,7 @@ FieldErrorCode = Literal[
     "inconsistent",
 ]
 
+MONTH_PATTERN = "20[0-9]{2}-(0[1-9]|1[0-2])"  # such as 2026-11
 UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 EXTENSION = Meta(extra_json_schema={"x-plankeeper-extension": True})
@@ -53,6 +54,14 @@ UuidText = Annotated[
         pattern=f"^{UUID_PATTERN}$",
         extra={"message": "must be a UUID with hyphens"},
         extra_json_schema={"format": "uuid"},
+    ),
+]
+MonthText = Annotated[
+    str,
+    Meta(
+        pattern=f"^{MONTH_PATTERN}$",
+        extra={"message": "must be a month, such as 2026-10"},
+        extra_json_schema={"examples": ["2026-10"]},
     ),
 ]
 # The id of a new resource: any UUID except the nil UUID, which means "no row".

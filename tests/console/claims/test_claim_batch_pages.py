@@ -1,5 +1,6 @@
 """Claim batches in the console: the list, make one, its page, its file, submit, cancel."""
 
+import html
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,12 @@ from support.claims import Office, set_office
 from support.console import Browser, main_text
 
 LIST = "/console/claims"
+
+
+def next_page(page: str) -> str:
+    """The address of the next page."""
+    [found] = re.findall(r'href="([^"]+)" rel="next"', page)
+    return html.unescape(found)
 
 
 def make_batch(browser: Browser) -> str:
@@ -179,6 +186,61 @@ def test_pages_of_lines_and_states(office: Office, owner: Browser) -> None:
     assert "1–50 of 60" in main_text(owner.get(f"{path}?page=x&state=nothing").text)
 
 
+def test_the_lines_that_go_in_are_listed_in_pages(office: Office, owner: Browser) -> None:
+    lines = [office.line(quantity=number, unit_price=1, total_price=number) for number in range(1, 61)]
+    office.invoice("A1", *lines)
+    office.invoice("A2", lines[0])
+    page = owner.get(f"{LIST}/new").text
+    text = main_text(page)
+    assert "$1,831.00 61 lines, 2 of them with a warning" in text
+    assert "What goes in" in text
+    assert f'<a href="{LIST}/new/lines">Show all 61 lines</a>' in page
+    first = owner.get(f"{LIST}/new/lines").text
+    text = main_text(first)
+    assert "A1 line 1 Possible duplicate line No name Amber Physio 15_056_0128_1_3 $1.00" in text
+    assert ("A1 line 50" in text, "A1 line 51" in text) == (True, False)
+    text = main_text(owner.get(next_page(first)).text)
+    assert ("A1 line 51" in text, "A1 line 60" in text, "A2 line 1" in text) == (True, True, True)
+    assert ("A1 line 50" in text, "First page" in text, "Next page" in text) == (False, True, False)
+    text = main_text(owner.get(f"{LIST}/new/lines?warning=line_duplicate").text)
+    assert ("A1 line 1 " in text, "A2 line 1 " in text, "A1 line 2" in text) == (True, True, False)
+    for wrong in ("after=x", f"after={office.provider}.{office.provider}", "warning=x"):
+        assert "A1 line 1 " in main_text(owner.get(f"{LIST}/new/lines?{wrong}").text)
+
+
+def test_the_pages_of_a_new_batch_are_what_it_contains(office: Office, owner: Browser) -> None:
+    """Each line of a preview is on one page, that of the lines that go in or that of its reason."""
+    day = iter(range(1, 29))
+    number = 0
+
+    def add(**values: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        return office.invoice(f"N{number}", office.line(service_date_from=f"2025-12-{next(day):02}", **values))
+
+    for _ in range(3):
+        add()
+        add(service_item_number=None)
+        held = add()
+        office.client.post(f"/invoices/{held['id']}/hold", {"reason": "Wrong hours"}).raise_for_status()
+    dry_run = office.client.post("/claim-batches", {"all": True}, params={"dry_run": "true"}).json()
+    shown = re.compile(r'<td class="lead" data-label="Invoice"><span><a class="break" href="/console/invoices/([^"]+)"')
+    left_out = {
+        reason: shown.findall(owner.get(f"{LIST}/new/left-out?reason={reason}").text)
+        for reason in ("missing_item", "held", "blocking_warning", "batch_full")
+    }
+    expected = {
+        name: [each["invoice_id"] for each in dry_run["left_out"] if each["reason"] == name] for name in left_out
+    }
+    assert left_out == expected
+    assert len(expected["held"]) == 3
+    included = shown.findall(owner.get(f"{LIST}/new/lines").text)
+    batch = office.batch()
+    claims = shown.findall(owner.get(f"{LIST}/{batch['id']}").text)
+    assert (included, len(included)) == (claims[:3], dry_run["lines"])
+    assert owner.get(f"{LIST}/new/left-out?reason=x").status_code == 404
+
+
 def test_a_long_group_has_pages_of_its_own(office: Office, owner: Browser) -> None:
     amounts = range(1, 53)
     office.invoice(
@@ -187,13 +249,18 @@ def test_a_long_group_has_pages_of_its_own(office: Office, owner: Browser) -> No
         *(office.line(service_item_number=None, quantity=each, unit_price=1, total_price=each) for each in amounts),
     )
     page = owner.get(f"{LIST}/new").text
-    assert f'href="{LIST}/new?reason=missing_item" aria-label="Show all 52' in page
+    assert f'href="{LIST}/new/left-out?reason=missing_item" aria-label="Show all 52' in page
+    first = owner.get(f"{LIST}/new/left-out?reason=missing_item").text
+    assert ("A1 line 51" in main_text(first), "A1 line 53" in main_text(first)) == (True, False)
+    text = main_text(owner.get(next_page(first)).text)
+    assert ("A1 line 51" in text, "A1 line 52" in text, "A1 line 53" in text) == (False, True, True)
     batch = make_batch(owner)
     assert f'<a href="{batch}/left-out">52 lines left out</a>' in owner.get(batch).text
-    for path in (f"{LIST}/new", f"{batch}/left-out"):
-        assert "1–50 of 52" in main_text(owner.get(f"{path}?reason=missing_item").text)
-        assert "51–52 of 52" in main_text(owner.get(f"{path}?reason=missing_item&page=2").text)
-        assert "Without a support item 52 lines · $1,378.00" in main_text(owner.get(f"{path}?reason=x").text)
+    path = f"{batch}/left-out"
+    assert "1–50 of 52" in main_text(owner.get(f"{path}?reason=missing_item").text)
+    assert "51–52 of 52" in main_text(owner.get(f"{path}?reason=missing_item&page=2").text)
+    for each in (page, owner.get(f"{path}?reason=x").text):
+        assert "Without a support item 52 lines · $1,378.00" in main_text(each)
 
 
 def test_another_office_sees_no_batch(

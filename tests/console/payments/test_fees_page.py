@@ -75,7 +75,7 @@ def test_fees_are_previewed_and_made(office: FeeOffice, sign_in: Callable[..., B
     assert "2 fees made: $208.90." in page
     assert f"No fee is to be made for {NAME}." in page
     assert "The fee of the month was made before." in page
-    assert f'<a href="/console/invoices?q=FEE-{MONTH}">{NAME}</a>' in page
+    assert f'<a href="/console/invoices?invoice_number=FEE-{MONTH}">{NAME}</a>' in page
 
 
 def test_fees_are_taken(office: FeeOffice, sign_in: Callable[..., Browser]) -> None:

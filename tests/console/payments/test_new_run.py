@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -49,8 +50,8 @@ def test_a_run_is_previewed_made_and_listed(office: PayingOffice, payer: Browser
     assert "$115.00 to 3 payees" in text
     assert "Café Blau Pty Ltd In the bank’s file: Cafe Blau" in text
     assert "“Café Blau” is “Cafe Blau” in the file." in text
-    assert re.search(r"Amber Physio … \d{3} 2 \$100\.50", text)
-    assert re.search(r"Robin Hale … \d{3} 1 \$5\.00", text)
+    assert re.search(r"Amber Physio … \d{3} 2 lines \$100\.50", text)
+    assert re.search(r"Robin Hale … \d{3} 1 line \$5\.00", text)
     assert "Nothing that is ready to be paid is left out." in text
     path = make(payer)
     text = main_text(payer.get(path).text)
@@ -83,15 +84,50 @@ def test_left_out_lines_have_their_reason_and_a_link(office: PayingOffice, payer
     text = main_text(page)
     assert "$7.00 to 1 payee" in text
     assert "Left out 4 lines" in text
-    assert "The payee has no bank details. 2 lines No Account Pty Ltd 2 lines $3.00" in text
-    assert "The invoice is on hold. 1 line Invoice HELD Amber Physio $8.00" in text
+    assert "The payee has no bank details. 2 lines · $3.00 No Account Pty Ltd 2 lines $3.00" in text
+    assert re.search(r"The invoice is on hold. 1 line · \$8.00 .* HELD line 1 Robin Hale Amber Physio \$8.00", text)
     assert "A change of the payee's bank details waits for approval. 1 line" in text
     text = main_text(preview(payer, reason="held").text)
-    assert ("Show all groups" in text, "Invoice HELD" in text, "No Account" in text) == (True, True, False)
+    assert ("Show all groups" in text, "HELD line 1" in text, "No Account" in text) == (True, True, False)
     for path in (f"providers/{poor}", f"providers/{waiting}", f"invoices/{held}", "bank-details"):
         assert f'href="/console/{path}"' in page
     run = payer.get(make(payer)).text
     assert "Left out 4 lines" in main_text(run)
+
+
+def test_the_lines_of_each_payment_are_listed(office: PayingOffice, payer: Browser) -> None:
+    office.invoice("40.00", "60.50", number="A1")
+    office.invoice("2.00", number="A2")
+    other = office.provider_with("Blue Nursing")
+    office.invoice("9.50", number="B1", pm_provider_id=other)
+    lines = f"{NEW}/lines"
+    text = main_text(payer.get(lines, params={"process_date": DAY, "group_by": "payee"}).text)
+    assert "A1 line 1 Robin Hale — Amber Physio $40.00" in text
+    assert "B1 line 1 Robin Hale — Blue Nursing $9.50" in text
+    links = re.findall(rf'href="({lines}[^"]*payment=[^"]*)"', preview(payer).text)
+    text = main_text(payer.get(links[0].replace("&amp;", "&")).text)
+    assert ("Lines that are paid to Amber Physio $102.50." in text, "B1" in text) == (True, False)
+    links = re.findall(rf'href="({lines}[^"]*payment=[^"]*)"', preview(payer, group_by="invoice").text)
+    assert len(links) == 3
+    text = main_text(payer.get(links[1].replace("&amp;", "&")).text)
+    assert ("A2 line 1" in text, "A1" in text) == (True, False)
+    assert "No line can be paid here now." in main_text(payer.get(lines, params={"process_date": "x"}).text)
+
+
+def test_pages_of_payments_and_of_lines_that_are_left_out(office: PayingOffice, payer: Browser) -> None:
+    office.invoices([(f"A{number}", ("1.00",)) for number in range(52)])
+    office.set(needs_receipts=False)
+    ids = office.invoices([(f"H{number}", ("2.00",)) for number in range(53)])
+    office.execute(
+        "update invoices set held_at = now() where plan_manager_id = $1 and id = any ($2)",
+        office.plan_manager_id,
+        [UUID(each) for each in ids],
+    )
+    text = main_text(preview(payer, group_by="invoice").text)
+    assert ("1–50 of 52" in text, "53 lines · $106.00" in text, "Show all 53" in text) == (True, True, True)
+    assert "51–52 of 52" in main_text(preview(payer, group_by="invoice", page="2").text)
+    text = main_text(preview(payer, reason="held", page="2").text)
+    assert ("51–53 of 53" in text, "Who is paid" in text) == (True, False)
 
 
 def test_missing_settings_are_named(office: PayingOffice, payer: Browser, owner: Browser) -> None:

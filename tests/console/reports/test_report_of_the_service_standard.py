@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import openpyxl
 import pytest
 from uuid_utils.compat import uuid7
 
@@ -269,8 +270,23 @@ def test_the_numbers_are_by_account_manager(
     assert sum(int(row["Claimed: late"]) for row in rows) == total
 
 
+def test_the_workbook_has_the_rows_of_the_csv_file(owner: Browser, history: History) -> None:
+    assert history.expected.claimed
+    lines = read_csv(owner.get(f"{PAGE}.csv").text)
+    book = openpyxl.load_workbook(io.BytesIO(owner.get(f"{PAGE}.xlsx").content))
+    heading, *rows = book["service_standard"].iter_rows(values_only=True)
+    assert list(heading) == list(lines[0])
+    assert [row[0].strftime("%Y-%m") for row in rows] == [each["Month"] for each in lines]
+    numbers = [[None if text == "" else float(text) for text in [*each.values()][3:]] for each in lines]
+    assert [[*row[3:]] for row in rows] == numbers
+    assert [(row[1], row[2] or "") for row in rows] == [
+        (each["Account manager"], each["Account manager ID"]) for each in lines
+    ]
+
+
 def test_viewers_without_downloads_get_no_file(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:
     viewer = new_browser(new_account("viewer"))
     assert f'href="{PAGE}.csv"' in viewer.get(PAGE).text
+    assert f'href="{PAGE}.xlsx"' in viewer.get(PAGE).text

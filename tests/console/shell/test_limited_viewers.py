@@ -29,6 +29,7 @@ CLOSED = {
     "/console/activity", "/console/activity/{event_id}/request", "/console/checks", "/console/trash",
     "/console/trash/{entry_id}", "/console/review", "/console/review/{invoice_id}",
     "/console/reports/service-standard", "/console/reports/service-standard.csv",
+    "/console/reports/service-standard.xlsx",
     "/console/requests", "/console/requests.csv", "/console/requests.xlsx", "/console/requests/{logged_request_id}",
     "/console/settings/webhooks", "/console/settings/webhooks/{endpoint_id}",
     "/console/settings/webhooks/{endpoint_id}/deliveries", "/console/settings/webhooks/{endpoint_id}/deliveries.csv",

@@ -78,6 +78,7 @@ VIEWER_PAGES = {
     "GET /console/plans/components.xlsx",
     "GET /console/reports/service-standard",
     "GET /console/reports/service-standard.csv",
+    "GET /console/reports/service-standard.xlsx",
     "GET /console/participants.csv",
     "GET /console/participants.xlsx",
     "GET /console/participants/selected.csv",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-MOVEMENTS = ("received", "paid_out", "returned", "refunded", "repaid")
+MOVEMENTS = ("received", "paid_out", "returned", "refunded", "repaid", "fees")
 
 
 def cents(amount: Any) -> int:
@@ -27,6 +27,7 @@ class LineMoney:
     returned: int = 0
     refunded: int = 0
     repaid: int = 0
+    fees: int = 0
 
     @property
     def paid(self) -> int:
@@ -35,7 +36,7 @@ class LineMoney:
 
     @property
     def held(self) -> int:
-        return self.received - self.paid_out + self.returned + self.refunded - self.repaid
+        return self.received - self.paid_out + self.returned + self.refunded - self.repaid - self.fees
 
 
 @dataclass
@@ -64,6 +65,11 @@ class Ledger:
         for line_id, amount in amounts.items():
             self.lines[line_id].paid_out += amount
 
+    def take(self, amounts: Mapping[str, int]) -> None:
+        """The office takes its own fees."""
+        for line_id, amount in amounts.items():
+            self.lines[line_id].fees += amount
+
     def send_back(self, amounts: Mapping[str, int]) -> None:
         for line_id, amount in amounts.items():
             self.lines[line_id].returned += amount
@@ -71,7 +77,7 @@ class Ledger:
     def figures(self) -> dict[str, int]:
         """The reconciliation of a time that contains everything."""
         sums = {name: sum(getattr(each, name) for each in self.lines.values()) for name in MOVEMENTS}
-        return {"opening": 0, **sums, "fees": 0, "closing": sum(self.held().values())}
+        return {"opening": 0, **sums, "closing": sum(self.held().values())}
 
     def held(self) -> dict[str, int]:
         return {line_id: each.held for line_id, each in self.lines.items() if each.held}

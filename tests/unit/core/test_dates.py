@@ -1,13 +1,18 @@
-"""Dates as people type them, and the errors of invalid dates."""
+"""Months, dates as people type them, and the errors of invalid dates."""
 
-from datetime import date
+from datetime import date, timedelta
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plankeeper.core.dates import (
     DateError,
+    Month,
     add_year,
     date_input,
+    last_months,
     normalize_date,
     parse_date,
 )
@@ -93,3 +98,22 @@ def test_an_impossible_or_ambiguous_date_names_the_reason(text: str, message: st
 def test_a_date_without_a_year_gets_the_nearest_one(text: str, past: str, future: str) -> None:
     today = date(2026, 11, 24)
     assert (add_year(text, today), add_year(text, today, is_past=False)) == (past, future)
+
+
+@given(st.dates(date(2002, 7, 1), date(2099, 12, 31)), st.integers(1, 30))
+def test_months_follow_each_other_up_to_that_of_a_day(day: date, count: int) -> None:
+    months = last_months(day, count)
+    assert len(months) == count
+    assert months[0].first <= day <= months[0].last
+    assert all(one.first - timedelta(days=1) == other.last for one, other in pairwise(months))
+    assert all(one.previous == other and other.next == one for one, other in pairwise(months))
+    assert [Month.parse(each.text) for each in months] == months
+
+
+def test_only_months_are_parsed() -> None:
+    february = Month.parse("2026-02")
+    assert february == Month(date(2026, 2, 1), date(2026, 2, 28)) == Month.of(date(2026, 2, 9))
+    assert february.title == "February 2026"
+    for text in ("", "2026", "2026-2", "2026-13", "2026-02-01", "20261-1", "9999-12-01", "9999-12", "0000-10", "x"):
+        with pytest.raises(ValueError, match="isn't a month"):
+            Month.parse(text)

@@ -18,7 +18,7 @@ from plankeeper.cli.sample_data.random_values import (
     uuid7,
 )
 
-Unit = Literal["hour", "kilometre", "each"]
+Unit = Literal["hour", "kilometre", "each", "month"]
 
 
 class Item(NamedTuple):

@@ -23,11 +23,14 @@ _CATEGORIES = {
     8: "Moving House",
     11: "Positive Relationships",
     12: "Sport and Health",
+    14: "Plan Management",
     15: "Daily Skills",
     21: "Calm Surroundings",
 }
 _PACE_CATEGORIES = {11: 21}  # those that PACE plans number differently
-_UNITS = {"hour": "H", "kilometre": "E", "each": "E"}
+_UNITS = {"hour": "H", "kilometre": "E", "each": "E", "month": "MON"}
+FEE_ITEM = Item("14_034_0127_8_3", "Plan management, monthly fee", Decimal("88.00"), "month")
+"""The item of the office's own fee."""
 _OTHER_ITEMS = (
     Item("01_003_0107_1_1", "Self-care activities, short visit, weekday daytime", Decimal("41.50"), "each"),
     Item("01_016_0104_1_1", "Self-care activities, complex, weekday daytime", Decimal("75.94"), "hour"),
@@ -39,6 +42,7 @@ _OTHER_ITEMS = (
     Item("06_182490881_0111_2_2", "Handrails, supplied and fitted", Decimal("1321.77"), "each"),
     Item("08_005_0106_2_3", "Help with finding a new home", Decimal("74.63"), "hour"),
     Item("12_027_0126_3_3", "Exercise programme in the water", Decimal("66.62"), "hour"),
+    FEE_ITEM,
     Item("15_045_0128_1_3", "Therapy and assessment, counsellor", Decimal("156.16"), "hour"),
     Item("15_062_0128_1_3", "Therapy and assessment, dietitian", Decimal("188.99"), "hour"),
 )

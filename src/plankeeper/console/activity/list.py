@@ -19,7 +19,15 @@ from plankeeper.console.components.events import (
 from plankeeper.console.components.labels import humanize
 from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
 from plankeeper.console.lists.definition import BuiltInView, Column, ListDefinition, Names
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, FlagFilter, LinkFilter, RecordFilter
+from plankeeper.console.lists.filters import (
+    ChoiceFilter,
+    DateRangeFilter,
+    FilterContext,
+    FlagFilter,
+    LinkFilter,
+    LinkValue,
+    RecordFilter,
+)
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.context import AccessedKind
 from plankeeper.core.ids import parse_uuid
@@ -97,8 +105,13 @@ def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
     return {"days": day_bounds(days, zone)}
 
 
-def _read_id(text: str) -> UUID | None:
-    return parse_uuid(text)
+async def _read_record(_context: FilterContext, text: str) -> LinkValue:
+    return LinkValue({"resource_id": text}, "One record")
+
+
+async def _read_import(_context: FilterContext, text: str) -> LinkValue | None:
+    found = parse_uuid(text)
+    return LinkValue({"import": found}, "One import") if found else None
 
 
 # The columns of the file: first those for people, then those for programs and auditors.
@@ -123,8 +136,8 @@ FILTERS = (
     ChoiceFilter("actor", "Made by", ACTORS, lambda choice: {"actor": choice}, "Anyone"),
     DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _day_values),
     FlagFilter("views", "With invoice views", "views"),
-    LinkFilter("resource_id", "One record", str),
-    LinkFilter("import", "One import", _read_id),
+    LinkFilter("resource_id", "One record", _read_record),
+    LinkFilter("import", "One import", _read_import),
 )
 ACTIVITY = ListDefinition(
     kind="activity",

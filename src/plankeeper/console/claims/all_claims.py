@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from plankeeper.console.claims.claim_rows import STATES, line_url
+from plankeeper.console.claims.claim_rows import STATES
+from plankeeper.console.claims.line_groups import line_url
 from plankeeper.console.claims.list import CLAIMS_URL
 from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import (

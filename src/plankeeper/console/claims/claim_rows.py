@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
-from uuid import UUID
 
+from plankeeper.console.claims.line_groups import ShownLine, describe_line, line_url, load_names
 from plankeeper.console.claims.list import CLAIMS_URL
 from plankeeper.console.claims.paging import PagePart, select_part
-from plankeeper.console.claims.preview import ShownLine, describe_line, load_names
 from plankeeper.console.components.pagination import with_query
-from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.console.shell.routing import PageRequest
 from plankeeper.resources.claims import store
 from plankeeper.resources.claims.schemas import Claim, ClaimBatch
 from plankeeper.resources.invoices import store as invoice_store
@@ -88,8 +87,3 @@ async def _load_rows(request: PageRequest, claims: Sequence[Claim]) -> list[Clai
         )
         for each in claims
     ]
-
-
-def line_url(invoice_id: UUID, line_id: UUID) -> str:
-    """The page about the claims and the money of a line."""
-    return f"{PREFIX}/invoices/{invoice_id}/lines/{line_id}/claim"

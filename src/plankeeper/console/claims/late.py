@@ -1,8 +1,7 @@
 """The claims that have waited too long for a result."""
 
-from plankeeper.console.claims.claim_rows import line_url
+from plankeeper.console.claims.line_groups import describe_line, line_url, load_names
 from plankeeper.console.claims.list import CLAIMS_URL
-from plankeeper.console.claims.preview import describe_line, load_names
 from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.resources.claims import service, store
 from plankeeper.resources.invoices import store as invoice_store

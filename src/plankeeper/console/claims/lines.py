@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.claims.claim_rows import STATES, line_url
+from plankeeper.console.claims.claim_rows import STATES
+from plankeeper.console.claims.line_groups import describe_line, line_url, load_names
 from plankeeper.console.claims.list import CLAIMS_URL
-from plankeeper.console.claims.preview import describe_line, load_names
 from plankeeper.console.claims.results import MAX_TEXT, read_day_and_amount, read_text
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect

@@ -1,5 +1,6 @@
 """Claim batches: the list, make one, its page, its file, submit, cancel."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,16 @@ from msgspec.structs import replace
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.claims.claim_rows import load_claims
 from plankeeper.console.claims.list import CLAIM_BATCHES, CLAIMS_URL, STATES
-from plankeeper.console.claims.preview import load_content
+from plankeeper.console.claims.preview import (
+    NEW_URL,
+    included_url,
+    load_content,
+    load_preview,
+    show_included,
+    show_left_out,
+    words_of,
+)
+from plankeeper.console.components.pagination import PAGE_SIZE, with_query
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.lists.selection import download_list
@@ -17,15 +27,21 @@ from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import ValidationError
+from plankeeper.core.ids import parse_uuid
 from plankeeper.database.client import Transaction
-from plankeeper.resources.claims import result_store, service, store
+from plankeeper.resources.claims import preview, result_store, service, store
+from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, LineKey, Reason, WarnedCode
+from plankeeper.resources.claims.preview import LeftOutCandidate, LinesPage
 from plankeeper.resources.claims.schemas import MAX_LINES, ClaimBatch, ClaimBatchCancel, NewClaimBatch
+from plankeeper.resources.claims.service import BatchPreview
 
 pages = Pages()
 
 LATEST_EVENTS = 8
 MAX_REASON_LENGTH = 1000
 _ALL = NewClaimBatch(all=True)
+_WARNINGS: Mapping[str, WarnedCode] = {each: each for each in WARNED_CODES}
+_REASONS: Mapping[str, Reason] = {each: each for each in REASONS}
 
 
 def batch_url(batch_id: UUID) -> str:
@@ -55,16 +71,71 @@ async def download_xlsx(request: PageRequest) -> Download:
 async def new(request: PageRequest) -> HtmlPage:
     """What a batch of all invoices would contain. Nothing is stored."""
 
-    async def preview(tx: Transaction) -> ClaimBatch:
-        return await service.create(request.with_transaction(tx).write_context, _ALL, is_dry_run=True)
+    async def find(tx: Transaction) -> BatchPreview:
+        return await service.preview(request.with_transaction(tx).write_context, _ALL)
 
-    batch = await request.db.write(preview)
+    found = await request.db.write(find)
     context = {
-        "batch": batch,
-        "content": await load_content(request, batch, f"{CLAIMS_URL}/new"),
+        "batch": found.batch,
+        "content": await load_preview(request, found),
+        "all_url": included_url(),
         "max_lines": MAX_LINES,
     }
     return HtmlPage("claims/new.html", context)
+
+
+@pages.get("/claims/new/lines", role="manager", permission="make_claims")
+async def list_new_lines(request: PageRequest) -> HtmlPage:
+    """The lines of a batch of all invoices in the order of its file, or those with a warning."""
+    warning, after = _WARNINGS.get(request.query.text("warning")), _read_key(request)
+
+    async def list_page(tx: Transaction) -> LinesPage[Candidate]:
+        ctx = request.with_transaction(tx).write_context
+        return await preview.list_included(ctx, _ALL, warning, after, PAGE_SIZE)
+
+    found = await request.db.write(list_page)
+    context = {
+        "title": f"Lines with the warning “{words_of(warning).title}”" if warning else "Lines of a new claim batch",
+        "words": None,
+        "lines": await show_included(request, found.lines),
+        "pages": _links(included_url(), {"warning": warning or ""}, found.next, after),
+    }
+    return HtmlPage("claims/new_lines.html", context)
+
+
+@pages.get("/claims/new/left-out", role="manager", permission="make_claims")
+async def list_left_out(request: PageRequest) -> HtmlPage:
+    """The lines that a batch of all invoices leaves out for a reason."""
+    reason: Reason = or_404(_REASONS.get(request.query.text("reason")))
+    after = _read_key(request)
+
+    async def list_page(tx: Transaction) -> LinesPage[LeftOutCandidate]:
+        ctx = request.with_transaction(tx).write_context
+        return await preview.list_left_out(ctx, _ALL, reason, after, PAGE_SIZE)
+
+    found, words = await request.db.write(list_page), words_of(reason)
+    context = {
+        "title": f"Left out: {words.title[0].lower()}{words.title[1:]}",
+        "words": words,
+        "lines": await show_left_out(request, found.lines, words.text),
+        "pages": _links(f"{NEW_URL}/left-out", {"reason": reason}, found.next, after),
+    }
+    return HtmlPage("claims/new_lines.html", context)
+
+
+def _read_key(request: PageRequest) -> LineKey | None:
+    """The line after which a page begins, or None for the first page."""
+    invoice_id, line_id = (parse_uuid(each) for each in (request.query.text("after") + ".").split(".")[:2])
+    return (invoice_id, line_id) if invoice_id and line_id else None
+
+
+def _links(url: str, params: Mapping[str, str], last: LineKey | None, after: LineKey | None) -> dict[str, str | None]:
+    """`next` and `first` for the macro `pager`."""
+    cursor = f"{last[0]}.{last[1]}" if last else None
+    return {
+        "next": with_query(url, {**params, "after": cursor}) if cursor else None,
+        "first": with_query(url, params) if after else None,
+    }
 
 
 @pages.post("/claims/new", role="manager", permission="make_claims", on_error=new)

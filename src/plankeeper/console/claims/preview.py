@@ -3,23 +3,30 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
-from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.console.claims.paging import PagePart, select_part
+from plankeeper.console.claims.line_groups import (
+    MAX_SHOWN,
+    GroupedLine,
+    GroupPlace,
+    GroupWords,
+    LineGroup,
+    ShownLine,
+    load_groups,
+    load_lines,
+)
+from plankeeper.console.claims.list import CLAIMS_URL
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.shell.routing import PREFIX, PageRequest
-from plankeeper.resources.claims.eligibility import REASONS, LineKey
-from plankeeper.resources.claims.line_claims import claim_amounts
+from plankeeper.resources.claims.candidates import read_amounts
+from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, CandidateState, LineKey
+from plankeeper.resources.claims.preview import LeftOutCandidate
 from plankeeper.resources.claims.schemas import ClaimBatch
-from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import to_line_rows
-from plankeeper.resources.invoices.check_store import get_display_names
-from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.claims.service import BatchPreview
 from plankeeper.resources.invoices.warnings import WARNINGS
 
-MAX_SHOWN = 10  # lines of a group
+NEW_URL = f"{CLAIMS_URL}/new"
 _SETTINGS = f"{PREFIX}/settings/claims-and-payments"
 _TITLES: Mapping[str, str] = {
     "state": "Claimed already, or closed",
@@ -54,46 +61,13 @@ _LINKS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class ShownLine(NamedTuple):
-    """A line with its invoice. `message` is null where the group says it already."""
-
-    url: str
-    number: str
-    position: int
-    participant: str
-    provider: str
-    amount: Decimal | None
-    message: str | None
-
-
-class LineGroup(NamedTuple):
-    """The lines with one reason or warning, some of which are shown. `amount` is that of all of them.
-
-    `url` is the page with all of its lines; `part` is what such a page shows, and null on another one.
-    """
-
-    name: str
-    title: str
-    text: str
-    line_count: int
-    amount: Decimal
-    lines: Sequence[ShownLine]
-    url: str
-    part: PagePart | None = None
-    link: tuple[str, str] | None = None
-
-    @property
-    def more(self) -> int:
-        """The number of lines that aren't shown."""
-        return 0 if self.part else self.line_count - len(self.lines)
-
-
 class BatchContent(NamedTuple):
     """The groups of a batch: with a warning, left out, and left out because the batch is full.
 
-    `single` is the group that the address names.
+    `included` are the first lines of a new batch. `single` is the group that the address names.
     """
 
+    included: Sequence[ShownLine]
     warned: Sequence[LineGroup]
     left_out: Sequence[LineGroup]
     full: LineGroup | None
@@ -102,102 +76,98 @@ class BatchContent(NamedTuple):
     single: LineGroup | None
 
 
-class _Keys(NamedTuple):
-    """The keys of the lines of a group with their messages, and those of the lines that are shown."""
+def included_url(warning: str = "") -> str:
+    """The page with the lines of a new batch, or with those with a warning."""
+    return with_query(f"{NEW_URL}/lines", {"warning": warning})
 
-    name: str
-    lines: Sequence[tuple[LineKey, str]]
-    shown: Sequence[tuple[LineKey, str]]
-    part: PagePart | None
+
+def left_out_url(reason: str) -> str:
+    """The page with the lines that a new batch leaves out for a reason."""
+    return with_query(f"{NEW_URL}/left-out", {"reason": reason})
+
+
+def words_of(name: str) -> GroupWords:
+    """The words of a reason, or of a warning."""
+    title = _TITLES.get(name) or (WARNINGS[name].title if name in WARNINGS else name)
+    return GroupWords(title, _TEXTS.get(name, ""), _LINKS.get(name))
+
+
+async def load_preview(request: PageRequest, preview: BatchPreview) -> BatchContent:
+    """The first lines and the groups of a new batch. Only what is shown is read."""
+    claimed, left_out = preview.selection.claimed, preview.selection.left_out
+    amounts = await _amounts(request, [line for line, _ in left_out])
+    warned = [
+        GroupedLine(code, each.key, each.claimed_amount)
+        for code in WARNED_CODES
+        for each in claimed
+        if code in each.warned_codes
+    ]
+    others = [GroupedLine(why.reason, line.key, amounts.get(line.key), why.message) for line, why in left_out]
+
+    def list_url(name: str) -> str:
+        return included_url(name) if name in WARNED_CODES else left_out_url(name)
+
+    groups = await load_groups(request, [*warned, *others], words_of, GroupPlace(NEW_URL, {}, {}, list_url))
+    content = _to_content(groups, len(left_out), is_cut=False)
+    return content._replace(included=await show_included(request, claimed[:MAX_SHOWN]))
 
 
 async def load_content(request: PageRequest, batch: ClaimBatch, url: str) -> BatchContent:
-    """The groups of a batch, or of a dry run, on the page at `url`.
+    """The groups of a stored batch on the page at `url`."""
+    warned = [(code, (each.invoice_id, each.line_id), "") for each in batch.warned or () for code in each.codes]
+    left_out = [(each.reason, (each.invoice_id, each.line_id), each.message) for each in batch.left_out or ()]
+    listed = [*warned, *left_out]
+    place = (request.executor, request.plan_manager_id)
+    amounts = await read_amounts(*place, [key for _, key, _ in listed]) if listed else {}
+    lines = [GroupedLine(name, key, amounts.get(key), message) for name, key, message in listed]
+    groups = await load_groups(request, lines, words_of, GroupPlace(url, {}, {}))
+    is_cut = batch.left_out is not UNSET and batch.left_out_count > len(left_out)
+    return _to_content(groups, batch.left_out_count, is_cut=is_cut)
 
-    The shown invoices are recorded in the access log.
-    """
-    warned = dict[str, list[tuple[LineKey, str]]]()
-    for each in batch.warned or ():
-        for code in each.codes:
-            warned.setdefault(code, []).append(((each.invoice_id, each.line_id), ""))
-    left_out = dict[str, list[tuple[LineKey, str]]]()
-    for each in batch.left_out or ():
-        left_out.setdefault(each.reason, []).append(((each.invoice_id, each.line_id), each.message))
-    all_keys = [_select(request, name, keys, url) for name, keys in (*warned.items(), *left_out.items())]
-    lines = await _load_lines(request, all_keys)
-    groups = {each.name: _group(each, lines, url) for each in all_keys}
+
+def _to_content(groups: Mapping[str, LineGroup], left_out_count: int, *, is_cut: bool) -> BatchContent:
     full = groups.get("batch_full")
-    listed = len(batch.left_out) if batch.left_out is not UNSET else 0
     return BatchContent(
-        [groups[code] for code in warned],
-        [groups[reason] for reason in REASONS if reason in left_out and reason != "batch_full"],
+        (),
+        [groups[code] for code in WARNED_CODES if code in groups],
+        [groups[reason] for reason in REASONS if reason in groups and reason != "batch_full"],
         full,
-        batch.left_out_count - (full.line_count if full else 0),
-        batch.left_out is not UNSET and batch.left_out_count > listed,
+        left_out_count - (full.line_count if full else 0),
+        is_cut,
         next((each for each in groups.values() if each.part), None),
     )
 
 
-def _select(request: PageRequest, name: str, keys: Sequence[tuple[LineKey, str]], url: str) -> _Keys:
-    if request.query.text("reason") != name:
-        return _Keys(name, keys, keys[:MAX_SHOWN], None)
-    part = select_part(request, len(keys), url, {"reason": name})
-    return _Keys(name, keys, keys[part.first : part.end], part)
-
-
-class _Lines(NamedTuple):
-    """The amounts of all lines, and the lines that are shown."""
-
-    amounts: Mapping[LineKey, Decimal]
-    shown: Mapping[LineKey, ShownLine]
-
-
-async def _load_lines(request: PageRequest, groups: Sequence[_Keys]) -> _Lines:
+async def _amounts(request: PageRequest, lines: Iterable[CandidateState]) -> dict[LineKey, Decimal]:
+    """The amounts of lines: those that were examined have theirs."""
+    found, others = dict[LineKey, Decimal](), list[LineKey]()
+    for each in lines:
+        if not isinstance(each, Candidate):
+            others.append(each.key)
+        elif each.amount is not None:
+            found[each.key] = each.amount
     place = (request.executor, request.plan_manager_id)
-    ids = sorted({key[0] for group in groups for key, _ in group.lines})
-    invoices = {each.id: each for each in await invoice_store.get_many(*place, ids)}
-    amounts = dict[LineKey, Decimal]()
-    for each in invoices.values():
-        amounts |= {(each.id, line_id): amount for line_id, amount in claim_amounts(each).items() if amount}
-    shown = {key for group in groups for key, _ in group.shown if key[0] in invoices}
-    request.record_list("invoice", sorted({key[0] for key in shown}), {})
-    names = await load_names(request, [invoices[key[0]] for key in shown])
-    found = [(key, describe_line(invoices[key[0]], key[1], names)) for key in shown]
-    return _Lines(amounts, {key: each._replace(amount=amounts.get(key)) for key, each in found})
+    return found | (await read_amounts(*place, others) if others else {})
 
 
-def _group(keys: _Keys, lines: _Lines, url: str) -> LineGroup:
-    """A group with its words: those of a reason or of a warning."""
-    title = _TITLES.get(keys.name) or (WARNINGS[keys.name].title if keys.name in WARNINGS else keys.name)
-    text = _TEXTS.get(keys.name, "")
-    shown = [
-        lines.shown[key]._replace(message=message if message != text else None)
-        for key, message in keys.shown
-        if key in lines.shown
+async def show_included(request: PageRequest, lines: Sequence[Candidate]) -> list[ShownLine]:
+    """Lines of a new batch with the titles of their warnings. They are recorded in the access log."""
+    shown = await load_lines(request, [each.key for each in lines], {})
+    return [
+        shown[each.key]._replace(
+            amount=each.claimed_amount, warnings=[WARNINGS[code].title for code in each.warned_codes]
+        )
+        for each in lines
+        if each.key in shown
     ]
-    amount = sum((lines.amounts.get(key, Decimal(0)) for key, _ in keys.lines), Decimal(0))
-    own_url, link = with_query(url, {"reason": keys.name}), _LINKS.get(keys.name)
-    return LineGroup(keys.name, title, text, len(keys.lines), amount, shown, own_url, keys.part, link)
 
 
-async def load_names(request: PageRequest, invoices: Iterable[Invoice]) -> Mapping[UUID, str | None]:
-    """The names of the participants and providers of invoices."""
-    shown = [*invoices]
-    participants = {each.participant_id for each in shown if each.participant_id}
-    providers = {each.pm_provider_id for each in shown if each.pm_provider_id}
-    found = await get_display_names(request.executor, request.plan_manager_id, [*participants], [*providers])
-    return {each.id: each.name for each in found}
-
-
-def describe_line(invoice: Invoice, line_id: UUID, names: Mapping[UUID, str | None]) -> ShownLine:
-    """A line of an invoice, without its amount."""
-    line = next((each for each in to_line_rows(invoice) if each.id == line_id), None)
-    return ShownLine(
-        f"{PREFIX}/invoices/{invoice.id}",
-        invoice.invoice_number or "No number",
-        line.position + 1 if line else 0,
-        (names.get(invoice.participant_id) or "No name") if invoice.participant_id else "No participant",
-        (names.get(invoice.pm_provider_id) or "No name") if invoice.pm_provider_id else "No provider",
-        None,
-        None,
-    )
+async def show_left_out(request: PageRequest, lines: Sequence[LeftOutCandidate], text: str) -> list[ShownLine]:
+    """Lines that a new batch leaves out, with what `text` doesn't say. They are recorded in the access log."""
+    shown = await load_lines(request, [each.line.key for each in lines], {})
+    amounts = await _amounts(request, [each.line for each in lines])
+    return [
+        shown[line.key]._replace(amount=amounts.get(line.key), message=why.message if why.message != text else None)
+        for line, why in lines
+        if line.key in shown
+    ]

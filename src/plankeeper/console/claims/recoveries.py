@@ -1,6 +1,6 @@
 """What is to be recovered: lines that were paid out, and that the agency has reversed since."""
 
-from plankeeper.console.claims.claim_rows import line_url
+from plankeeper.console.claims.line_groups import line_url
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.shell.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.core.ids import parse_uuid

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.claims.claim_rows import line_url
+from plankeeper.console.claims.line_groups import MAX_SHOWN, ShownLine, describe_line, line_url, load_names
 from plankeeper.console.claims.pages import batch_url, get_or_404
-from plankeeper.console.claims.preview import MAX_SHOWN, ShownLine, describe_line, load_names
 from plankeeper.console.shell.forms import Form, UploadLimits, parse_amount
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

@@ -10,6 +10,7 @@ from plankeeper.console.components.charts import CHARACTER_WIDTH, MAX_LABELS, MA
 from plankeeper.core.formatting import format_date
 
 TOP = 8  # above the highest value
+MAX_X_ON_PHONES = 86.0  # per cent: a label that begins later wouldn't end in the plot
 
 
 class Series(NamedTuple):
@@ -131,11 +132,12 @@ def _month_marks(period: Period) -> list[Mark]:
     starts = [each for each in days if each.day == 1] if len(days) > 60 else days[::7]
     step = max(1, -(-len(starts) // MAX_LABELS))
     phone_step = step * -(-len(starts) // (step * MAX_LABELS_ON_PHONES))
-    return [
-        Mark(period.x_before(each), _short(each, is_day=len(days) <= 60), index % phone_step != 0)
-        for index, each in enumerate(starts)
-        if index % step == 0
-    ]
+    marks = list[Mark]()
+    for index, each in enumerate(starts[::step]):
+        x = period.x_before(each)
+        is_minor = index * step % phone_step != 0 or x > MAX_X_ON_PHONES
+        marks.append(Mark(x, _short(each, is_day=len(days) <= 60), is_minor))
+    return marks
 
 
 def _short(day: date, *, is_day: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from plankeeper.console.components.chart_geometry import Chart, Series
 from plankeeper.console.components.charts import MONEY, StackedBar, stacked_bar_chart
 from plankeeper.console.components.pagination import with_query
+from plankeeper.core.dates import Month
 from plankeeper.core.formatting import format_date
 from plankeeper.resources.invoices.queries import StatusSum
 
@@ -56,7 +57,7 @@ def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Map
             _month_label(month, months[0]),
             [max(each, Decimal(0)) for each in values[month]],
             [None] * len(SERIES),
-            _invoices_url(max(month, first), min(_next_month(month) - timedelta(days=1), last), filters),
+            _invoices_url(max(month, first), min(Month.of(month).last, last), filters),
             format_date(month)[2:],
         )
         for month in months
@@ -75,13 +76,9 @@ def period_of(start: date | None, end: date | None, today: date) -> tuple[date, 
 
 def _months(first: date, last: date) -> list[date]:
     months = [first.replace(day=1)]
-    while (following := _next_month(months[-1])) <= last:
+    while (following := Month.of(months[-1]).next.first) <= last:
         months.append(following)
     return months
-
-
-def _next_month(month: date) -> date:
-    return (month + timedelta(days=31)).replace(day=1)
 
 
 def _month_label(month: date, first: date) -> str:

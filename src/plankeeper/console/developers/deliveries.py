@@ -19,7 +19,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, TimeFilter
+from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, time_filter
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events.event_types import EVENT_TYPES
@@ -134,7 +134,7 @@ FILTERS = (
     ChoiceFilter("status", "Status", STATUSES, lambda choice: {"statuses": [choice]}),
     ChoiceFilter("event_type", "Event", TYPES, lambda choice: {"event_type": choice}),
     DateRangeFilter("date", "Created", "from", "to", LOG_PRESETS, _day_values),
-    TimeFilter("time", "Attempted", _time_values),
+    time_filter("time", "Attempted", _time_values),
 )
 DELIVERIES = ListDefinition(
     kind="deliveries",

@@ -41,7 +41,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter, TimeFilter, time_param
+from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter, time_filter, time_param
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.lists.selection import download_list
@@ -384,7 +384,7 @@ FILTERS = (
     LoadedChoiceFilter("key", "API key", load_keys, lambda choice: {"key": choice}),
     LoadedChoiceFilter("status", "Status", load_statuses, lambda choice: {"status": choice.rstrip("xX")}),
     DateRangeFilter("date", "Date", "from", "to", LOG_PRESETS, _day_values),
-    TimeFilter("time", "Time", _time_values),
+    time_filter("time", "Time", _time_values),
     TextFilter("request_id", "Request ID", _id_values),
 )
 REQUESTS = ListDefinition(

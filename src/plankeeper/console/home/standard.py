@@ -11,8 +11,9 @@ from plankeeper.console.components.charts import Unit
 from plankeeper.console.components.line_charts import LineChart, Period, Series, line_chart
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.core.dates import Month, last_months
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
-from plankeeper.resources.service_standard.months import Month, Numbers, Part, past_months, sum_months
+from plankeeper.resources.service_standard.months import MONTHS, Numbers, Part, sum_months
 from plankeeper.resources.service_standard.service import StandardNumbers, StandardPeriod
 
 REPORT_URL = f"{PREFIX}/reports/service-standard"
@@ -31,7 +32,7 @@ class MonthNumbers(NamedTuple):
     @property
     def name(self) -> str:
         """`November 2026`."""
-        return f"{self.month.first:%B %Y}"
+        return self.month.title
 
     def of(self, part: Part) -> Numbers:
         return self.claimed if part == "claimed" else self.paid
@@ -50,7 +51,7 @@ def period_of(request: PageRequest, standard: ServiceStandard) -> StandardPeriod
 
 def month_numbers(numbers: StandardNumbers, today: date) -> list[MonthNumbers]:
     """The last months, the first one first, of all account managers together."""
-    months = past_months(today)
+    months = last_months(today, MONTHS)[::-1]
     claimed, paid = sum_months(months, numbers.claimed), sum_months(months, numbers.paid)
     return [MonthNumbers(each, claimed[each.first], paid[each.first]) for each in months]
 

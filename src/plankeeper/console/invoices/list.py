@@ -19,9 +19,8 @@ from plankeeper.console.lists.definition import (
 )
 from plankeeper.console.lists.filters import (
     FilterContext,
-    HiddenChoiceFilter,
-    LoadedLink,
-    LoadedLinkFilter,
+    LinkFilter,
+    LinkValue,
     amount_range_filter,
     choice_filter,
     date_range_filter,
@@ -37,6 +36,7 @@ from plankeeper.console.lists.groups import (
     provider_labels,
 )
 from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.core.dates import Month
 from plankeeper.core.fields import STATE_CODES
 from plankeeper.core.validation import allowed_values
 from plankeeper.resources.invoices import queries, store
@@ -49,7 +49,7 @@ from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.providers import store as provider_store
 from plankeeper.resources.providers.schemas import Provider
 from plankeeper.resources.search.filters import invoice_number_pattern
-from plankeeper.resources.service_standard.months import Part, parse_month
+from plankeeper.resources.service_standard.months import Part
 from plankeeper.resources.service_standard.service import StandardPeriod, late_values
 
 # Several statuses together, which the SQL knows by the same names.
@@ -62,11 +62,6 @@ CLAIM_STATUS_GROUPS = {
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
 WITHOUT = {"provider": "provider", "account_manager": "account manager", "state": "state"}
-_WITHOUT_FIELDS = {
-    "provider": "without_provider",
-    "account_manager": "without_account_manager",
-    "state": "without_state",
-}
 HELD_STATUSES = ("on_hold", "flagged")
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
@@ -160,16 +155,23 @@ LATE_LABELS: Mapping[str, tuple[Part, str]] = {
 }
 
 
-async def _load_late(context: FilterContext, text: str) -> LoadedLink | None:
+async def _read_late(context: FilterContext, text: str) -> LinkValue | None:
     """The late invoices of a month, such as `claimed_late.2026-11`."""
     name, _, month_text = text.partition(".")
-    month = parse_month(month_text)
-    if name not in LATE_LABELS or month is None:
+    if name not in LATE_LABELS:
+        return None
+    try:
+        month = Month.parse(month_text)
+    except ValueError:
         return None
     request, (part, label) = context.request, LATE_LABELS[name]
     settings = await office_settings.get(request.executor, request.plan_manager_id)
     period = StandardPeriod(context.today, context.zone, settings.service_standard)
-    return LoadedLink(late_values(part, month, period), f"{label} {month.first:%B %Y}")
+    return LinkValue(late_values(part, month, period), f"{label} {month.title}")
+
+
+async def _read_without(_context: FilterContext, text: str) -> LinkValue | None:
+    return LinkValue({f"without_{text}": True}, f"Without: {WITHOUT[text]}") if text in WITHOUT else None
 
 
 def _warning_values(choice: str) -> Mapping[str, object]:
@@ -221,9 +223,9 @@ FILTERS = (
     choice_filter(queries.LIST, "approval_status", APPROVAL_STATUSES),
     choice_filter(queries.LIST, "warning", WARNING_CHOICES, values_of=_warning_values),
     record_filter(queries.LIST, "account_manager", "account_manager"),
-    LoadedLinkFilter("standard", "Service standard", _load_late),
+    LinkFilter("standard", "Service standard", _read_late),
     choice_filter(queries.LIST, "participant_state", {each: each for each in STATE_CODES}, name="state"),
-    HiddenChoiceFilter("without", "Without", WITHOUT, lambda choice: {_WITHOUT_FIELDS[choice]: True}),
+    LinkFilter("without", "Without", _read_without),
     choice_filter(
         queries.LIST,
         "is_deleted",

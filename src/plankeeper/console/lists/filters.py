@@ -67,41 +67,8 @@ _TIME_FORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TimeFilter:
-    """A minute, such as `20261123T1413Z`, or an hour, such as `20261123T14Z`: the bars of charts lead to it.
-
-    The form keeps it, without a visible field. `values_of` takes its beginning and its end.
-    """
-
-    name: str
-    label: str
-    values_of: Callable[[datetime, datetime], Mapping[str, object]]
-    is_search: ClassVar[bool] = False
-    kind: ClassVar[FilterKind] = "hidden"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
-        text = params.get(self.name, "")
-        if not text:
-            return ParsedFilter()
-        for form, length in _TIME_FORMS.items():
-            with suppress(ValueError, OverflowError):
-                start = datetime.strptime(text, form).replace(tzinfo=UTC)
-                if start.strftime(form) != text:  # an hour would be read as a minute
-                    continue
-                chip = f"{self.label}: {length.name} from {format_datetime(start, context.zone)}"
-                return ParsedFilter(dict(self.values_of(start, start + length.duration)), chip)
-        return ParsedFilter(
-            errors={self.name: "must be a minute such as 20261123T1413Z, or an hour such as 20261123T14Z"}
-        )
-
-
 def time_param(start: datetime, duration: timedelta) -> str:
-    """The value of a TimeFilter."""
+    """The value of a filter of `time_filter`."""
     return next(start.astimezone(UTC).strftime(form) for form, each in _TIME_FORMS.items() if each.duration == duration)
 
 
@@ -163,13 +130,6 @@ class ChoiceFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenChoiceFilter(ChoiceFilter):
-    """A choice that links of other pages set. The form keeps it, without a visible field."""
-
-    kind: ClassVar[FilterKind] = "hidden"
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedChoiceFilter:
     """One of several values that depend on the request. `load_choices` returns their labels, given the chosen value."""
 
@@ -198,32 +158,7 @@ def _parse_choice(each: ChoiceFilter | LoadedChoiceFilter, params: Params, choic
     return ParsedFilter(dict(each.values_of(choice)), f"{each.label}: {choices[choice]}", choices=choices)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkFilter:
-    """A filter that links of other pages set, such as a record's id. The form keeps its value in a hidden field.
-
-    `read` returns the value for the SQL; null for a text that can't be one. `label` is its chip.
-    """
-
-    name: str
-    label: str
-    read: Callable[[str], object]
-    is_search: ClassVar[bool] = False
-    kind: ClassVar[FilterKind] = "hidden"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
-        text = params.get(self.name, "")[:MAX_TEXT_LENGTH]
-        if not text:
-            return ParsedFilter()
-        value = self.read(text)
-        return ParsedFilter({self.name: value}, self.label) if value else ParsedFilter(errors={self.name: "is unknown"})
-
-
-class LoadedLink(NamedTuple):
+class LinkValue(NamedTuple):
     """The values of the SQL's fields for the text of a link, and its chip."""
 
     values: Mapping[str, object]
@@ -231,12 +166,16 @@ class LoadedLink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedLinkFilter:
-    """The same for a text whose values depend on the request. `load` returns null for one that is unknown."""
+class LinkFilter:
+    """A filter that links of other pages set, such as a record's id. The form keeps its value in a hidden field.
+
+    `read` returns null for a text that it doesn't know, which is an `error`.
+    """
 
     name: str
     label: str
-    load: Callable[[FilterContext, str], Awaitable[LoadedLink | None]]
+    read: Callable[[FilterContext, str], Awaitable[LinkValue | None]]
+    error: str = "is unknown"
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "hidden"
 
@@ -248,10 +187,29 @@ class LoadedLinkFilter:
         text = params.get(self.name, "")[:MAX_TEXT_LENGTH]
         if not text:
             return ParsedFilter()
-        found = await self.load(context, text)
+        found = await self.read(context, text)
         if found is None:
-            return ParsedFilter(errors={self.name: f"{self.label}: is unknown"})
+            return ParsedFilter(errors={self.name: self.error})
         return ParsedFilter(dict(found.values), found.chip)
+
+
+def time_filter(name: str, label: str, values_of: Callable[[datetime, datetime], Mapping[str, object]]) -> LinkFilter:
+    """A minute, such as `20261123T1413Z`, or an hour, such as `20261123T14Z`: the bars of charts lead to it.
+
+    `values_of` takes its beginning and its end.
+    """
+
+    async def read(context: FilterContext, text: str) -> LinkValue | None:
+        for form, length in _TIME_FORMS.items():
+            with suppress(ValueError, OverflowError):
+                start = datetime.strptime(text, form).replace(tzinfo=UTC)
+                if start.strftime(form) != text:  # an hour would be read as a minute
+                    continue
+                chip = f"{label}: {length.name} from {format_datetime(start, context.zone)}"
+                return LinkValue(values_of(start, start + length.duration), chip)
+        return None
+
+    return LinkFilter(name, label, read, "must be a minute such as 20261123T1413Z, or an hour such as 20261123T14Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,9 +409,7 @@ ListFilter = (
     TextFilter
     | ChoiceFilter
     | LoadedChoiceFilter
-    | TimeFilter
     | LinkFilter
-    | LoadedLinkFilter
     | FlagFilter
     | LoadedFlagFilter
     | DateRangeFilter

@@ -12,6 +12,7 @@ from plankeeper.console.components.charts import MONEY, Bar, StackedBar, bar_cha
 from plankeeper.console.lists.definition import Column, Format, Grouping, ListDefinition
 from plankeeper.console.lists.query import ListPageQuery, ParsedFilters
 from plankeeper.console.shell.routing import PageRequest
+from plankeeper.core.dates import Month
 from plankeeper.core.formatting import format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.database.lists.groups import ListGroup
@@ -112,7 +113,7 @@ def _row(
         return GroupRow(grouping.none_label, grouping.none_label, url, group.count, group.sums)
     if grouping.is_month:
         month = date.fromisoformat(group.key)
-        return GroupRow(f"{month:%B %Y}", month, url, group.count, group.sums)
+        return GroupRow(Month.of(month).title, month, url, group.count, group.sums)
     label = labels.get(group.key) or group.key
     return GroupRow(label, label, url, group.count, group.sums)
 
@@ -156,8 +157,8 @@ def _charted_months(table: GroupTable, today: date) -> list[tuple[date, GroupRow
     months = list[tuple[date, GroupRow]]()
     month = last
     while len(months) < MAX_MONTHS and month >= min(found):
-        months.append((month, found.get(month) or GroupRow(f"{month:%B %Y}", month, None, 0, nothing)))
-        month = (month - timedelta(days=1)).replace(day=1)
+        months.append((month, found.get(month) or GroupRow(Month.of(month).title, month, None, 0, nothing)))
+        month = Month.of(month).previous.first
     return months[::-1]
 
 
@@ -199,7 +200,7 @@ def month_params(
         if key is None:
             return None
         first = date.fromisoformat(key)
-        last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+        last = Month.of(first).last
         start, end = (values.get(name) for name in fields)
         first = max(first, start.astimezone(zone).date() if isinstance(start, datetime) else start or first)
         if isinstance(end, datetime):  # the beginning of the next day

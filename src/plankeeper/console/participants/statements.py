@@ -1,12 +1,12 @@
 """The statements of a participant: the list with a form that makes one, the page of one, and its PDF."""
 
-from datetime import date
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.participants.header import participant_context
 from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext
+from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.ids import parse_uuid
@@ -15,8 +15,6 @@ from plankeeper.core.validation import validate_struct
 from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.store import list_of_participants
 from plankeeper.resources.statements import html, service, store
-from plankeeper.resources.statements.computation import Month
-from plankeeper.resources.statements.document import describe_month
 from plankeeper.resources.statements.schemas import NewStatement, StatementSummary
 
 pages = Pages()
@@ -43,11 +41,11 @@ async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
     before = parse_uuid(request.query.text("before"))
     rows = await store.list_latest(*place, participant_id, before, PAGE_SIZE + 1)
     shown = [_show(each, plans) for each in rows[:PAGE_SIZE]]
-    months = _list_months(request.today)
+    months = last_months(request.today, MAX_MONTHS)
     context |= {
         "statements": shown,
         "older": f"{context['tab_url']}?before={shown[-1].statement.id}" if len(rows) > PAGE_SIZE else None,
-        "months": {each.text: describe_month(each) for each in months},
+        "months": {each.text: each.title for each in months},
         "last_month": months[min(1, len(months) - 1)].text,
         "plans": {"": "The last plan of the month", **plans},
         "form": request.form,
@@ -56,16 +54,8 @@ async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
 
 
 def _show(statement: StatementSummary, plans: dict[str, str]) -> ShownStatement:
-    month = describe_month(Month.parse(statement.month))
+    month = Month.parse(statement.month).title
     return ShownStatement(statement, month, plans.get(str(statement.plan_id), "A deleted plan"))
-
-
-def _list_months(today: date) -> list[Month]:
-    """The months of the form, this one first."""
-    found = [Month.of(today)]
-    while len(found) < MAX_MONTHS:
-        found.append(Month.of(date.fromordinal(found[-1].first.toordinal() - 1)))
-    return found
 
 
 @pages.post(PATH, role="manager", on_error=list_)
@@ -83,7 +73,7 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
         after_death=bool(request.form.getlist("after_death")),
     )
     path = f"{PREFIX}/participants/{participant_id}/statements/{statement.id}"
-    return Redirect(path, f"Statement for {describe_month(month)} made. It hasn’t been sent.")
+    return Redirect(path, f"Statement for {month.title} made. It hasn’t been sent.")
 
 
 @pages.get(_STATEMENT, role="viewer", is_limited=True, access_log="participant")
@@ -91,7 +81,7 @@ async def get(request: PageRequest, participant_id: UUID, statement_id: UUID) ->
     """The statement as the participant reads it."""
     row = await service.get(request.db, request.plan_manager_id, participant_id, statement_id)
     url = f"{PREFIX}/participants/{participant_id}/statements"
-    month = describe_month(Month.of(row.month))
+    month = Month.of(row.month).title
     body = html.render_body(row.statement, request.settings.time_zone)
     context = {"statement": row.summary, "month": month, "body": body, "list_url": url}
     return HtmlPage("participants/statement.html", context)

@@ -6,14 +6,17 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from plankeeper.console.claims.list import CLAIMS_URL
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION, read_date
+from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
+from plankeeper.core.dates import last_months
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_money
@@ -96,12 +99,7 @@ async def get(request: PageRequest) -> HtmlPage:
 
 def list_months(today: date) -> dict[str, str]:
     """The months that have ended, the latest first, with their names."""
-    found, last = dict[str, str](), today if (today + timedelta(days=1)).day == 1 else None
-    last = last or today.replace(day=1) - timedelta(days=1)
-    for _ in range(MONTHS):
-        found[f"{last:%Y-%m}"] = f"{last:%B %Y}"
-        last = last.replace(day=1) - timedelta(days=1)
-    return found
+    return {each.text: each.title for each in last_months(today + timedelta(days=1), MONTHS + 1)[1:]}
 
 
 async def _preview(request: PageRequest, month: str) -> dict[str, Any]:
@@ -177,7 +175,9 @@ async def create(request: FormRequest) -> Redirect:
         text = "Nothing was made: all fees of the month exist."
     elif rest:
         text += " More participants get one: make the next fees."
-    return Redirect(with_query(URL, {"month": new.month}), text)
+    may_claim = request.has_permission("make_claims")
+    link = FlashLink("Claim them", f"{CLAIMS_URL}/new") if made.count and not rest and may_claim else None
+    return Redirect(with_query(URL, {"month": new.month}), text, link=link)
 
 
 @pages.post("/payments/fees/take", role="manager", permission=PERMISSION, on_error=get)

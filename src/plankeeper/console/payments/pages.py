@@ -1,10 +1,13 @@
 """Payment runs: the list, and a new run with what it pays and leaves out."""
 
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from plankeeper.access.policy import Permission
 from plankeeper.console.bank_details.section import payee_url
+from plankeeper.console.claims.line_groups import ShownLine, load_lines
+from plankeeper.console.claims.paging import select_part
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.page import show_list
@@ -18,17 +21,37 @@ from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_money
 from plankeeper.core.validation import validate_struct
+from plankeeper.resources.claims.eligibility import LineKey
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.payments import service
 from plankeeper.resources.payments.files import SETTINGS_PAGE
+from plankeeper.resources.payments.rules import LineToPay
 from plankeeper.resources.payments.schemas import NewPaymentRun, PaymentRun
+from plankeeper.resources.payments.service import PreviewPayment, RunPreview
 
 pages = Pages()
 
 PERMISSION: Permission = "make_payments"
-MAX_PAYMENTS = 100  # that the page of a new run lists
+NEW_URL = f"{PAYMENTS_URL}/new"
 CHANGED = "What can be paid has changed in the meantime. Look at the payments again, and then make the run."
 GROUPINGS = {"payee": "One payment for each payee", "invoice": "One payment for each invoice"}
+
+
+class ShownPayment(NamedTuple):
+    """A payment of a new run, with the pages of its payee and of its lines."""
+
+    payment: PreviewPayment
+    url: str
+    lines_url: str
+    line_count: int
+
+
+class PaidLineRow(NamedTuple):
+    """A line that a new run pays, and who gets it."""
+
+    line: ShownLine
+    payee: str
+    payee_url: str
 
 
 @pages.get("/payments", role="manager", permission=PERMISSION)
@@ -54,7 +77,7 @@ async def new(request: PageRequest) -> HtmlPage:
     day = texts.text("process_date") or next_weekday(request.today).isoformat()
     form = Form([("process_date", day), ("group_by", texts.text("group_by") or settings.group_payments_by)])
     context: dict[str, Any] = {"form": form, "groupings": GROUPINGS, "settings_url": SETTINGS_PAGE, "preview": None}
-    context |= {"missing": (), "payments": (), "groups": (), "max_payments": MAX_PAYMENTS}
+    context |= {"missing": (), "payments": (), "groups": (), "part": None}
     try:
         context |= await _preview(request, form)
     except ValidationError as error:
@@ -72,24 +95,80 @@ def next_weekday(day: date) -> date:
 
 
 async def _preview(request: PageRequest, form: Form) -> dict[str, Any]:
-    new_run = read_run(form)
-    async with request.db.transaction() as tx:
-        preview = await service.preview(request.with_transaction(tx).write_context, new_run)
-    payments = preview.payments[:MAX_PAYMENTS]
-    request.record_list("invoice", [id_ for each in payments for id_ in each.invoice_ids], {"page": "payments"})
-    people = [each.payee.id for each in payments if each.payee.kind == "participant"]
-    params = {name: form.text(name) for name in ("process_date", "group_by")}
-    request.record_list("participant", people, {"page": "payments"})
+    preview = await _plan(request, form)
+    params = _params(form)
+    # The number of a page is that of the payments, or of the lines with one reason.
+    part = None if request.query.text("reason") else select_part(request, len(preview.payments), NEW_URL, params)
+    shown = preview.payments[part.first : part.end] if part else ()
+    _record_payees(request, shown)
     return {
         "preview": preview,
-        "payments": [(each, payee_url(each.payee)) for each in payments],
-        "groups": await left_out_groups(
-            request, unset_to_none(preview.run.left_out) or [], f"{PAYMENTS_URL}/new", params
-        ),
-        "all_url": with_query(f"{PAYMENTS_URL}/new", params),
+        "payments": [_shown(params, each) for each in shown],
+        "part": part,
+        "lines_url": with_query(f"{NEW_URL}/lines", params),
+        "groups": await left_out_groups(request, preview.left_out, NEW_URL, params),
+        "all_url": with_query(NEW_URL, params),
         "warnings": unset_to_none(preview.run.warnings) or [],
         "seen": seen_text(preview.run),
     }
+
+
+async def _plan(request: PageRequest, form: Form) -> RunPreview:
+    """Raises ValidationError."""
+    new_run = read_run(form)
+    async with request.db.transaction() as tx:
+        return await service.preview(request.with_transaction(tx).write_context, new_run)
+
+
+def _params(form: Form) -> dict[str, str]:
+    return {name: form.text(name) for name in ("process_date", "group_by")}
+
+
+def _shown(params: Mapping[str, str], payment: PreviewPayment) -> ShownPayment:
+    url = with_query(f"{NEW_URL}/lines", {**params, "payment": _key_of(payment, params["group_by"])})
+    return ShownPayment(payment, payee_url(payment.payee), url, len(payment.planned.lines))
+
+
+def _key_of(payment: PreviewPayment, group_by: str) -> str:
+    """What names a payment in an address: its payee, or its invoice."""
+    return str(payment.payee.id if group_by == "payee" else payment.planned.lines[0].line.invoice_id)
+
+
+@pages.get("/payments/new/lines", role="manager", permission=PERMISSION)
+async def list_new_lines(request: PageRequest) -> HtmlPage:
+    """The lines that a run on a day would pay, in the order of its payments, or those of one payment."""
+    form = Form([(name, request.query.text(name)) for name in ("process_date", "group_by")])
+    context: dict[str, Any] = {"lines": (), "payment": None, "all_url": with_query(NEW_URL, _params(form))}
+    try:
+        context |= await _lines_context(request, form)
+    except ValidationError:  # the page of the run names what is wrong
+        return HtmlPage("payments/new_lines.html", context)
+    return HtmlPage("payments/new_lines.html", context)
+
+
+async def _lines_context(request: PageRequest, form: Form) -> dict[str, Any]:
+    preview, params, key = await _plan(request, form), _params(form), request.query.text("payment")
+    chosen = [each for each in preview.payments if key in ("", _key_of(each, params["group_by"]))]
+    lines = [(each, line) for each in chosen for line in each.planned.lines]
+    part = select_part(request, len(lines), f"{NEW_URL}/lines", params | {"payment": key})
+    shown = lines[part.first : part.end]
+    found = await load_lines(request, [_line_key(line) for _, line in shown], {"page": "payments"})
+    _record_payees(request, [each for each, _ in shown])
+    rows = [
+        PaidLineRow(found[_line_key(line)]._replace(amount=line.amount), each.name, payee_url(each.payee))
+        for each, line in shown
+        if _line_key(line) in found
+    ]
+    return {"lines": rows, "part": part, "payment": chosen[0] if key and chosen else None}
+
+
+def _record_payees(request: PageRequest, payments: Iterable[PreviewPayment]) -> None:
+    people = [each.payee.id for each in payments if each.payee.kind == "participant"]
+    request.record_list("participant", people, {"page": "payments"})
+
+
+def _line_key(line: LineToPay) -> LineKey:
+    return line.line.invoice_id, line.line.line_id
 
 
 def seen_text(run: PaymentRun) -> str:

@@ -1,7 +1,7 @@
 """The reconciliation of the money that the office holds: the figures of some days, and the lines whose money it is."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
 from plankeeper.core import files
 from plankeeper.core.context import ReadContext
-from plankeeper.core.dates import DateError, parse_date
+from plankeeper.core.dates import DateError, last_months, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.resources.claims import store as claim_store
 from plankeeper.resources.invoices import store as invoice_store
@@ -149,9 +149,8 @@ async def _shown_lines(request: PageRequest, lines: Sequence[HeldLine]) -> list[
 
 def _periods(today: date) -> list[Period]:
     """This month, and the two before it."""
-    start, found = today.replace(day=1), [Period("This month", URL)]
-    for _ in range(2):
-        last = start - timedelta(days=1)
-        start = last.replace(day=1)
-        found.append(Period(f"{start:%B %Y}", with_query(URL, {"from": start.isoformat(), "to": last.isoformat()})))
+    found = [Period("This month", URL)]
+    for each in last_months(today, 3)[1:]:
+        days = {"from": each.first.isoformat(), "to": each.last.isoformat()}
+        found.append(Period(each.title, with_query(URL, days)))
     return found

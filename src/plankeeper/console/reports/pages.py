@@ -1,11 +1,11 @@
 """The report on the service standard: by month, and by account manager in a month."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from plankeeper.console.components.downloads import csv_chunks, csv_row
+from plankeeper.console.components.downloads import FileFormat, csv_chunks, csv_row, xlsx_chunks
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import manager_choices
 from plankeeper.console.home.standard import (
@@ -19,15 +19,18 @@ from plankeeper.console.home.standard import (
 )
 from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
+from plankeeper.core.dates import Month
+from plankeeper.core.xlsx import XLSX, Cell
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
-from plankeeper.resources.service_standard.months import Month, Numbers, Part, parse_month
+from plankeeper.resources.service_standard.months import Numbers, Part
 from plankeeper.resources.service_standard.service import StandardNumbers
 
+T = TypeVar("T")
 pages = Pages()
 
-CSV_COLUMNS = (
+FILE_COLUMNS = (
     "Month",
     "Account manager",
     "Account manager ID",
@@ -83,7 +86,7 @@ async def service_standard(request: PageRequest) -> HtmlPage:
     report = await _load(request)
     months = month_numbers(report.numbers.sums, request.today)
     text = request.query.text("month")
-    chosen = or_404(_find(months, parse_month(text))) if text else months[-1]
+    chosen = or_404(next((each for each in months if each.month.text == text), None)) if text else months[-1]
     context = {
         "statistics": report.numbers,
         "standard": report.standard,
@@ -96,13 +99,9 @@ async def service_standard(request: PageRequest) -> HtmlPage:
         ],
         "chosen": chosen,
         "managers": [_row(name, each, id_) for id_, name, each in report.managers_of(chosen.month)],
-        "csv_url": f"{REPORT_URL}.csv" if request.role_details.can_download else None,
+        "files_url": REPORT_URL if request.role_details.can_download else None,
     }
     return HtmlPage("reports/service_standard.html", context)
-
-
-def _find(months: Sequence[MonthNumbers], month: Month | None) -> MonthNumbers | None:
-    return next((each for each in months if each.month == month), None)
 
 
 def month_url(month: Month) -> str:
@@ -122,28 +121,37 @@ def _row(name: str, month: MonthNumbers, account_manager_id: UUID | None, url: s
 @pages.get("/reports/service-standard.csv", role="viewer")
 async def download(request: PageRequest) -> Download:
     """A row for each month and account manager."""
+    return await _download(request, "csv")
+
+
+@pages.get("/reports/service-standard.xlsx", role="viewer")
+async def download_xlsx(request: PageRequest) -> Download:
+    """The same rows. A month is its first day."""
+    return await _download(request, "xlsx")
+
+
+async def _download(request: PageRequest, file_format: FileFormat) -> Download:
     report = await _load(request)
     rows = [
-        csv_row(_cells(each.month, id_, name, each))
-        for month in month_numbers(report.numbers.sums, request.today)
-        for id_, name, each in report.managers_of(month.month)
+        (each.month, _cells(id_, name, each))
+        for each in month_numbers(report.numbers.sums, request.today)
+        for id_, name, each in report.managers_of(each.month)
     ]
-    today = datetime.now(request.settings.time_zone).date()
-    chunks = csv_chunks(request, "service_standard", "", CSV_COLUMNS, _once(rows))
-    return Download(f"service-standard-{today}.csv", "text/csv; charset=utf-8", chunks)
+    name = f"service-standard-{datetime.now(request.settings.time_zone).date()}.{file_format}"
+    if file_format == "csv":
+        lines = [csv_row([month.text, *("" if cell is None else str(cell) for cell in cells)]) for month, cells in rows]
+        chunks = csv_chunks(request, "service_standard", "", FILE_COLUMNS, _once(lines))
+        return Download(name, "text/csv; charset=utf-8", chunks)
+    values = [(month.first, *cells) for month, cells in rows]
+    return Download(name, XLSX, xlsx_chunks(request, "service_standard", "", FILE_COLUMNS, _once(values)))
 
 
-async def _once(rows: list[bytes]) -> AsyncIterator[list[bytes]]:
+async def _once(rows: list[T]) -> AsyncIterator[list[T]]:
     yield rows
 
 
-def _cells(month: Month, id_: UUID | None, name: str, numbers: MonthNumbers) -> list[str]:
-    cells = [month.text, name, str(id_ or "")]
+def _cells(id_: UUID | None, name: str, numbers: MonthNumbers) -> list[Cell]:
+    cells: list[Cell] = [name, str(id_ or "")]
     for each in (numbers.claimed, numbers.paid):
-        cells += [
-            str(each.in_time),
-            str(each.late),
-            str(each.waiting),
-            "" if each.percent is None else str(each.percent),
-        ]
+        cells += [each.in_time, each.late, each.waiting, each.percent]
     return cells

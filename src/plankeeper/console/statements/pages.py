@@ -1,7 +1,6 @@
 """Runs of statements: the months, the page of a run, its print file, and statements that are tried again."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -9,6 +8,7 @@ from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.pdf.documents import UnprintableTextError
@@ -16,7 +16,7 @@ from plankeeper.core.validation import validate_struct
 from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.statement_runs import print_file, queries, service, store
-from plankeeper.resources.statement_runs.rules import first_day, next_due_day, previous_month
+from plankeeper.resources.statement_runs.rules import next_due_day
 from plankeeper.resources.statement_runs.schemas import (
     NewStatementRun,
     StatementRun,
@@ -65,36 +65,28 @@ async def list_(request: PageRequest) -> HtmlPage:
     found = await queries.list_page(*place, StatementRunListQuery(limit=1000))
     settings = await office_settings.get(*place)
     day, last = settings.statement_day, await store.get_last_month(*place)
-    months = [_months_ago(request.today, each) for each in range(1, MONTHS + 1)]
+    months = last_months(request.today, MONTHS + 1)[1:]
     context: dict[str, Any] = {
         "runs": sorted(found, key=lambda run: run.month, reverse=True),
-        "months": {f"{each:%Y-%m}": f"{each:%B %Y}" for each in months},
-        "month": request.form.text("month") or f"{months[0]:%Y-%m}",
+        "months": {each.text: each.title for each in months},
+        "month": request.form.text("month") or months[0].text,
         "day": day,
         "next_day": next_due_day(day, settings.statement_day_set_on, last, request.today) if day else None,
         "has_storage": request.settings.storage_url is not None,
-        "title_of": month_title,
+        "title_of": _title_of,
     }
     return HtmlPage("statements/list.html", context)
 
 
-def _months_ago(day: date, count: int) -> date:
-    month = day
-    for _ in range(count):
-        month = previous_month(month)
-    return month
-
-
-def month_title(month: str) -> str:
-    """`October 2026`."""
-    return f"{first_day(month):%B %Y}"
+def _title_of(run: StatementRun) -> str:
+    return Month.parse(run.month).title
 
 
 @pages.post("/statements", role="manager", on_error=list_)
 async def start(request: FormRequest) -> Redirect:
     new = validate_struct(NewStatementRun, {"month": request.form.text("month")})
-    run = await service.start(request.write_context, first_day(new.month))
-    return Redirect(f"{STATEMENTS_URL}/{run.id}", f"The statements for {month_title(run.month)} are being made.")
+    run = await service.start(request.write_context, Month.parse(new.month).first)
+    return Redirect(f"{STATEMENTS_URL}/{run.id}", f"The statements for {_title_of(run)} are being made.")
 
 
 @pages.get(_RUN, role="viewer")
@@ -106,7 +98,7 @@ async def get(request: PageRequest, statement_run_id: UUID) -> HtmlPage:
     state = request.query.text("state")
     context: dict[str, Any] = {
         "run": run,
-        "title": month_title(run.month),
+        "title": _title_of(run),
         "url": f"{STATEMENTS_URL}/{run.id}",
         "done": run.made + run.sent + run.to_print + run.skipped + run.failed,
         "parts": range(1, -(-len(letters) // print_file.PART_SIZE) + 1),

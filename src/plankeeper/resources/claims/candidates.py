@@ -1,6 +1,6 @@
 """The lines that a request wants to claim, with all that decides whether they can be claimed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -79,6 +79,24 @@ async def examine(
             lines = _build_candidates(invoices[each.id], _find(each, facts[each.id]), parties)
             found |= {line.key: line for line in lines}
     return found
+
+
+async def read_amounts(db: Executor, plan_manager_id: UUID, lines: Iterable[LineKey]) -> dict[LineKey, Decimal]:
+    """The amounts of lines, in dollars with tax, of which nothing else is read. Those without a price are missing."""
+    wanted = {*lines}
+    amounts = dict[LineKey, Decimal]()
+    for each in await candidate_store.list_amounts(db, plan_manager_id, sorted({key[0] for key in wanted})):
+        found = line_amounts(
+            InvoiceAmounts(
+                total=each.total,
+                tax=each.tax,
+                subtotal=each.subtotal,
+                lines=tuple(each.lines),
+                has_wrong_total=each.has_wrong_total,
+            )
+        )
+        amounts |= {(each.id, line_id): amount for line_id, amount in found.items() if amount is not None}
+    return {key: amount for key, amount in amounts.items() if key in wanted}
 
 
 def _ids(invoices: Sequence[Invoice], name: str) -> list[UUID]:

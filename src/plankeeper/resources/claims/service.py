@@ -23,6 +23,7 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import candidate_store, candidates, store
 from plankeeper.resources.claims.batch_file import claim_suffix, file_name, references, render
+from plankeeper.resources.claims.candidates import Choice
 from plankeeper.resources.claims.eligibility import (
     REASONS,
     Candidate,
@@ -62,8 +63,11 @@ MEDIA_TYPE = "text/csv"  # of the file
 _BATCH_FULL = LeftOut("batch_full", REASONS["batch_full"])
 
 
-class _Selection(NamedTuple):
-    """The lines of a new batch in the order of its file, the others, and the invoices that are locked."""
+class Selection(NamedTuple):
+    """The lines of a new batch in the order of its file, the others, and the invoices that are locked.
+
+    Those of the left out lines that were examined are of type Candidate.
+    """
 
     claimed: Sequence[Candidate]
     left_out: Sequence[tuple[CandidateState, LeftOut]]
@@ -76,15 +80,12 @@ async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = Fa
 
     Raises ValidationError for unknown invoices, and if no line can be claimed.
     """
-    if not is_dry_run:
-        await require_confirmed(ctx.tx, ctx.plan_manager_id)
-        await store.lock_create(ctx.tx, ctx.plan_manager_id)
-    office, blocking = await _read_office(ctx)
-    lines = await _list_candidates(ctx, new, blocking)
-    selection = await _select(ctx, lines, office, is_dry_run=is_dry_run)
-    batch = _build_batch(ctx, selection)
     if is_dry_run:
-        return batch
+        return (await preview(ctx, new)).batch
+    await require_confirmed(ctx.tx, ctx.plan_manager_id)
+    await store.lock_create(ctx.tx, ctx.plan_manager_id)
+    office, selection = await _select(ctx, new, is_dry_run=False)
+    batch = _build_batch(ctx, selection)
     if not selection.claimed:
         raise ValidationError(_nothing_to_claim(new, selection))
     rows = await _choose_references(ctx, selection.claimed)
@@ -95,6 +96,34 @@ async def create(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool = Fa
     await _move(ctx, selection.invoices, _draft_moves(batch, selection))
     await record_event(ctx, "claim_batch.created", None, _without_lists(batch))
     return batch
+
+
+class BatchPreview(NamedTuple):
+    """What a batch would contain, and its lines."""
+
+    batch: ClaimBatch
+    selection: Selection
+
+
+async def preview(ctx: WriteContext, new: NewClaimBatch) -> BatchPreview:
+    """What a batch would contain. Nothing is stored or locked. Raises ValidationError for unknown invoices."""
+    _, selection = await _select(ctx, new, is_dry_run=True)
+    return BatchPreview(_build_batch(ctx, selection), selection)
+
+
+class Candidates(NamedTuple):
+    """The lines that a request asks for, those of them to look at closely, and the settings that decide about them."""
+
+    office: Office
+    lines: Sequence[CandidateState]
+    choice: Choice
+
+
+async def choose_candidates(ctx: WriteContext, new: NewClaimBatch) -> Candidates:
+    """The first step of each batch and of each preview. Raises ValidationError for unknown invoices."""
+    office, blocking = await _read_office(ctx)
+    lines = await _list_candidates(ctx, new, blocking)
+    return Candidates(office, lines, candidates.choose(lines, MAX_LINES, _BATCH_FULL))
 
 
 async def _read_office(ctx: WriteContext) -> tuple[Office, Sequence[str]]:
@@ -128,11 +157,9 @@ async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequ
     return await candidate_store.list_open(ctx.tx, ctx.plan_manager_id, blocking, MAX_CANDIDATES)
 
 
-async def _select(
-    ctx: WriteContext, lines: Sequence[CandidateState], office: Office, *, is_dry_run: bool
-) -> _Selection:
+async def _select(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool) -> tuple[Office, Selection]:
     """Lock the invoices of the lines that can probably be claimed, and decide with what is stored then."""
-    choice = candidates.choose(lines, MAX_LINES, _BATCH_FULL)
+    office, lines, choice = await choose_candidates(ctx, new)
     ids = sorted({each.invoice_id for each in choice.examined})
     if is_dry_run:
         invoices = {each.id: each for each in await invoice_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
@@ -151,11 +178,11 @@ async def _select(
         left_out[line.key] = reason
         if candidates.is_to_flag(line, reason):
             flagged.append(line)
-    outside = [(each, left_out[each.key]) for each in lines if each.key in left_out]
-    return _Selection(claimed, outside, flagged, invoices)
+    outside = [(examined.get(each.key, each), left_out[each.key]) for each in lines if each.key in left_out]
+    return office, Selection(claimed, outside, flagged, invoices)
 
 
-def _build_batch(ctx: WriteContext, selection: _Selection) -> ClaimBatch:
+def _build_batch(ctx: WriteContext, selection: Selection) -> ClaimBatch:
     now = datetime.now(UTC)
     in_order = sorted(selection.left_out, key=lambda each: each[1].reason == "batch_full")
     return ClaimBatch(
@@ -187,7 +214,7 @@ def _build_batch(ctx: WriteContext, selection: _Selection) -> ClaimBatch:
     )
 
 
-def _nothing_to_claim(new: NewClaimBatch, selection: _Selection) -> FieldError:
+def _nothing_to_claim(new: NewClaimBatch, selection: Selection) -> FieldError:
     counts = dict[str, int]()
     for _, why in selection.left_out:
         counts[why.reason] = counts.get(why.reason, 0) + 1
@@ -257,7 +284,7 @@ async def _insert_claims(
     await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json(claims))
 
 
-def _draft_moves(batch: ClaimBatch, selection: _Selection) -> list[LineMove]:
+def _draft_moves(batch: ClaimBatch, selection: Selection) -> list[LineMove]:
     values = {"open_claim_batch": batch.number}
     return [
         *(LineMove(each.invoice_id, each.line_id, None, values) for each in selection.claimed),

@@ -1,12 +1,12 @@
 """Who gets the office's own fee of a month, for which day and at which price, without input or output."""
 
-import calendar
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.fees.schemas import MAX_FEES, Candidate, FeeReason, LeftOutParticipant, NewFee
 from plankeeper.resources.support_items.rules import price_limit
 from plankeeper.resources.support_items.schemas import SupportItem
@@ -23,14 +23,6 @@ SENTENCES: Mapping[FeeReason, str] = {
 }
 
 
-class Month(NamedTuple):
-    """A month such as `2026-11`, with its first and its last day."""
-
-    name: str
-    first: date
-    last: date
-
-
 class FeePlan(NamedTuple):
     """The fees of a month, and who is left out."""
 
@@ -40,12 +32,6 @@ class FeePlan(NamedTuple):
     @property
     def total(self) -> Decimal:
         return sum((each.amount for each in self.fees), Decimal(0))
-
-
-def to_month(name: str) -> Month:
-    """The month of a text such as `2026-11`."""
-    first = date.fromisoformat(f"{name}-01")
-    return Month(name, first, first.replace(day=calendar.monthrange(first.year, first.month)[1]))
 
 
 def last_managed_day(participant: Candidate, month: Month) -> date | FeeReason:
@@ -109,4 +95,4 @@ def _left_out(participant_id: UUID, reason: FeeReason) -> LeftOutParticipant:
 
 def invoice_number(month: Month, participant_id: UUID) -> str:
     """The number of a fee's invoice: the same each time, and nothing that identifies a person."""
-    return f"FEE-{month.name}-{participant_id.hex[-10:].upper()}"
+    return f"FEE-{month.text}-{participant_id.hex[-10:].upper()}"

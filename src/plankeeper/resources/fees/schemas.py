@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import EXTENSION, CreatedAt, Query, UpdatedAt, UuidText, component
+from plankeeper.core.fields import EXTENSION, CreatedAt, MonthText, Query, UpdatedAt, UuidText, component
 from plankeeper.core.lists import UuidListQuery
 from plankeeper.resources.invoices.schemas import Amount, ClaimStatus
 from plankeeper.resources.payments.schemas import MAX_INVOICES, UnpaidLine
@@ -16,13 +16,6 @@ MAX_FEES = 500  # that a request makes
 MAX_LEFT_OUT = 5000  # that a response names
 MAX_TAKEN_LINES = 5000  # of a taking
 
-FeeMonth = Annotated[
-    str,
-    Meta(
-        pattern="^20[0-9]{2}-(0[1-9]|1[0-2])$",
-        extra={"message": "must be a month such as 2026-11"},
-    ),
-]
 FeeReason = Annotated[
     Literal[
         "already_made",
@@ -41,7 +34,7 @@ FeeReason = Annotated[
 class NewFees(Struct, forbid_unknown_fields=True, kw_only=True):
     """The month whose fees are made."""
 
-    month: Annotated[FeeMonth, Meta(description="A month that has ended, such as `2026-11`.")]
+    month: Annotated[MonthText, Meta(description="A month that has ended, such as `2026-11`.")]
 
 
 class NewFeesQuery(Query, frozen=True):
@@ -103,7 +96,7 @@ class FeeListQuery(UuidListQuery, frozen=True):
     """The filter of the list."""
 
     month: Annotated[
-        FeeMonth | UnsetType,
+        MonthText | UnsetType,
         EXTENSION,
         Meta(description="Returns items of this month, such as `2026-11`."),
     ] = UNSET

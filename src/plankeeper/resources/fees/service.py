@@ -9,11 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from plankeeper.core.context import Disclosure, WriteContext
+from plankeeper.core.dates import Month
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.resources.fees import store
-from plankeeper.resources.fees.monthly import FeePlan, Month, invoice_number, last_managed_day, plan_fees, to_month
-from plankeeper.resources.fees.schemas import MAX_LEFT_OUT, MonthFees, NewFee
+from plankeeper.resources.fees.monthly import FeePlan, invoice_number, last_managed_day, plan_fees
+from plankeeper.resources.fees.schemas import MAX_FEES, MAX_LEFT_OUT, MonthFees, NewFee
 from plankeeper.resources.invoices import service as invoices
 from plankeeper.resources.invoices.schemas import InvoiceBulkItem, InvoiceBulkQuery, LineItemUpdate
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -41,26 +42,26 @@ class StoredFee(Struct):
     created_at: datetime
 
 
-async def create(ctx: WriteContext, month_name: str, *, is_dry_run: bool = False) -> MonthFees:
-    """Make the fees of a month that don't exist, up to 500, or say what would be made.
+async def create(ctx: WriteContext, month_text: str, *, is_dry_run: bool = False, limit: int = MAX_FEES) -> MonthFees:
+    """Make the fees of a month that don't exist, up to `limit`, or say what would be made.
 
     The others are left out with the reason `batch_full`: the same request makes them. Raises ValidationError for
     missing settings, and for a month that hasn't ended.
     """
-    month = to_month(month_name)
+    month = Month.parse(month_text)
     if month.last > datetime.now(ctx.settings.time_zone).date():
         raise ValidationError(FieldError("month", "must be a month that has ended", "too_large"))
     office = await find_office(ctx)
     if not is_dry_run:
         await store.lock_fees(ctx.tx, ctx.plan_manager_id)
-    plan, items = await _make_plan(ctx, office, month)
+    plan, items = await _make_plan(ctx, office, month, limit)
     if not is_dry_run and plan.fees:
         plan = plan._replace(fees=await _save(ctx, office, month, plan.fees, items))
     shown = [each.participant_id for each in (*plan.fees, *plan.left_out[:MAX_LEFT_OUT])]
     if shown:
-        ctx.disclosed.append(Disclosure("listed", "participant", None, f"fees {month.name}", shown))
+        ctx.disclosed.append(Disclosure("listed", "participant", None, f"fees {month.text}", shown))
     return MonthFees(
-        month=month.name,
+        month=month.text,
         count=len(plan.fees),
         total=plan.total,
         fees=[*plan.fees],
@@ -86,15 +87,17 @@ async def find_office(ctx: WriteContext) -> OfficeFee:
     return OfficeFee(item, provider)
 
 
-async def _make_plan(ctx: WriteContext, office: OfficeFee, month: Month) -> tuple[FeePlan, dict[date, SupportItem]]:
+async def _make_plan(
+    ctx: WriteContext, office: OfficeFee, month: Month, limit: int
+) -> tuple[FeePlan, dict[date, SupportItem]]:
     """The plan, with the fee's item by day."""
-    values = (month.name, month.first, month.last)
+    values = (month.text, month.first, month.last)
     participants = await store.list_candidates(ctx.tx, ctx.plan_manager_id, *values)
     found = (last_managed_day(each, month) for each in participants)
     days = {each for each in found if not isinstance(each, str)}
     in_force = await support_items.get_in_force(ctx.tx, {(office.item_number, each) for each in days})
     items = {day: item for (_, day), item in in_force.items()}
-    return plan_fees(participants, month, items), items
+    return plan_fees(participants, month, items, limit), items
 
 
 async def _save(
@@ -106,7 +109,7 @@ async def _save(
     now = datetime.now(UTC)
     made = [replace(fee, id=invoice.id) for fee, invoice in zip(fees, saved, strict=True)]
     rows = [
-        StoredFee(fee.participant_id, month.name, invoice.id, now) for fee, invoice in zip(fees, saved, strict=True)
+        StoredFee(fee.participant_id, month.text, invoice.id, now) for fee, invoice in zip(fees, saved, strict=True)
     ]
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json(rows))
     return made
@@ -114,7 +117,7 @@ async def _save(
 
 def _to_invoice(office: OfficeFee, month: Month, fee: NewFee, item_name: str) -> InvoiceBulkItem:
     line = LineItemUpdate(
-        description=f"{item_name}, {month.first:%B %Y}"[:500],
+        description=f"{item_name}, {month.title}"[:500],
         service_item_number=office.item_number,
         service_date_from=fee.service_date,
         service_date_to=fee.service_date,

@@ -48,6 +48,10 @@ class LineToPay(NamedTuple):
     line: PayableLine
     due: Sequence[tuple[UUID, Decimal]]
 
+    @property
+    def amount(self) -> Decimal:
+        return sum((amount for _, amount in self.due), Decimal(0))
+
 
 class PlannedPayment(NamedTuple):
     """A payment of a run: the lines of a payee or, by invoice, of one invoice."""
@@ -59,7 +63,7 @@ class PlannedPayment(NamedTuple):
 
     @property
     def amount(self) -> Decimal:
-        return sum((amount for each in self.lines for _, amount in each.due), Decimal(0))
+        return sum((each.amount for each in self.lines), Decimal(0))
 
     def paid_lines(self) -> list[PaidLine]:
         return [

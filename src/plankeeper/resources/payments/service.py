@@ -50,6 +50,7 @@ from plankeeper.resources.payments.schemas import (
     StoredPayment,
     StoredPaymentLine,
     StoredRun,
+    UnpaidLine,
 )
 from plankeeper.resources.payments.store import RunLine
 
@@ -77,16 +78,15 @@ class PreviewPayment(NamedTuple):
     name: str
     title: str
     account_ending: str
-    amount: Decimal
-    line_count: int
-    invoice_ids: Sequence[UUID]
+    planned: PlannedPayment
 
 
 class RunPreview(NamedTuple):
-    """What a run would contain."""
+    """What a run would contain: its payments in the order of the file, and all lines that are left out."""
 
     run: PaymentRun
     payments: Sequence[PreviewPayment]
+    left_out: Sequence[UnpaidLine]
 
 
 async def preview(ctx: WriteContext, new: NewPaymentRun) -> RunPreview:
@@ -95,12 +95,10 @@ async def preview(ctx: WriteContext, new: NewPaymentRun) -> RunPreview:
     payments = list[PreviewPayment]()
     for each in plan.payments:
         payee = Payee(*each.payee)
-        ids = list(dict.fromkeys(paid.line.invoice_id for paid in each.lines))
-        ending = str(plan.accounts[payee].account_ending)
         payments.append(
-            PreviewPayment(payee, each.name, titles[payee].shown, ending, each.amount, len(each.lines), ids)
+            PreviewPayment(payee, each.name, titles[payee].shown, str(plan.accounts[payee].account_ending), each)
         )
-    return RunPreview(_to_run(run), payments)
+    return RunPreview(_to_run(run), payments, plan.left_out)
 
 
 class _PlannedRun(NamedTuple):

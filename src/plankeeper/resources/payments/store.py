@@ -427,6 +427,36 @@ async def list_of_invoices(db: Executor, plan_manager_id: UUID, invoice_ids: Seq
     return await db.rows(PayableLine, LIST_OF_INVOICES, plan_manager_id, invoice_ids)
 
 
+class LeftOutRow(Struct):
+    """A line that a run leaves out: what the agency has paid, in dollars, and the payee, whether or not it exists."""
+
+    invoice_id: UUID
+    line_id: UUID
+    paid_amount: Decimal | None
+    payee_kind: PayeeKind
+    payee_id: UUID | None
+
+
+LIST_LEFT_OUT = f"""
+    select invoice.id as invoice_id, line.id as line_id, line.paid_amount,
+        case when invoice.is_reimbursement then 'participant' else 'provider' end as payee_kind,
+        case when invoice.is_reimbursement then invoice.participant_id else invoice.pm_provider_id end as payee_id
+    from (
+        select id, is_reimbursement, participant_id, pm_provider_id from invoices
+        where plan_manager_id = $1 and {HAS_ID}
+        offset 0
+    ) invoice
+    cross join lateral (
+        select id, paid_amount from invoice_lines where plan_manager_id = $1 and invoice_id = invoice.id offset 0
+    ) line
+"""
+
+
+async def list_left_out(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[LeftOutRow]:
+    """The lines of invoices, in no order."""
+    return await db.rows(LeftOutRow, LIST_LEFT_OUT, plan_manager_id, invoice_ids)
+
+
 LIST_EXISTING = f"select id from invoices where plan_manager_id = $1 and {HAS_ID} and not is_deleted"
 
 

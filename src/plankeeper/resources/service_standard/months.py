@@ -16,6 +16,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.office_settings.service_standard import ServiceStandard, add_business_days
 
 MONTHS = 13  # the current one, and the twelve before
@@ -31,18 +32,6 @@ class Deadlines(NamedTuple):
 
     def of(self, day: date) -> date:
         return self.days[(day - self.first).days]
-
-
-class Month(NamedTuple):
-    """A month by its first and its last day."""
-
-    first: date
-    last: date
-
-    @property
-    def text(self) -> str:
-        """`2026-11`."""
-        return self.first.isoformat()[:7]
 
 
 class Numbers(NamedTuple):
@@ -74,32 +63,6 @@ class ManagerNumbers(NamedTuple):
     month: date
     account_manager_id: UUID | None
     numbers: Numbers
-
-
-def month_of(day: date) -> Month:
-    first = day.replace(day=1)
-    return Month(first, _next(first) - timedelta(days=1))
-
-
-def _next(first: date) -> date:
-    return (first + timedelta(days=32)).replace(day=1)
-
-
-def past_months(today: date, count: int = MONTHS) -> list[Month]:
-    """The current month and those before it, the first one first."""
-    months = [month_of(today)]
-    while len(months) < count:
-        months.append(month_of(months[-1].first - timedelta(days=1)))
-    return months[::-1]
-
-
-def parse_month(text: str) -> Month | None:
-    """The month of `2026-11`; null for another text."""
-    try:
-        month = month_of(date.fromisoformat(f"{text}-01"))
-    except (ValueError, OverflowError):
-        return None
-    return month if month.text == text else None
 
 
 def deadlines(standard: ServiceStandard, part: Part, first: date, last: date) -> Deadlines:

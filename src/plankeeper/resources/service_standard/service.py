@@ -6,17 +6,17 @@ from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.core.dates import Month, last_months
 from plankeeper.database.client import Executor
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 from plankeeper.resources.service_standard import store
 from plankeeper.resources.service_standard.months import (
+    MONTHS,
     Deadlines,
     ManagerNumbers,
-    Month,
     Numbers,
     Part,
     deadlines,
-    past_months,
     without_start,
 )
 from plankeeper.resources.service_standard.store import MonthRow
@@ -57,7 +57,7 @@ async def compute_numbers(
 
     Three months at a time, one statement after the other: with many invoices, each takes about a second.
     """
-    months = past_months(period.today)
+    months = last_months(period.today, MONTHS)[::-1]
     claimed, paid = list[MonthRow](), list[MonthRow]()
     for start in range(0, len(months), MONTHS_AT_ONCE):
         part = months[start : start + MONTHS_AT_ONCE]

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
+from plankeeper.core.dates import Month
 from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_date, format_money, single_line
 from plankeeper.core.pdf.documents import UnprintableTextError
@@ -69,7 +70,7 @@ async def get_content(ctx: ReadContext, statement_id: UUID) -> StatementContent 
 
 def statement_text(statement: StatementContent, pdf: bytes) -> Text:
     """The mail with the document. The text is a summary: the document lists each service."""
-    month = f"{_first_day(statement):%B %Y}"
+    month = Month.parse(statement.month).title
     office = short_name(statement.office.name)
     days = f"{format_date(statement.plan_start_date)} to {format_date(statement.plan_end_date)}"
     parts = [
@@ -90,10 +91,6 @@ The attached document lists each service. If something is wrong, or if you have 
 """
     name = f"statement-{statement.month}.pdf"
     return Text(f"Statement for {month} from {office}", body, attachments=[Attachment(name, "application/pdf", pdf)])
-
-
-def _first_day(statement: StatementContent) -> datetime:
-    return datetime.fromisoformat(f"{statement.month}-01")
 
 
 # What became of a mail

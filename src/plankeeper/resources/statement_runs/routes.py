@@ -6,10 +6,10 @@ from uuid import UUID
 from msgspec import UnsetType
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
+from plankeeper.core.dates import Month
 from plankeeper.core.lists import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.statement_runs import queries, service, store
-from plankeeper.resources.statement_runs.rules import first_day
 from plankeeper.resources.statement_runs.schemas import (
     NewStatementRun,
     StatementRun,
@@ -42,7 +42,7 @@ async def list_(ctx: ReadContext, query: StatementRunListQuery) -> Page[Statemen
 )
 async def create(ctx: WriteContext, new: NewStatementRun) -> StatementRun:
     """Start the run of a month. One that has ended makes the statements that it lacks."""
-    return await service.start(ctx, first_day(new.month))
+    return await service.start(ctx, Month.parse(new.month).first)
 
 
 @router.get(_RUN, scope=READ, extension=True, has_etag=True)

@@ -1,10 +1,11 @@
 """Who gets the statement of a plan, what the state of an item is, and when a run is due."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import NamedTuple
 from uuid import UUID
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.statement_runs.schemas import (
     DueOffice,
     ItemReason,
@@ -29,26 +30,6 @@ MESSAGES: dict[ItemReason, str] = {
 }
 
 
-def first_day(month: str) -> date:
-    """The first day of a month such as `2026-10`."""
-    return date.fromisoformat(f"{month}-01")
-
-
-def last_day(month: date) -> date:
-    """The last day of the month that begins on a day."""
-    return next_month(month) - timedelta(days=1)
-
-
-def next_month(month: date) -> date:
-    """The first day of the month after the one of a day."""
-    return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
-
-
-def previous_month(day: date) -> date:
-    """The first day of the month before the one of a day."""
-    return (day.replace(day=1) - timedelta(days=1)).replace(day=1)
-
-
 def due_month(office: DueOffice, today: date) -> date | None:
     """The month whose run is due, or None. A run is caught up if the server was down on its day.
 
@@ -57,15 +38,16 @@ def due_month(office: DueOffice, today: date) -> date | None:
     day = today.replace(day=office.day)
     if day > today or (office.set_on and office.set_on > day):
         return None
-    month = previous_month(today)
+    month = Month.of(today).previous.first
     return None if office.last_month and office.last_month >= month else month
 
 
 def next_due_day(day: int, set_on: date | None, last_month: date | None, today: date) -> date:
     """The day on which the next run starts by itself."""
     due = today.replace(day=day)
-    is_over = due < today or bool(set_on and set_on > due) or bool(last_month and last_month >= previous_month(today))
-    return next_month(today).replace(day=day) if is_over else due
+    month = Month.of(today)
+    is_over = due < today or bool(set_on and set_on > due) or bool(last_month and last_month >= month.previous.first)
+    return month.next.first.replace(day=day) if is_over else due
 
 
 class PlannedRecipient(NamedTuple):
@@ -83,7 +65,8 @@ def skip_reason(person: Person, month: date) -> ItemReason | None:
     if person.deceased_on:
         return "deceased"
     until = person.managed_until or (person.date_ceased if person.status == "Inactive" else None)
-    is_managed = not (until and until < month) and not (person.managed_from and person.managed_from > last_day(month))
+    last = Month.of(month).last
+    is_managed = not (until and until < month) and not (person.managed_from and person.managed_from > last)
     return None if is_managed and person.status != "Lead" else "not_managed"
 
 

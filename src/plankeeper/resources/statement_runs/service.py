@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.dates import Month
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.documents.storage import storage_of
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.statement_runs import store
 from plankeeper.resources.statement_runs.mails import queue_mail
-from plankeeper.resources.statement_runs.rules import last_day, sum_up
+from plankeeper.resources.statement_runs.rules import sum_up
 from plankeeper.resources.statement_runs.schemas import ItemRow, RecipientRow, StatementRun
 
 
@@ -38,7 +39,7 @@ async def start(
     """
     now = now or datetime.now(UTC)
     run_date = today(ctx, now)
-    if last_day(month) >= run_date:
+    if Month.of(month).last >= run_date:
         raise ValidationError(FieldError("month", "must have ended", "too_large"))
     if needs_storage:
         storage_of(ctx.settings)

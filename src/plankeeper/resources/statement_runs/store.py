@@ -7,11 +7,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.core.dates import Month
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, later_version
-from plankeeper.resources.statement_runs.rules import Outcome, last_day
+from plankeeper.resources.statement_runs.rules import Outcome
 from plankeeper.resources.statement_runs.schemas import (
     DueOffice,
     DuePlan,
@@ -131,7 +132,7 @@ START = f"""
 
 async def start(tx: Transaction, plan_manager_id: UUID, run_id: UUID, month: date, now: datetime) -> None:
     """Start a run that has ended, or has just been inserted, from its first plan, and count the plans of its month."""
-    await tx.execute(START, plan_manager_id, month, last_day(month), run_id, now)
+    await tx.execute(START, plan_manager_id, month, Month.of(month).last, run_id, now)
 
 
 RESUME = f"""
@@ -206,7 +207,7 @@ NEXT_PLAN = f"""
 
 async def next_plan(tx: Transaction, run: RunningRun, after: UUID) -> DuePlan | None:
     """The first plan after an id that is in force in the month and has no item."""
-    values = (run.month, last_day(run.month), run.id, after)
+    values = (run.month, Month.of(run.month).last, run.id, after)
     return await tx.one_or_none(DuePlan, NEXT_PLAN, run.plan_manager_id, *values)
 
 

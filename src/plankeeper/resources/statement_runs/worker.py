@@ -116,8 +116,11 @@ class StatementRuns:
         await store.set_problem(db, run.plan_manager_id, run.id, problem, self._clock())
 
 
-async def make_next(ctx: WriteContext, run_id: UUID, now: datetime) -> bool:
-    """Make the next statement of a run, or end it. Returns whether another one can follow."""
+async def make_next(ctx: WriteContext, run_id: UUID, now: datetime, *, renders: bool = True) -> bool:
+    """Make the next statement of a run, or end it. Returns whether another one can follow.
+
+    Without `renders`, its document is rendered when somebody first needs it.
+    """
     run = await store.lock_running(ctx.tx, ctx.plan_manager_id, run_id)
     if run is None:  # another server works on it, or it has just ended
         return False
@@ -130,12 +133,12 @@ async def make_next(ctx: WriteContext, run_id: UUID, now: datetime) -> bool:
         await store.end(ctx.tx, ctx.plan_manager_id, run.id, now)
         await service.record_change(ctx, "statement_run.ended", run.id, before)
         return False
-    await make_item(ctx, run, plan, now)
+    await make_item(ctx, run, plan, now, renders=renders)
     await store.set_position(ctx.tx, run, plan.id, now)
     return True
 
 
-async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: datetime) -> None:
+async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: datetime, *, renders: bool = True) -> None:
     """Make the statement of a plan, and queue its mails. Raises DomainError if the storage of documents fails."""
     person = await store.get_person(ctx.tx, ctx.plan_manager_id, plan.participant_id)
     item_id, statement_id = uuid7(), None
@@ -146,7 +149,7 @@ async def make_item(ctx: WriteContext, run: RunningRun, plan: DuePlan, now: date
     else:
         recipients = _to_recipients(ctx, item_id, person, now)
         outcome = sum_up(recipients) if recipients else skipped(nobody_reason(person))
-        statement_id, failure = await _make_statement(ctx, run, plan, needs_pdf=bool(recipients))
+        statement_id, failure = await _make_statement(ctx, run, plan, needs_pdf=renders and bool(recipients))
         if failure:
             outcome, recipients = failure, []
     row = ItemRow(

@@ -4,15 +4,14 @@ What is spent is what the agency has paid, by the day of the service. A statemen
 before it that were sent: each line with an earlier service that differs from what they say is an earlier change.
 """
 
-import calendar
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.plans import rules
 from plankeeper.resources.plans.schemas import Plan, PlanComponent, ServiceLine
 from plankeeper.resources.statements.schemas import (
@@ -60,26 +59,6 @@ class Numbers(Struct, frozen=True):
     components: list[StatementComponent]
     lines: list[StatementLine]
     earlier_changes: list[StatementChange]
-
-
-class Month(NamedTuple):
-    """The first and the last day of a month."""
-
-    first: date
-    last: date
-
-    @classmethod
-    def of(cls, day: date) -> "Month":
-        return cls(day.replace(day=1), day.replace(day=calendar.monthrange(day.year, day.month)[1]))
-
-    @classmethod
-    def parse(cls, text: str) -> "Month":
-        """Of a text such as `2026-10`. Raises ValueError."""
-        return cls.of(date.fromisoformat(f"{text}-01"))
-
-    @property
-    def text(self) -> str:
-        return f"{self.first:%Y-%m}"
 
 
 def plans_in(plans: Iterable[Plan], month: Month) -> list[Plan]:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from plankeeper.core.dates import Month
 from plankeeper.core.formatting import format_abn, format_date, format_money, format_ndis_number, single_line
-from plankeeper.resources.statements.computation import Month
 from plankeeper.resources.statements.schemas import (
     AdjustmentWord,
     LineState,
@@ -21,20 +21,6 @@ from plankeeper.resources.statements.schemas import (
 )
 
 ZERO = Decimal(0)
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 STATE_WORDS: dict[LineState, str] = {
     "waiting": "Not sent to the NDIS yet",
     "claimed": "Sent to the NDIS, no answer yet",
@@ -111,14 +97,9 @@ class StatementDocument(Struct, frozen=True, kw_only=True):
     changes: Sequence[Change]
 
 
-def describe_month(month: Month) -> str:
-    """`October 2026`."""
-    return f"{MONTHS[month.first.month - 1]} {month.first.year}"
-
-
 def to_document(statement: StatementContent, zone: ZoneInfo) -> StatementDocument:
     """The texts of a statement. The day on which it was made is that of the zone."""
-    month = describe_month(Month.parse(statement.month))
+    month = Month.parse(statement.month).title
     names = {each.id: each.name for each in statement.components}
     office = statement.office
     return StatementDocument(

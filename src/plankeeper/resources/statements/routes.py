@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from plankeeper.core.context import ReadContext, WriteContext
+from plankeeper.core.dates import Month
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download, single_chunk
@@ -12,7 +13,6 @@ from plankeeper.core.pdf.documents import UnprintableTextError
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.statements import html, service, store
-from plankeeper.resources.statements.computation import Month
 from plankeeper.resources.statements.schemas import NewStatement, Statement, StatementListQuery, StatementSummary
 
 router = Router("statements")

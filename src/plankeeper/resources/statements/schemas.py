@@ -8,18 +8,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, UuidText, component
+from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, MonthText, UuidText, component
 from plankeeper.core.lists import UuidListQuery
 
 Money = Decimal  # an exact JSON number, in dollars to the cent
-MonthText = Annotated[
-    str,
-    Meta(
-        pattern="^[0-9]{4}-(0[1-9]|1[0-2])$",
-        extra={"message": "must be a month, such as 2026-10"},
-        extra_json_schema={"examples": ["2026-10"]},
-    ),
-]
 SendWay = Annotated[Literal["mail", "post"], component("StatementSendWay", "`mail`: email. `post`: a letter.")]
 LineKind = Annotated[
     Literal["service", "reimbursement", "fee"],

@@ -7,6 +7,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
+from plankeeper.core.dates import Month
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
@@ -16,7 +17,7 @@ from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.schemas import Plan
 from plankeeper.resources.plans.store import list_of_participants
 from plankeeper.resources.statements import pdf, store
-from plankeeper.resources.statements.computation import Month, compute, known_lines, plans_in
+from plankeeper.resources.statements.computation import compute, known_lines, plans_in
 from plankeeper.resources.statements.schemas import (
     SendWay,
     Statement,

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
+from uuid import UUID
 
 import httpx
+import pytest
 
+from plankeeper.database.client import Transaction
+from plankeeper.resources.fees import store
 from support.fees import FEE, FEE_ITEM, FIRST_DAY, LAST_DAY, MONTH, OWN_ABN, FeeOffice
 
 REASONS = {
@@ -18,6 +22,18 @@ REASONS = {
 
 def reasons(found: dict[str, Any]) -> dict[str, str]:
     return {each["participant_id"]: each["reason"] for each in found["left_out"]}
+
+
+def count_rows(office: FeeOffice) -> dict[str, int]:
+    """The rows of the plan manager in the tables that a fee is written to."""
+    tables: tuple[LiteralString, ...] = ("invoices", "invoice_lines", "fees", "events", "recheck_queue")
+    statements = [f"select count(*) from {each} where plan_manager_id = $1" for each in tables]
+
+    async def work() -> dict[str, int]:
+        found = [await office.server.db.one(int, each, office.plan_manager_id) for each in statements]
+        return dict(zip(tables, found, strict=True))
+
+    return office.server.run(work())
 
 
 def at_once(*requests: Callable[[], httpx.Response]) -> list[httpx.Response]:
@@ -77,6 +93,30 @@ def test_requests_at_the_same_time_make_each_fee_once(office: FeeOffice) -> None
     assert sorted(each.json()["count"] for each in responses) == [0, 0, 0, 8]
     assert sorted(each["participant_id"] for each in office.client.get("/fees").json()["data"]) == sorted(people)
     assert office.client.get("/invoices").json()["pagination"]["total"] == 8
+
+
+def test_a_request_that_fails_in_its_last_part_stores_nothing(
+    office: FeeOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The invoices, their lines and their events are written before the rows that make each fee unique."""
+    office.managed()
+    office.managed()
+    insert = store.insert
+
+    async def fail(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+        await insert(tx, plan_manager_id, records)
+        assert await tx.one(int, "select count(*) from fees where plan_manager_id = $1", plan_manager_id) == 2
+        raise RuntimeError("the fees can't be made")
+
+    before = count_rows(office)
+    monkeypatch.setattr(store, "insert", fail)
+    assert office.make().status_code == 500
+    assert count_rows(office) == before
+    assert office.client.get("/fees").json()["data"] == []
+    monkeypatch.undo()
+    assert office.made()["count"] == 2
+    after = count_rows(office)
+    assert [after[each] - before[each] for each in ("invoices", "invoice_lines", "fees")] == [2, 2, 2]
 
 
 def test_a_dry_run_stores_nothing(office: FeeOffice) -> None:

@@ -70,8 +70,9 @@ def test_what_cannot_be_made(api: Client, participant: str) -> None:
     foreign = create_plan(api, f"/participants/{other}", "2026-01-01", "2026-12-31")
     later = create_plan(api, participant, "2027-01-01", "2027-12-31")
     assert post(month="2025-12") == (400, "month", "inconsistent")
-    assert post(month="2999-01") == (400, "month", "too_large")
-    assert post(month="2026-13") == (400, "month", "invalid_format")
+    assert post(month="2099-01") == (400, "month", "too_large")
+    for month in ("2026-13", "0000-10"):
+        assert post(month=month) == (400, "month", "invalid_format")
     assert post(month="2026-02", plan_id=foreign) == (400, "plan_id", "not_found")
     assert post(month="2026-02", plan_id=later) == (400, "plan_id", "inconsistent")
     without = api.create("/participants", {})["id"]

@@ -16,7 +16,7 @@ def test_what_providers_sell_is_in_force_and_costs_less_than_its_limit_also_with
     items = generate_support_items(DAY)
     for day in (date(2023, 1, 1), date(2026, 6, 30), date(2026, 7, 1), DAY):
         in_force = {each.support_item_number: each for each in items if is_in_force(each, day)}
-        assert len(in_force) == 39
+        assert len(in_force) == 40
         for sold in SOLD_ITEMS:
             limit = price_limit(in_force[sold.code], None, None)
             assert limit is None if sold.unit == "kilometre" else limit and limit > sold.price * Decimal("1.1")

@@ -8,13 +8,14 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plankeeper.resources.fees.monthly import invoice_number, last_managed_day, plan_fees, to_month
+from plankeeper.core.dates import Month
+from plankeeper.resources.fees.monthly import invoice_number, last_managed_day, plan_fees
 from plankeeper.resources.fees.schemas import Candidate, NewFee, PlanDays
 from plankeeper.resources.support_items.schemas import SupportItem
 from support.catalogues import read_items
 from support.fees import FEE_ITEM
 
-MONTH = to_month("2026-02")
+MONTH = Month.parse("2026-02")
 DAYS = [MONTH.first + timedelta(days=each) for each in range((MONTH.last - MONTH.first).days + 1)]
 [ITEM] = read_items(FEE_ITEM)
 ITEMS: dict[date, SupportItem] = dict.fromkeys(DAYS, ITEM)

@@ -2,21 +2,17 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
-from itertools import pairwise
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plankeeper.core.dates import last_months
 from plankeeper.resources.office_settings.service_standard import MAX_DAYS, ServiceStandard
 from plankeeper.resources.service_standard.months import (
     ManagerNumbers,
-    Month,
     Numbers,
     deadlines,
-    month_of,
-    parse_month,
-    past_months,
     standing,
     sum_months,
     without_start,
@@ -57,22 +53,6 @@ def test_what_is_done_never_changes_and_what_isnt_becomes_late(due: date, today:
         assert found == ("late" if due < today else "waiting")
 
 
-@given(DAYS, st.integers(1, 30))
-def test_months_follow_each_other_to_the_current_one(today: date, count: int) -> None:
-    months = past_months(today, count)
-    assert len(months) == count
-    assert months[-1].first <= today <= months[-1].last
-    assert all(one.last + timedelta(days=1) == other.first for one, other in pairwise(months))
-    assert [parse_month(each.text) for each in months] == months
-
-
-def test_only_months_are_parsed() -> None:
-    assert parse_month("2026-02") == Month(date(2026, 2, 1), date(2026, 2, 28))
-    for text in ("", "2026", "2026-2", "2026-13", "2026-02-01", "20261-1", "9999-12-01", "x"):
-        assert parse_month(text) is None
-    assert parse_month("9999-12") is None  # whose last day has no day after it
-
-
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 100))
 def test_a_share_is_100_only_if_nothing_is_late(in_time: int, late: int, waiting: int) -> None:
     percent = Numbers(in_time, late, waiting).percent
@@ -86,7 +66,7 @@ def test_a_share_is_100_only_if_nothing_is_late(in_time: int, late: int, waiting
 
 
 def test_months_before_the_first_claim_dont_count() -> None:
-    manager, months = UUID(int=1), past_months(date(2026, 11, 27), 3)
+    manager, months = UUID(int=1), last_months(date(2026, 11, 27), 3)[::-1]
     rows = [
         ManagerNumbers(months[0].first, manager, Numbers(late=3)),
         ManagerNumbers(months[1].first, None, Numbers(late=1)),
@@ -100,4 +80,3 @@ def test_months_before_the_first_claim_dont_count() -> None:
         months[2].first: Numbers(0, 4, 2, 0),
     }
     assert without_start(rows[:1]) == ()
-    assert month_of(date(2026, 2, 9)) == parse_month("2026-02")

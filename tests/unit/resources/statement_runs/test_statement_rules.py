@@ -5,11 +5,11 @@ from datetime import UTC, date, datetime
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.statement_runs.rules import (
     due_month,
     next_due_day,
     plan_recipients,
-    previous_month,
     skip_reason,
     sum_up,
 )
@@ -56,7 +56,7 @@ def test_the_next_day_is_the_first_on_which_a_run_is_due() -> None:
                 for today in (date(2026, 4, 2), date(2026, 4, 3), date(2026, 12, 31)):
                     found = next_due_day(day, set_on, last_month, today)
                     assert found >= today
-                    assert due_month(office(day, set_on, last_month), found) == previous_month(found)
+                    assert due_month(office(day, set_on, last_month), found) == Month.of(found).previous.first
 
 
 def test_one_mail_for_each_mailbox() -> None:

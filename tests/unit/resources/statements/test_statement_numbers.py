@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from plankeeper.core.dates import Month
 from plankeeper.resources.plans.schemas import Plan, PlanComponent, SpentElsewhere
-from plankeeper.resources.statements.computation import Month, Numbers, SourceLine, compute, known_lines, plans_in
+from plankeeper.resources.statements.computation import Numbers, SourceLine, compute, known_lines, plans_in
 from plankeeper.resources.statements.schemas import (
     StatementContent,
     StatementLine,

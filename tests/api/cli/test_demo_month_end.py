@@ -1,0 +1,99 @@
+"""The fees and statements of past months that `serve --demo` adds to the sample data."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from plankeeper.access.api_keys import service
+from plankeeper.cli.demo_claims import add_demo_claims
+from plankeeper.cli.demo_month_end import MAX_FEES, add_demo_month_end
+from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.core.errors import DomainError
+from support.client import Client
+from support.cluster import SharedCluster
+from support.sample_data import new_sample_database
+from support.server import RunningServer
+
+LARGER, SMALLER = plan_managers()
+BOTH = pytest.mark.parametrize("manager", [LARGER, SMALLER], ids=["larger", "smaller"])
+
+
+@pytest.fixture(scope="module")
+def server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    running = RunningServer(new_sample_database(cluster)).start()
+    running.run(add_demo_month_end(running.db, running.settings))  # without claims, it adds nothing
+    assert running.run(running.db.one(int, "select count(*) from fees")) == 0
+    running.run(add_demo_claims(running.db, running.settings))
+    running.run(add_demo_month_end(running.db, running.settings))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def key(server: RunningServer) -> str:
+    async def work() -> str:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, LARGER.id, server.settings, SYSTEM)
+            return await service.create(ctx, "month end", [LARGER.id, SMALLER.id], ["read", "payments"], None)
+
+    return server.run(work())
+
+
+@pytest.fixture
+def client(server: RunningServer, key: str, manager: DemoPlanManager) -> Iterator[Client]:
+    made = Client(server.url, key, manager.id)
+    yield made
+    made.http.close()
+
+
+@BOTH
+def test_fees_are_taken_and_to_be_taken_and_wait(client: Client) -> None:
+    fees = client.get("/fees", limit=1000).json()["data"]
+    months = sorted({each["month"] for each in fees})
+    before, after = (Counter(each["claim_status"] for each in fees if each["month"] == month) for month in months)
+    assert max(before.total(), after.total()) <= MAX_FEES
+    assert before["paid"] > before["rejected"] > 0
+    assert set(after) == {"payment_ready", "partially_ready", "rejected", "pending", "new"}
+    [taking] = client.get("/fee-takings").json()["data"]
+    assert taking["total"] == pytest.approx(sum(each["taken"] for each in fees))
+    assert client.post("/fee-takings?dry_run=true", {"all": True}).json()["total"] > 0
+    assert not [each for each in fees if each["month"] == months[1] and each["taken"]]
+
+
+@BOTH
+def test_statements_were_sent_and_are_kept(client: Client) -> None:
+    [run] = client.get("/statement-runs").json()["data"]
+    assert (run["state"], run["made"], run["failed"]) == ("ended", 0, 1)
+    assert run["sent"] > run["to_print"] > 0
+    items = client.get(f"/statement-runs/{run['id']}/items", limit=1000).json()["data"]
+    assert {each["reason"] for each in items} == {None, "opted_out", "not_managed", "mail_failed"}
+    [failed] = [each for each in items if each["state"] == "failed"]
+    assert failed["message"] == "The mail couldn't be sent: the recipient was rejected (550)."
+    sent = next(each for each in items if each["state"] == "sent")
+    statement = client.get(f"/participants/{sent['participant_id']}/statements/{sent['statement_id']}").json()
+    assert statement["month"] == run["month"]
+    assert statement["office"]["email"] == "hello@plankeeper.example"
+
+
+def test_no_mail_is_queued_and_a_second_start_adds_nothing(server: RunningServer) -> None:
+    def count() -> int:
+        return server.run(server.db.one(int, "select count(*) from events"))
+
+    assert server.run(server.db.one(int, "select count(*) from outgoing_mails")) == 0
+    before = count()
+    server.run(add_demo_month_end(server.db, server.settings))
+    assert count() == before
+
+
+def test_nothing_is_added_without_a_storage_of_documents(cluster: SharedCluster) -> None:
+    server = RunningServer(new_sample_database(cluster)).start()
+    server.run(add_demo_claims(server.db, server.settings))
+    with pytest.raises(DomainError):
+        server.run(
+            add_demo_month_end(server.db, replace(server.settings, documents_url=None, database_url="postgresql://"))
+        )
+    assert server.run(server.db.one(int, "select count(*) from fees")) == 0
+    server.stop()
