@@ -25,7 +25,7 @@ from plankeeper.resources.claims.schemas import NewClaimBatch
 from plankeeper.resources.claims.service import choose_candidates
 from plankeeper.resources.invoices import store as invoice_store
 
-EXAMINED_AT_ONCE = 100  # lines
+FIRST_EXAMINED, MOST_EXAMINED = 100, 1000  # lines at once: a rare reason is searched in larger parts
 # What the statement that lists the candidates has read decides about these.
 _STATED = frozenset[Reason]({"state", "wont_claim", "held", "approval_pending", "approval_rejected", "batch_full"})
 
@@ -102,8 +102,9 @@ async def _examine(
     ctx: WriteContext, lines: Iterable[CandidateState], office: Office, known: Iterable[LineKey] = ()
 ) -> AsyncIterator[CandidateState]:
     """The lines with what decides about them, some of them at a time, except for those that are known."""
-    waiting, known = iter(lines), frozenset(known)
-    while some := [*islice(waiting, EXAMINED_AT_ONCE)]:
+    waiting, known, size = iter(lines), frozenset(known), FIRST_EXAMINED
+    while some := [*islice(waiting, size)]:
+        size = min(2 * size, MOST_EXAMINED)
         ids = sorted({each.invoice_id for each in some if each.key not in known})
         invoices = {each.id: each for each in await invoice_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
         examined = await candidates.examine(ctx.tx, ctx.plan_manager_id, invoices, office)

@@ -199,10 +199,9 @@ async def list_letters(
     db: Executor, plan_manager_id: UUID, run_id: UUID, limit: int, offset: int, *, is_of_all: bool
 ) -> list[AdviceLetter]:
     """The payments of a run whose payees get no remittance advice by mail, or all, in the order of the file."""
-    place = (plan_manager_id, run_id, limit, offset)
     if is_of_all:
-        return await db.rows(AdviceLetter, LIST_ALL_LETTERS, *place)
-    return await db.rows(AdviceLetter, LIST_LETTERS, *place)
+        return await db.rows(AdviceLetter, LIST_ALL_LETTERS, plan_manager_id, run_id, limit, offset)
+    return await db.rows(AdviceLetter, LIST_LETTERS, plan_manager_id, run_id, limit, offset)
 
 
 COUNT_WITHOUT_EMAIL: LiteralString = f"select count(*) {WITHOUT_EMAIL}"
