@@ -35,6 +35,7 @@ INSERT_LINE = """
         created_at)
     values ($1, $2, $3, 0, 'P2', $4, false, now())
 """
+INSERT_FEE = "insert into fees values ($1, $2, $3, $4, now())"
 INSERT_BATCH = """
     insert into claim_batches (plan_manager_id, id, number, state, total, lines, created_at, submitted_at)
     values ($1, $2, $2::uuid::text, 'processed', 1, 1, now(), $3)
@@ -103,11 +104,13 @@ class History:
     def add_invoice(self, participant: str) -> None:
         invoice, received = str(uuid7()), self.today - self.rng.randrange(150) * DAY
         lines = [(str(uuid7()), self.rng.random() < 0.8) for _ in range(self.rng.choice([1, 1, 2]))]
-        kind = self.rng.choice([*["plain"] * 8, "deleted", "wont_claim", "imported"])
+        kind = self.rng.choice([*["plain"] * 8, "deleted", "wont_claim", "imported", "own_fee"])
         is_claimed = all(claimed for _, claimed in lines)
         status = "pending" if is_claimed or kind == "imported" else "new"
         self.run(INSERT_INVOICE, invoice, participant, status, self.moment(received), kind == "deleted",
                  kind == "wont_claim")  # fmt: skip
+        if kind == "own_fee":
+            self.run(INSERT_FEE, participant, f"{len(self.statements):04}-01", invoice)  # the month doesn't matter
         days, results = list[date](), list[Result]()
         for line, claimed in lines:
             state = self.rng.choice(["pending", "payment_ready"])
@@ -116,7 +119,8 @@ class History:
                 days.append(self.add_claims(invoice, line, received, results, is_ready=state == "payment_ready"))
         if kind == "plain":
             self.expect("claimed", received, invoice, max(days) if is_claimed else None, later(received, TO_CLAIM))
-        self.expect_payments(invoice, results)
+        if kind != "own_fee":
+            self.expect_payments(invoice, results)
 
     def add_claims(self, invoice: str, line: str, received: date, results: list[Result], *, is_ready: bool) -> date:
         """A first claim, and sometimes an earlier one that was cancelled, and a later one after a rejection."""

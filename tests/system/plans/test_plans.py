@@ -241,7 +241,7 @@ JOINED = {("invoices", "account_manager"), ("invoices", "participants_of")}
 # They keep half of the rows by PostgreSQL's estimate: with a filter that is joined, it may still read the table.
 NOT_NARROWING = {("invoices", "without_account_manager"), ("invoices", "without_state")}
 # The large database has no rows of these tables, which PostgreSQL then reads without an index.
-EMPTY_TABLES = {"claims", "claim_batches", "claim_receipts", "payments", "payment_lines", "payment_runs"}
+EMPTY_TABLES = {"claims", "claim_batches", "claim_receipts", "fees", "payments", "payment_lines", "payment_runs"}
 
 
 def is_scan(node: dict[str, Any]) -> bool:

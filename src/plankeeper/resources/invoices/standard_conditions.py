@@ -29,10 +29,17 @@ IS_UNCLAIMED: LiteralString = f"""(
         where plan_manager_id = $1 and invoice_id = invoices.id and not is_deleted and claim_status <> 'cancelled'
     ), true)
 )"""
-COUNTS: LiteralString = "not is_deleted and not wont_claim and claim_status <> 'cancelled'"
+# The office's own fees are nobody's invoices: they would only make the office look faster.
+COUNTS: LiteralString = """
+    not is_deleted and not wont_claim and claim_status <> 'cancelled'
+    and not exists (select from fees where plan_manager_id = $1 and id = invoices.id)
+"""
 
 # Of claims.
-HAS_MONEY: LiteralString = "state in ('paid', 'partially_paid') and paid > 0"
+HAS_MONEY: LiteralString = """
+    state in ('paid', 'partially_paid') and paid > 0
+    and not exists (select from fees where plan_manager_id = $1 and id = claims.invoice_id)
+"""
 MONEY_ON: LiteralString = """greatest(result_date, (
     select min(date) from claim_receipts where plan_manager_id = $1 and batch_id = claims.batch_id and amount > 0
 ))"""
