@@ -81,7 +81,7 @@ def make_batch(page: Any) -> None:
     page.get_by_role("link", name="Make a claim batch").first.click()
     check(page, "Make a claim batch")
     assert "$1,163.96" in page.locator(".make-batch").inner_text()
-    assert page.get_by_role("link", name="HELD-1").is_visible()
+    assert page.get_by_role("link", name="HELD-1", exact=True).is_visible()
     page.keyboard.press("m")
     check(page, "Claim batch B000001 Draft")
     with page.expect_download() as download:

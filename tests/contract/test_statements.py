@@ -49,7 +49,6 @@ OTHER_STORES = {
     "access.accounts.member_store": "roles and invitations, beside the accounts",
     "access.accounts.single_sign_on": "the identities of single sign-on, beside the accounts",
     "access.accounts.sessions": "the purge of ended sessions, beside the accounts",
-    "cli.demo_month_end": "the mails of the sample data, which are not sent",
     "resources.claims.result_store": "results and receipts, beside batches and claims",
     "resources.claims.queries": "the list of all claims",
     "resources.claims.export_store": "exports of claims, beside batches and claims",

@@ -1,9 +1,8 @@
 """Files that a request sends or that a response contains, as streams."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
-from uuid import UUID
 
 from plankeeper.core.fields import component
 
@@ -29,13 +28,9 @@ class Upload:
 
 @dataclass(slots=True)
 class Download:
-    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written.
-
-    `invoice_ids` are those of which it has data.
-    """
+    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written."""
 
     file_name: str
     media_type: str
     size: int | None
     chunks: AsyncIterator[bytes]
-    invoice_ids: Sequence[UUID] = ()

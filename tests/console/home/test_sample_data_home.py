@@ -55,7 +55,7 @@ def test_nothing_on_home_is_empty(demo_owner: Browser, plan_manager: DemoPlanMan
     tiles = dict(re.findall(r'class="tile-label">([^<]+)</span>\s*<strong>([\d,]+)</strong>', page))
     assert list(tiles) == [
         "Invoices on hold", "Waiting for approval", "Late to claim", "Plans ending in 30 days",
-        "Plans expired, still active", "No account manager",
+        "Plans expired, still active", "No account manager", "Lines to pay",
     ]  # fmt: skip
     assert "0" not in tiles.values()
     warnings = page.partition("On hold by warning")[2].partition("</table>")[0]

@@ -43,7 +43,8 @@ def test_selected_amounts_and_those_of_the_page_are_confirmed(office: PayingOffi
     page = payer.get(PAGE).text
     assert "A1 line 2 Robin Hale Amber Physio — $6.00" in main_text(page)
     assert len(keys(page)) == 3
-    assert payer.submit(PAGE, {}).status_code == 422
+    nothing = payer.submit(PAGE, {})
+    assert (nothing.status_code, "Select the lines" in main_text(nothing.text)) == (422, True)
     [chosen] = [each for each in keys(page) if each.startswith(second["id"])]
     assert payer.submit(PAGE, {"line": chosen}).headers["location"] == PAGE
     text = main_text(payer.get(PAGE).text)

@@ -31,10 +31,11 @@ SECRET_PAGES = {
     "GET /console/reset-password/{reset_token}",
 }
 # Without a sign-in to complete, a provider for single sign-on and two-factor authentication, these have no page. The
-# review queue leads to its first invoice.
+# review queue leads to its first invoice, and what is left out of a batch is shown by reason.
 REDIRECTS = {
     "GET /console/account/recovery-codes",
     "GET /console/account/two-factor/off",
+    "GET /console/claims/new/left-out",
     "GET /console/review",
     "GET /console/sign-in",
     "GET /console/single-sign-on",

@@ -36,6 +36,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/activity/{event_id}/request": "a button",
     "POST /console/activity/{event_id}/undo": "a button, with the choice of values that have changed since",
     "POST /console/participants/selected/account-manager": "the page needs selected records: its test looks at errors",
+    "POST /console/payments/unconfirmed": "likewise, with tick boxes",
     "POST /console/invoices/selected/ignore-warning": "likewise",
     **{f"POST /console/invoices/selected/{each}": "likewise" for each in INVOICE_ACTIONS},
     **{

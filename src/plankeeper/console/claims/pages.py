@@ -170,7 +170,6 @@ async def left_out(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
 async def download_file(request: FormRequest, claim_batch_id: UUID) -> Download:
     """The file for the agency's portal. The first download is recorded."""
     file = await service.download(request.write_context, claim_batch_id)
-    request.record_list("invoice", file.invoice_ids, {}, "exported")
     return Download(file.file_name, file.media_type, file.chunks, file.size)
 
 

@@ -25,10 +25,6 @@ def _list_invoices(page: Page[Claim]) -> Mapping[AccessedKind, Sequence[UUID]]:
     return {"invoice": list(dict.fromkeys(each.invoice_id for each in page.data))} if page.data else {}
 
 
-def _list_disclosed(file: Download) -> Mapping[AccessedKind, Sequence[UUID]]:
-    return {"invoice": file.invoice_ids} if file.invoice_ids else {}
-
-
 @router.get("/claim-batches", scope=CLAIMS, extension=True)
 async def list_(ctx: ReadContext, query: ClaimBatchListQuery) -> Page[ClaimBatch]:
     """List claim batches. Filters are combined with AND."""
@@ -67,7 +63,6 @@ async def list_lines(ctx: ReadContext, claim_batch_id: UUID, query: ClaimListQue
     "/claim-batches/{claim_batch_id}/file",
     scope=CLAIMS,
     extension=True,
-    access_log=_list_disclosed,
     media_types=(service.MEDIA_TYPE,),
     errors=("invalid_transition",),  # after a restore
 )

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.core.context import WriteContext, or_404
+from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download, single_chunk
@@ -319,7 +319,8 @@ async def download(ctx: WriteContext, batch_id: UUID) -> Download:
     found = or_404(await store.get_file(ctx.tx, ctx.plan_manager_id, batch_id))
     content = render(each.fields for each in found.rows)
     invoice_ids = list(dict.fromkeys(each.invoice_id for each in found.rows))
-    return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content), invoice_ids)
+    ctx.disclosed.append(Disclosure("exported", "invoice", None, resource_ids=invoice_ids))
+    return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content))
 
 
 async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:

@@ -103,13 +103,14 @@ REJECTION = {
     "requests": 7, "first_at": datetime(2026, 1, 2, tzinfo=UTC), "last_at": datetime(2026, 1, 2, tzinfo=UTC),
     "method": TEXT, "route": TEXT, "user_agent": TEXT, "request_id": TEXT,
 }  # fmt: skip
+SHOWN_LINE = {
+    "url": "/console", "line_url": "/console", "number": TEXT, "position": 1, "participant": TEXT, "provider": TEXT,
+    "item": TEXT, "amount": 1, "message": TEXT, "warnings": [TEXT],
+}  # fmt: skip
 LINE_GROUP = {
-    "name": "held", "title": TEXT, "text": TEXT, "line_count": 2, "amount": 1, "more": 1, "url": "/console",
-    "part": None, "link": ["/console", TEXT],
-    "lines": [
-        {"url": "/console", "number": TEXT, "position": 1, "participant": TEXT, "provider": TEXT, "amount": 1,
-         "message": TEXT}
-    ],
+    "name": "held", "words": {"title": TEXT, "text": TEXT, "link": ["/console", TEXT]}, "line_count": 2, "amount": 1,
+    "lines": [SHOWN_LINE], "payees": [{"url": "/console", "name": TEXT, "line_count": 2, "amount": 3}],
+    "more": True, "url": "/console", "part": None,
 }  # fmt: skip
 EVENT_TYPE_GROUP = {"name": TEXT, "pattern": TEXT, "types": [TEXT]}
 PICKER = {
@@ -186,21 +187,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "notes/macros.html note_card": {"note": NOTE, "about": TEXT, "can_edit": True},
     "notes/macros.html notes_section": {"notes": RECORD_NOTES, "can_write": True, "csrf": "c", "empty_form": {}},
     "notes/macros.html review_notes": {"notes": [NOTE]},
-    "payments/macros.html left_out": {
-        "count": 2,
-        "groups": [
-            {
-                "sentence": TEXT,
-                "line_count": 2,
-                "link": (TEXT, "/console"),
-                "more": 1,
-                "url": "/console",
-                "part": None,
-                "records": [{"name": TEXT, "url": "/console", "detail": TEXT, "line_count": 2, "amount": 3}],
-            }
-        ],
-        "url": "/console",
-    },
+    "payments/macros.html left_out": {"count": 2, "groups": [LINE_GROUP], "url": "/console"},
     "payments/macros.html run_warnings": {"warnings": [{"message": TEXT}]},
     "payments/macros.html state_tag": {"state": TEXT},
     "bank_details/macros.html account": {
@@ -239,6 +226,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "bank_details/macros.html ending": {"text": TEXT},
     "claims/macros.html claim_state_tag": {"state": TEXT, "label": TEXT},
     "claims/macros.html line_group": {"group": LINE_GROUP},
+    "claims/macros.html line_table": {"lines": [SHOWN_LINE], "caption": TEXT, "items": True},
     "claims/macros.html batch_content": {
         "content": {
             "single": None,
@@ -535,6 +523,7 @@ NO_TEXTS = {
     "claims/macros.html count_lines": "a number",
     "claims/macros.html part_pages": "addresses that the console builds",
     "components/forms.html age_tag": "a datetime",
+    "payments/remittance_advices.html print_links": "labels of the page, and addresses that the console builds",
     "developers/webhooks_macros.html delivery_tag": "states",
     "developers/webhooks_macros.html endpoint_status": "states and times",
     "components/forms.html time_tag": "a datetime",
