@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -110,11 +110,16 @@ def _copies(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]
 
 
 def _second_invoice(invoice: dict[str, Any]) -> dict[str, Any]:
-    """The same invoice and lines under other ids, and under another number: it is no duplicate."""
+    """The same invoice under another id and number, with lines of the week before: it is no duplicate."""
     copy = _with_other_id(invoice)
     copy["invoice_number"] = f"{copy['invoice_number']}-2" if copy["invoice_number"] else None
-    copy["line_items"] = [_with_other_id(line) for line in copy["line_items"]]
+    copy["line_items"] = [_week_before(_with_other_id(line)) for line in copy["line_items"]]
     return copy
+
+
+def _week_before(line: dict[str, Any]) -> dict[str, Any]:
+    days = {name: line[name] for name in ("service_date_from", "service_date_to") if line.get(name)}
+    return line | {name: (date.fromisoformat(day) - timedelta(weeks=1)).isoformat() for name, day in days.items()}
 
 
 def _with_other_id(row: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +127,9 @@ def _with_other_id(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """A row of a copy: ids consistent with the other rows of the copy, and a unique email."""
+    """A row of a copy: ids consistent with the other rows of the copy, and an email and a number of an invoice of its
+    own, because copies of a provider have its ABN.
+    """
     copy: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -131,6 +138,8 @@ def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
             copy[name] = str(UUID(int=UUID(value).int ^ (number << 16)))
         elif name == "email" and value:
             copy[name] = f"{number}.{value}"
+        elif name == "invoice_number" and value:
+            copy[name] = f"{value}/{number}"
         elif name == "participant_number" and value:
             copy[name] = f"{(int(value) + number * 7919) % 10**9:09}" if value.isdigit() else value
         else:
