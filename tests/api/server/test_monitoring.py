@@ -11,10 +11,21 @@ import pytest
 
 from plankeeper.server import monitoring
 from plankeeper.server.metrics import registry
+from plankeeper.server.monitoring import measure
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer
 from support.webhooks import poll_once, wait_for_deliveries
+
+
+@pytest.fixture(autouse=True)
+def only_measured_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gauges are those of the process, whose servers measure every five seconds, each its own database."""
+
+    async def do_nothing(_: object) -> None:
+        pass
+
+    monkeypatch.setattr(monitoring, "measure", do_nothing)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +37,7 @@ def no_leftover_endpoints(server: RunningServer) -> Iterator[None]:
 
 
 def measured(server: RunningServer, name: str) -> float:
-    server.run(monitoring.measure(server.db))
+    server.run(measure(server.db))
     value = registry().get_sample_value(name)
     assert value is not None
     return value

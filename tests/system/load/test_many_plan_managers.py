@@ -71,12 +71,12 @@ def servers(dsn: str) -> Iterator[list[ServeProcess]]:
 
 
 async def use_whole_quota(server: ServeProcess, limited: LoadedPlanManager, seconds: float) -> list[TimedResponse]:
-    """Ten requests a second of a plan manager that may send one."""
+    """Up to 20 requests a second of a plan manager that may send one, and more than two windows of a minute allow."""
     connection, responses, until = await Connection.open(server.url), list[TimedResponse](), time.time() + seconds
     async with closing([connection]):
-        while time.time() < until:
+        while time.time() < until or len(responses) <= 2 * QUOTA:
             responses.append(await connection.send(limited.get("/note-types?limit=1")))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
     return responses
 
 
