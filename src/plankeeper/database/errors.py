@@ -21,6 +21,7 @@ _UNAVAILABLE = (
     asyncpg.QueryCanceledError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.DiskFullError,
+    asyncpg.PostgresIOError,  # also what Citus reports if a node ends while it writes the rows of a statement
     asyncpg.InternalClientError,
     asyncpg.TransactionRollbackError,
     asyncpg.InvalidCatalogNameError,

@@ -143,6 +143,8 @@ def kill_repeatedly(service: Killable, load: Load, rounds: int, chance: random.R
             before, moment = load.acknowledged, time.monotonic()
             service.kill(kind)
             wait_until(lambda before=before: load.acknowledged > before + WRITES_BETWEEN_KILLS or load.errors, 60)
+            if load.errors:  # pytest shows why
+                sys.stdout.write("\n".join(each for each in service.serving.lines if '"level":"error"' in each))
             assert load.errors == [], (kind, load.errors)
             wait_until(lambda: len(service.serving.workers()) == 2)
             kills[kind] += 1
