@@ -1,5 +1,7 @@
 """An office with its own fee: a support catalogue with its item, the office's provider record, and its settings."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,8 +13,9 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.json import to_json
 from plankeeper.resources.fees import store
 from plankeeper.resources.fees.schemas import FeeTaking
-from support.catalogues import THERAPY
+from support.catalogues import THERAPY, import_catalogue
 from support.client import Client
+from support.cluster import SharedCluster
 from support.payments import PayingOffice
 from support.results import results_csv
 from support.server import RunningServer
@@ -33,6 +36,18 @@ OWN_ABN = "51824753556"
 LAST_DAY = datetime.now(UTC).date().replace(day=1) - timedelta(days=1)  # of the last month
 FIRST_DAY = LAST_DAY.replace(day=1)
 MONTH = f"{LAST_DAY:%Y-%m}"
+
+
+@contextmanager
+def running_fee_server(cluster: SharedCluster) -> Generator[RunningServer]:
+    """A server on a database of its own, because all plan managers of a database share the catalogue."""
+    dsn = cluster.new_database()
+    import_catalogue(dsn, FEE_ITEM)
+    running = RunningServer(dsn).start()
+    try:
+        yield running
+    finally:
+        running.stop()
 
 
 class FeeOffice(PayingOffice):

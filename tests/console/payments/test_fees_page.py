@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from support.catalogues import import_catalogue
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import Browser, create_account
 from support.factories import create_client
-from support.fees import FEE_ITEM, LAST_DAY, MONTH, FeeOffice
+from support.fees import FEE_ITEM, LAST_DAY, MONTH, FeeOffice, running_fee_server
 from support.server import RunningServer
 
 PAGE = "/console/payments/fees"
@@ -21,12 +20,8 @@ NAME = f"{LAST_DAY:%B %Y}"
 
 @pytest.fixture(scope="module")
 def fee_server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server on a database of its own, because all plan managers of a database share the catalogue."""
-    dsn = cluster.new_database()
-    import_catalogue(dsn, FEE_ITEM)
-    running = RunningServer(dsn).start()
-    yield running
-    running.stop()
+    with running_fee_server(cluster) as running:
+        yield running
 
 
 @pytest.fixture

@@ -4,21 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.catalogues import import_catalogue
 from support.cluster import SharedCluster
 from support.factories import create_client
-from support.fees import FEE_ITEM, FeeOffice
+from support.fees import FeeOffice, running_fee_server
 from support.server import RunningServer
 
 
 @pytest.fixture(scope="package")
 def fee_server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server on a database of its own, because all plan managers of a database share the catalogue."""
-    dsn = cluster.new_database()
-    import_catalogue(dsn, FEE_ITEM)
-    running = RunningServer(dsn).start()
-    yield running
-    running.stop()
+    with running_fee_server(cluster) as running:
+        yield running
 
 
 @pytest.fixture
