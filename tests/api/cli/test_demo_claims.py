@@ -1,15 +1,13 @@
 """The claims and payments that `serve --demo` adds to the sample data."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from plankeeper.access.api_keys import service
 from plankeeper.cli.demo_claims import add_demo_claims
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
-from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import DomainError
 from support.client import Client
 from support.cluster import SharedCluster
@@ -28,23 +26,9 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def key(server: RunningServer) -> str:
-    async def work() -> str:
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, LARGER.id, server.settings, SYSTEM)
-            return await service.create(
-                ctx, "claims", [LARGER.id, SMALLER.id], ["read", "write", "claims", "payments"], None
-            )
-
-    return server.run(work())
-
-
 @pytest.fixture
-def client(server: RunningServer, key: str, manager: DemoPlanManager) -> Iterator[Client]:
-    made = Client(server.url, key, manager.id)
-    yield made
-    made.http.close()
+def client(new_client: Callable[..., Client], manager: DemoPlanManager) -> Client:
+    return new_client(manager.id, scopes=("read", "write", "claims", "payments"))
 
 
 @BOTH
