@@ -300,31 +300,46 @@ async def same_document_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUI
     return await db.rows(UUID, SAME_DOCUMENT_IDS, plan_manager_id, invoice_id, limit)
 
 
+# Each step starts from the rows of the step before. While the tables have no statistics, PostgreSQL expects one invoice
+# of a plan manager. With joins, it would look for the duplicates of all of them, and compare the ids at the end.
+_SELECTED_INVOICES: LiteralString = """unnest($2::uuid[]) selected (id)
+    cross join lateral (
+        select id, participant_id, pm_provider_id, invoice_number from invoices
+        where plan_manager_id = $1 and id = selected.id
+        offset 0
+    ) invoice"""
 LIST_SIMILAR = f"""
     select similar_invoice.id
-    from invoices invoice
+    from {_SELECTED_INVOICES}
     cross join lateral (
         select other.id from invoices other
         where other.plan_manager_id = $1 and other.pm_provider_id = any ({_PROVIDER_IDS})
             and other.invoice_number = invoice.invoice_number
         offset 0
     ) similar_invoice
-    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
     union
     select same.invoice_id
-    from invoices invoice
-    join invoice_lines line on line.plan_manager_id = $1 and line.invoice_id = invoice.id
+    from {_SELECTED_INVOICES}
+    cross join lateral (
+        select service_item_number, service_date_from, service_date_to, quantity, claim_status, is_deleted
+        from invoice_lines
+        where plan_manager_id = $1 and invoice_id = invoice.id
+        offset 0
+    ) line
     cross join lateral (select twin.invoice_id from {SAME_LINE} offset 0) same
-    where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
     union
     select same.invoice_id
-    from documents own
+    from unnest($2::uuid[]) selected (id)
+    cross join lateral (
+        select sha256 from documents
+        where plan_manager_id = $1 and invoice_id = selected.id and replaced_at is null
+        offset 0
+    ) own
     cross join lateral (
         select invoice_id from documents
         where plan_manager_id = $1 and sha256 = own.sha256 and replaced_at is null and invoice_id is not null
         offset 0
     ) same
-    where own.plan_manager_id = $1 and {in_array("own.invoice_id", "$2::uuid[]")} and own.replaced_at is null
 """
 
 
