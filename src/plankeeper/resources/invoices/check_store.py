@@ -308,6 +308,7 @@ _SELECTED_INVOICES: LiteralString = """unnest($2::uuid[]) selected (id)
         where plan_manager_id = $1 and id = selected.id
         offset 0
     ) invoice"""
+_SAME_LINE_OF_OTHERS: LiteralString = f"{SAME_LINE} and twin.invoice_id <> all ($2::uuid[])"
 LIST_SIMILAR = f"""
     select similar_invoice.id
     from {_SELECTED_INVOICES}
@@ -326,7 +327,12 @@ LIST_SIMILAR = f"""
         where plan_manager_id = $1 and invoice_id = invoice.id
         offset 0
     ) line
-    cross join lateral (select twin.invoice_id from {SAME_LINE} offset 0) same
+    cross join lateral (select (select twin.invoice_id from {_SAME_LINE_OF_OTHERS} limit 1) as invoice_id offset 0) same
+    where same.invoice_id is not null
+        -- two others with a line have the warning anyway, because of each other
+        and (
+            select twin.invoice_id from {_SAME_LINE_OF_OTHERS} and twin.invoice_id <> same.invoice_id limit 1
+        ) is null
     union
     select same.invoice_id
     from unnest($2::uuid[]) selected (id)
@@ -344,9 +350,9 @@ LIST_SIMILAR = f"""
 
 
 async def list_similar(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
-    """The ids of invoices with the provider and number of one of these, a line or its document.
+    """The ids of invoices whose warnings may change when these are written.
 
-    Their warnings may change.
+    They have the provider and number of one of these, or its document, or are the only others with one of its lines.
     """
     return await tx.rows(UUID, LIST_SIMILAR, plan_manager_id, invoice_ids)
 

@@ -66,11 +66,26 @@ def test_a_line_on_two_invoices_is_found_on_both(api: Client, create: Callable[.
     assert "line_duplicate" not in codes(api, second)
 
 
+def test_a_line_is_a_duplicate_until_one_invoice_has_it(api: Client, create: Callable[..., Invoice]) -> None:
+    invoices = [create() for _ in range(4)]
+    for left in (3, 2, 1):
+        cancelled = invoices.pop(0)
+        api.post(f"/invoices/{cancelled['id']}/cancel", {"reason": "Billed again"}).raise_for_status()
+        assert ["line_duplicate" in codes(api, each) for each in invoices] == [left > 1] * left
+
+
 def test_lines_of_one_bulk_are_compared(api: Client, records: dict[str, str]) -> None:
     items = [records | {"invoice_number": number, "line_items": [LINE]} for number in ("A", "B")]
     saved = api.post("/invoices/bulk", {"items": items}).json()["data"]
     assert ["line_duplicate" in each["state_management"]["errors"] for each in saved] == [True, True]
     assert ["line_duplicate" in codes(api, each) for each in saved] == [True, True]
+    single = api.create("/invoices", records | {"invoice_number": "C", "line_items": [LINE | {"quantity": 1}]})
+    items = [{"id": each["id"], "line_items": [LINE | {"quantity": 1}]} for each in saved]
+    api.post("/invoices/bulk", {"items": items}).raise_for_status()
+    assert "line_duplicate" in codes(api, single)
+    items = [{"id": each["id"], "line_items": [LINE]} for each in saved]
+    api.post("/invoices/bulk", {"items": items}).raise_for_status()
+    assert "line_duplicate" not in codes(api, single)
 
 
 def test_two_records_of_one_provider_have_the_same_numbers(api: Client, create: Callable[..., Invoice]) -> None:
