@@ -104,7 +104,7 @@ fuzz: .venv/dev
 
 soak: .venv/dev
 	scripts/soak.sh
-	EXAMPLES=1000 scripts/fuzz.sh
+	EXAMPLES=1000 EXAMPLES_WITHOUT_KEY=1000 scripts/fuzz.sh
 
 bench: .venv/run
 	$(BIN)/python -m benchmarks run
