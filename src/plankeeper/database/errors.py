@@ -34,6 +34,7 @@ _UNAVAILABLE = (
 _NODE_FAILURE = re.compile(
     "connection to the remote node|failure on connection marked as essential|server closed the connection unexpectedly"
     "|connection not open|no connection to the server|could not (receive data from|send data to) server"
+    "|could not commit transaction for shard|failed to prepare transaction"
 )
 
 

@@ -30,6 +30,10 @@ def test_a_failed_node_is_unavailable_with_or_without_a_code() -> None:
     assert is_unavailable(asyncpg.InternalServerError("failure on connection marked as essential: 10.0.0.2:5432"))
     closed = "server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally"
     assert is_unavailable(asyncpg.InternalServerError(closed))
+    lost_in_commit = "could not commit transaction for shard 102008 on at least one active node"
+    assert is_unavailable(asyncpg.InternalServerError(lost_in_commit))
+    unprepared = "failed to prepare transaction 'citus_0_1' on host 10.0.0.2:5432"
+    assert is_unavailable(asyncpg.InternalServerError(unprepared))
     assert is_unavailable(asyncpg.PostgresIOError("failed to write the rows of a statement to 10.0.0.2:5432"))
     assert not is_unavailable(asyncpg.InternalServerError("cache lookup failed"))
 
