@@ -162,16 +162,20 @@ def composed_statements() -> tuple[Statement, ...]:
 
 
 def list_statements(filtered_list: FilteredList) -> Iterator[tuple[str, Any, ListStatement]]:
-    """The totals, the summaries, and the pages of each order, forward and backward: a name, the type, the statement."""
-    for values in filter_sets(filtered_list):
+    """The totals, the summaries, and the pages of each order, forward and backward: a name, the type, the statement.
+
+    Filters are conditions in a row, and an order is composed beside them, so each is there alone and with all others.
+    """
+    for values in filter_sets(filtered_list, 1):
         case = f"[{','.join(values)}]"
         yield f"{case}.count", int, filtered_list.count_statement(TENANT, values)
         yield f"{case}.summary", ListSummary, filtered_list.summary_statement(TENANT, values, 1)
         yield f"{case}.page", SortedId, filtered_list.page_statement(TENANT, values, (1, 0))
-    for values, key in product(filter_sets(filtered_list, 1), filtered_list.group_keys):
+    none_and_all = filter_sets(filtered_list, 0)[:2]
+    for values, key in product(none_and_all, filtered_list.group_keys):
         statement = filtered_list.group_statement(TENANT, values, key, 1, GROUP_PARAMETERS)
         yield f"[{','.join(values)}].{key}", ListGroup, statement
-    for values in filter_sets(filtered_list, 1):
+    for values in none_and_all:
         for order, start, is_backward in product(orders(filtered_list), STARTS, (False, True)):
             if start != NULL_START or filtered_list.sorts[order.name].is_nullable:
                 case = f"[{','.join(values)}].{order}.{start}.{is_backward}"
@@ -252,10 +256,11 @@ def _literal(module: Module, node: ast.expr | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
+@cache
 def bulk_inserts() -> list[tuple[str, Any, Any]]:
     """Every call that appends many rows at once: its module, its table (null if it is not a literal), its row type."""
     result: list[tuple[str, Any, Any]] = []
-    for module in modules():
+    for module in [each for each in modules() if "insert_rows" in each.source]:
         for node in module.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "insert_rows":
                 table, shape = node.args[:2]

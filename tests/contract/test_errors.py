@@ -44,12 +44,16 @@ EXPECTED_CODES = {
 RAISING = {"DomainError", "HttpError", "RejectedKeyError"}
 
 
+def is_super_init(called: ast.Attribute) -> bool:
+    return called.attr == "__init__" and ast.unparse(called) == "super().__init__"
+
+
 def calls_in(module: Module) -> Iterator[tuple[str, ast.Call]]:
     """Each call of a plain name or of `super().__init__`, with that name."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id, node
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_super_init(node.func):
             yield "super", node
 
 

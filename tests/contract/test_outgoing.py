@@ -35,7 +35,7 @@ def outgoing_modules() -> dict[str, set[str]]:
         }
         used |= {
             node.func.attr
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS
         }
         if used:

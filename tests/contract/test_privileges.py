@@ -18,6 +18,13 @@ from support.pages import section, table_rows
 
 # Statements that only the tables' owner runs.
 OF_OWNER = {"lock_catalogue", "increase_revision", "upsert"}
+# The tables that a statement names after a verb, for each privilege.
+TABLES_OF = {
+    "insert": r"\binsert into (\w+)",
+    "update": r"\bupdate (\w+)",
+    "delete": r"\bdelete from (\w+)",
+    "select": r"(?:\bfrom|\bjoin|\busing|,)\s+(\w+)\b",
+}
 ALL_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
@@ -94,16 +101,17 @@ def _needed_privileges() -> tuple[defaultdict[str, set[str]], set[str]]:
         if each.module == "resources.support_items.store" and each.function in OF_OWNER:
             continue
         sql = re.sub(r"--[^\n]*|'[^']*'", " ", each.sql or "").lower()
-        for table in TABLE_PRIVILEGES:
-            if re.search(rf"\binsert into {table}\b", sql):
-                needed[table].add("insert")
-                needed[table] |= {"update"} if "do update" in sql else set()
-                needed[table] |= {"select"} if "returning" in sql or "on conflict" in sql else set()
-            for verb, pattern in (("update", rf"\bupdate {table}\b"), ("delete", rf"\bdelete from {table}\b")):
-                needed[table] |= {verb, "select"} if re.search(pattern, sql) else set()
-            if re.search(rf"(\bfrom|\bjoin|\busing|,)\s+{table}\b", sql):
-                needed[table].add("select")
-                locking |= {table} if re.search(r"for (no key )?(update|share)|for key share", sql) else set()
+        tables = {verb: set(re.findall(pattern, sql)) for verb, pattern in TABLES_OF.items()}
+        for table in tables["insert"]:
+            needed[table].add("insert")
+            needed[table] |= {"update"} if "do update" in sql else set()
+            needed[table] |= {"select"} if "returning" in sql or "on conflict" in sql else set()
+        for verb in ("update", "delete"):
+            for table in tables[verb]:
+                needed[table] |= {verb, "select"}
+        for table in tables["select"] & TABLE_PRIVILEGES.keys():
+            needed[table].add("select")
+            locking |= {table} if re.search(r"for (no key )?(update|share)|for key share", sql) else set()
     for _, table, _ in bulk_inserts():
         needed[table].add("insert")
     return needed, locking

@@ -1,7 +1,7 @@
 """Tenancy in the database: every key of a tenant table includes the plan manager, and so does every statement."""
 
 import re
-from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -277,11 +277,13 @@ _TABLE_REFERENCE = re.compile(
 )
 
 
-def _tables_of(sql: str) -> Iterator[Reference]:
+@cache
+def _tables_of(sql: str) -> tuple[Reference, ...]:
     plain = re.sub(r"--[^\n]*|'[^']*'", " ", sql)
-    for match in _TABLE_REFERENCE.finditer(plain):
-        verb, table, alias = match[1].lower(), match[2], match[3] or ""
-        yield Reference(verb, table, table if _KEYWORDS.fullmatch(alias) else alias)
+    return tuple(
+        Reference(verb.lower(), table, table if _KEYWORDS.fullmatch(alias) else alias)
+        for verb, table, alias in _TABLE_REFERENCE.findall(plain)
+    )
 
 
 def _is_bound(statement: Statement, tenant_tables: set[str]) -> bool:
