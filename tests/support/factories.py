@@ -206,7 +206,7 @@ def filled(server: RunningServer, client: Client) -> Tenant:
     ids |= make_payment_runs(server, client)
     ids["statement_id"] = _make_statement(client, ids)
     ids |= make_fees(server, client)
-    ids |= make_statement_runs(client)
+    ids |= make_statement_runs(server, client)
     return Tenant(server, client, ids)
 
 
@@ -312,7 +312,7 @@ def _make_money(
     made |= server.run(_submit_claim_batch(server, plan_manager_id, claimed, owner, texts))
     made |= make_paid_run(server, client)
     made["fee_taking_id"] = take_fee(server, client)
-    made |= make_statement_runs(client)
+    made |= make_statement_runs(server, client)
     return made
 
 

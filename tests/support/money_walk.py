@@ -58,14 +58,17 @@ class MoneyWalk:
     def close(self) -> None:
         self.browser.http.close()
 
-    def step(self) -> None:
+    def step(self) -> bool:
+        """Do something. Returns false if there was nothing to do it with, so that nothing has been written."""
         chosen = self.random.choice(self._steps)
         response = chosen(self)
+        is_done = response is not None
         if isinstance(response, httpx.Response):
             assert response.status_code < 500, (chosen.__name__, response.text)
             response = response.is_success or response.status_code == 303
         if response:
             self.done[chosen.__name__] = self.done.get(chosen.__name__, 0) + 1
+        return is_done
 
     # Choices
 

@@ -47,8 +47,20 @@ class StatementOffice:
         return self.client.get(f"/statement-runs/{run['id']}").raise_for_status().json()
 
     def ended(self, run: dict[str, Any]) -> dict[str, Any]:
-        """The run, once it has ended."""
+        """The run, once it has ended. Its statements are made at once: the server begins within a second."""
+        self.server.run(self._make_statements(UUID(run["id"])))
+        return self.ended_by_server(run)
+
+    def ended_by_server(self, run: dict[str, Any]) -> dict[str, Any]:
         return wait_until(lambda: found if (found := self.read(run))["state"] == "ended" else None)
+
+    async def _make_statements(self, run_id: UUID) -> None:
+        """As far as the server isn't at work on the same run."""
+        progress = True
+        while progress:
+            async with self.server.db.transaction() as tx:
+                ctx = WriteContext(tx, self.plan_manager_id, self.server.settings, SYSTEM)
+                progress = await make_next(ctx, run_id, now())
 
     def items(self, run: dict[str, Any], **filters: Any) -> dict[str, dict[str, Any]]:
         """The items by participant."""
@@ -77,11 +89,10 @@ def run_at_once(office: StatementOffice, settings: Settings, month: str = MONTH)
     return office.read({"id": office.server.run(work())})
 
 
-def make_statement_runs(client: Client) -> dict[str, str]:
+def make_statement_runs(server: RunningServer, client: Client) -> dict[str, str]:
     """The ids of runs that have ended: one that is read, with its item, and one whose item is tried again."""
+    office = StatementOffice(server, client)
     months = {"statement_run_id": "2026-01", "retry_statement_run_id": "2026-02"}
-    ids = {name: client.create("/statement-runs", {"month": month})["id"] for name, month in months.items()}
-    for each in ids.values():
-        wait_until(lambda each=each: client.get(f"/statement-runs/{each}").json()["state"] == "ended")
+    ids = {name: office.ended(office.start(month))["id"] for name, month in months.items()}
     item = client.get(f"/statement-runs/{ids['statement_run_id']}/items").json()["data"][0]
     return ids | {"statement_item_id": item["id"]}

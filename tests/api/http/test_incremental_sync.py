@@ -30,6 +30,7 @@ LISTS = ("/participants", "/providers", "/invoices")
 def without_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The transactions of these tests are shorter than the margin, which would hide an error."""
     monkeypatch.setattr(commit_watermark, "MARGIN", timedelta(0))
+    monkeypatch.setattr(commit_watermark, "SAMPLE_INTERVAL", 0.1)
 
 
 @pytest.fixture

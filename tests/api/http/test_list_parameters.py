@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -14,13 +15,22 @@ from plankeeper.http.routing import PREFIX
 from plankeeper.server.app import operations
 from support.claims import Office
 from support.client import Client
+from support.factories import create_client
+from support.importing import import_records
 from support.payments import PayingOffice
 from support.server import RunningServer
 from support.statement_runs import StatementOffice
 from support.sweeps import sweep
 
-Import = Callable[..., Any]
-MakeList = Callable[[str], str]
+
+class MadeList(NamedTuple):
+    """A client, and the path of a list of its plan manager."""
+
+    client: Client
+    path: str
+
+
+MakeList = Callable[[str], MadeList]
 
 SORTABLE = [each for each in operations() if each.query and issubclass(each.query, SortableQuery)]
 PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
@@ -44,29 +54,37 @@ DETAILS = {"line_items", "left_out", "warned", "warnings"}
 COUNT = 5
 
 
-@pytest.fixture
-def make_list(server: RunningServer, api: Client, import_rows: Import) -> MakeList:
-    """Makes five resources of a list, and returns its path. Lists of all participants or note types come first."""
-    offices = cache(lambda kind: kind(server, api))
+@pytest.fixture(scope="module")
+def make_list(server: RunningServer) -> Iterator[MakeList]:
+    """Makes a list with five resources, once for the tests of this module. Each has a plan manager of its own."""
+    clients: list[Client] = []
 
     @cache
-    def make(path: str) -> str:
-        if path.startswith("/claim-batches"):
-            return make_claims(offices(Office), path)
-        if path.startswith("/payment-runs"):
-            return make_payments(offices(PayingOffice), path)
-        if path.startswith("/statement-runs"):
-            return make_statement_runs(StatementOffice(server, api), path)
-        if "{participant_id}" in path:
-            path = path.format(participant_id=api.create("/participants", {})["id"])
-        for number in range(COUNT):
-            make_one(api, import_rows, path, number)
-        return path
+    def make(path: str) -> MadeList:
+        clients.append(api := server.run(create_client(server)))
+        return MadeList(api, fill(server, api, path))
 
-    return make
+    yield make
+    for each in clients:
+        each.http.close()
 
 
-def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
+def fill(server: RunningServer, api: Client, path: str) -> str:
+    """Make five resources of a list, and return its path."""
+    if path.startswith("/claim-batches"):
+        return make_claims(Office(server, api), path)
+    if path.startswith("/payment-runs"):
+        return make_payments(PayingOffice(server, api), path)
+    if path.startswith("/statement-runs"):
+        return make_statement_runs(StatementOffice(server, api), path)
+    if "{participant_id}" in path:
+        path = path.format(participant_id=api.create("/participants", {})["id"])
+    for number in range(COUNT):
+        make_one(server, api, path, number)
+    return path
+
+
+def make_one(server: RunningServer, api: Client, path: str, number: int) -> None:
     name = f"Number {number}"
     bodies: dict[str, dict[str, Any]] = {
         "team-members": {"first_name": name, "email": f"m{number}@example.com"},
@@ -87,12 +105,16 @@ def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
         bodies[resource] = {"resource": noted, "note_type_id": note_type, "text": name}
     if resource == "invoice-view-sessions":
         invoice = str(uuid7())
-        assert not import_rows(api, "invoices", [{"id": invoice}]).errors
+        import_row(server, api, "invoices", {"id": invoice})
         rows[resource]["invoice_id"] = invoice
     if resource in rows:
-        assert not import_rows(api, resource, [rows[resource]]).errors
+        import_row(server, api, resource, rows[resource])
     else:
         api.create(path, bodies.get(resource, {}))
+
+
+def import_row(server: RunningServer, api: Client, resource: str, row: dict[str, Any]) -> None:
+    assert not server.run(import_records(server, UUID(api.plan_manager_id), resource, [row])).errors
 
 
 def make_claims(office: Office, path: str) -> str:
@@ -147,8 +169,8 @@ def test_the_lists_are_found() -> None:
 
 
 @sweep("path", PATHS)
-def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: MakeList, path: str) -> None:
-    place = make_list(path)
+def test_a_list_returns_the_resources_with_some_ids(make_list: MakeList, path: str) -> None:
+    api, place = make_list(path)
     ids = get_ids(api, place)
     unknown = 999_999 if isinstance(ids[0], int) else str(uuid7())
     page = api.get(place, id=f"{ids[3]},{unknown}, {ids[1]},{ids[3]}").json()
@@ -161,8 +183,8 @@ def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: Make
 
 
 @sweep("path", [each for each in PATHS if each not in WITHOUT_ITEMS])
-def test_an_item_is_the_resource(api: Client, make_list: MakeList, path: str) -> None:
-    place = make_list(path)
+def test_an_item_is_the_resource(make_list: MakeList, path: str) -> None:
+    api, place = make_list(path)
     listed = api.get(place).json()["data"]
     for each in listed:
         assert datetime.fromisoformat(each["updated_at"]).tzinfo
@@ -172,8 +194,8 @@ def test_an_item_is_the_resource(api: Client, make_list: MakeList, path: str) ->
 
 
 @sweep("path", PATHS)
-def test_updated_since_finds_what_has_changed_since(api: Client, make_list: MakeList, path: str) -> None:
-    place = make_list(path)
+def test_updated_since_finds_what_has_changed_since(make_list: MakeList, path: str) -> None:
+    api, place = make_list(path)
     ids = get_ids(api, place)
     times = {each["id"]: each["updated_at"] for each in api.get(place).json()["data"]}
     newest = max(times.values())
@@ -190,8 +212,8 @@ def test_updated_since_finds_what_has_changed_since(api: Client, make_list: Make
 
 
 @sweep("path, sort", product(PATHS, ["-id", "updated_at", "-updated_at"]))
-def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeList, path: str, sort: str) -> None:
-    place = make_list(path)
+def test_a_sorted_walk_returns_every_resource_once(make_list: MakeList, path: str, sort: str) -> None:
+    api, place = make_list(path)
     if path in CHANGES:
         first = get_ids(api, place)[0]
         assert api.put(f"{place}/{first}", CHANGES[path]).status_code == 200
@@ -211,8 +233,8 @@ def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeL
 
 
 @sweep("path", PATHS)
-def test_unknown_orders_are_rejected(api: Client, make_list: MakeList, path: str) -> None:
-    place = make_list(path)
+def test_unknown_orders_are_rejected(make_list: MakeList, path: str) -> None:
+    api, place = make_list(path)
     for wrong in ("name", "ID", "+id", "id,updated_at", "updated_at desc"):
         [error] = api.get(place, sort=wrong).json()["errors"]
         assert error["field"] == "sort"
@@ -220,11 +242,11 @@ def test_unknown_orders_are_rejected(api: Client, make_list: MakeList, path: str
     assert get_ids(api, place, sort="id", after="0") == get_ids(api, place)
 
 
-def test_a_resource_that_was_got_can_be_put_back(api: Client, make_list: MakeList) -> None:
+def test_a_resource_that_was_got_can_be_put_back(make_list: MakeList) -> None:
     for path, change in CHANGES.items():
-        place = make_list(path)
+        api, place = make_list(path)
         [field] = change
-        one = f"{place}/{get_ids(api, place)[0]}"
+        one = f"{place}/{get_ids(api, place)[2]}"  # which no other test changes
         got = api.get(one)
         assert api.put(one, got.json() | change, headers={"If-Match": got.headers["etag"]}).status_code == 200
         assert api.get(one).json()[field] == change[field]

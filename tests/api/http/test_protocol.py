@@ -21,6 +21,7 @@ from support.importing import import_records
 from support.server import RunningServer, wait_until
 
 CLIENT_TIMEOUT = 1  # what a client may take, in these tests
+MAX_CONNECTIONS = 40
 TEST_TIMEOUT = 10  # nothing here may hang
 GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
 
@@ -28,7 +29,7 @@ GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
 @pytest.fixture(scope="module")
 def strict_server(cluster: SharedCluster) -> Iterator[RunningServer]:
     """A server with short timeouts."""
-    running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=20).start()
+    running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=MAX_CONNECTIONS).start()
     yield running
     running.stop()
 
@@ -105,25 +106,44 @@ def request_head(api: Client, method: str, path: str, *more: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-# Slow clients
+LIST_PATH = "/participants?limit=1000"
 
 
-def test_a_connection_that_sends_nothing_is_closed(strict_server: RunningServer) -> None:
-    with connected(strict_server) as client:
+@pytest.fixture(scope="module")
+def api_with_large_list(strict_server: RunningServer) -> Iterator[Client]:
+    """A client whose list of participants is larger than the system's buffers."""
+    client = strict_server.run(create_client(strict_server))
+    row = {"reason_for_leaving": "x" * 10_000}
+    rows = [{"id": f"017a5f00-0000-7000-8000-{number:012}", **row} for number in range(1, 1001)]
+    owner = UUID(client.plan_manager_id)
+    assert strict_server.run(import_records(strict_server, owner, "participants", rows)).errors == []
+    yield client
+    client.http.close()
+
+
+# Slow clients: each takes seconds, so they all connect at the same time, with a plan manager each.
+
+
+def send_nothing(server: RunningServer, _api: Client) -> None:
+    with connected(server) as client:
         assert read_to_end(client) == b""
 
 
-@pytest.mark.parametrize("before", [False, True], ids=["at once", "after an answered request"])
-def test_slow_headers_time_out(strict_server: RunningServer, api: Client, before: bool) -> None:
-    with connected(strict_server) as client:
-        if before:
-            client.sendall(request_head(api, "GET", "/participants"))
-            assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+def send_headers_slowly(server: RunningServer, _api: Client) -> None:
+    with connected(server) as client:
         assert 0 < send_slowly(client, GET + b"X-A: " + b"b" * 40) < 60
 
 
-def test_an_incomplete_body_times_out_and_writes_nothing(strict_server: RunningServer, api: Client) -> None:
-    with connected(strict_server) as client:
+def send_headers_slowly_after_a_request(server: RunningServer, api: Client) -> None:
+    with connected(server) as client:
+        client.sendall(request_head(api, "GET", "/participants"))
+        assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert 0 < send_slowly(client, GET + b"X-A: " + b"b" * 40) < 60
+
+
+def send_an_incomplete_body(server: RunningServer, api: Client) -> None:
+    """It writes nothing."""
+    with connected(server) as client:
         client.sendall(
             request_head(api, "POST", "/participants", "Content-Type: application/json", "Content-Length: 20")
         )
@@ -134,8 +154,9 @@ def test_an_incomplete_body_times_out_and_writes_nothing(strict_server: RunningS
     assert {each["type"] for each in events} == {"api_key.created"}
 
 
-def test_a_slow_body_times_out_and_writes_nothing(strict_server: RunningServer, api: Client) -> None:
-    with connected(strict_server) as client:
+def send_a_body_slowly(server: RunningServer, api: Client) -> None:
+    """It writes nothing."""
+    with connected(server) as client:
         client.sendall(
             request_head(api, "POST", "/participants", "Content-Type: application/json", "Content-Length: 62")
         )
@@ -143,27 +164,27 @@ def test_a_slow_body_times_out_and_writes_nothing(strict_server: RunningServer, 
     assert api.get("/participants").json()["pagination"]["total"] == 0
 
 
-def test_a_client_rejected_before_its_body_is_disconnected_too(strict_server: RunningServer) -> None:
-    with connected(strict_server) as client:
+def send_a_body_slowly_after_a_rejection(server: RunningServer, _api: Client) -> None:
+    with connected(server) as client:
         client.sendall(f"POST {PREFIX}/participants HTTP/1.1\r\nHost: x\r\nContent-Length: 62\r\n\r\n".encode())
         assert read_response(client).startswith(b"HTTP/1.1 401 ")
         assert send_slowly(client, b" " * 62) < 60
 
 
-def test_an_idle_connection_that_sends_empty_lines_is_closed(strict_server: RunningServer, api: Client) -> None:
-    with connected(strict_server) as client:
+def send_empty_lines_while_idle(server: RunningServer, api: Client) -> None:
+    with connected(server) as client:
         client.sendall(request_head(api, "GET", "/participants"))
         read_response(client)
         client.sendall(b"\r\n")
         assert read_to_end(client) == b""
 
 
-def test_a_slow_client_within_the_limits_is_served(strict_server: RunningServer, api: Client) -> None:
+def pause_within_the_limits(server: RunningServer, api: Client) -> None:
     """Pauses below the timeout, between requests and within them, on one connection, for longer than the timeout."""
     body = b'{"first_name": "Ada"}'
     post = request_head(api, "POST", "/participants", "Content-Type: application/json", f"Content-Length: {len(body)}")
     started = time.monotonic()
-    with connected(strict_server) as client:
+    with connected(server) as client:
         while time.monotonic() < started + 2 * CLIENT_TIMEOUT:
             for piece in (post[:40], post[40:], body[:5], body[5:]):
                 client.sendall(piece)
@@ -172,8 +193,9 @@ def test_a_slow_client_within_the_limits_is_served(strict_server: RunningServer,
             time.sleep(CLIENT_TIMEOUT / 4)
 
 
-def test_a_connection_is_kept_alive_for_a_normal_client(strict_server: RunningServer, api: Client) -> None:
-    url = httpx.URL(strict_server.url)
+def pause_between_requests(server: RunningServer, api: Client) -> None:
+    """A connection is kept alive for a normal client."""
+    url = httpx.URL(server.url)
     client = http.client.HTTPConnection(url.host, url.port, timeout=TEST_TIMEOUT)
     started, ports = time.monotonic(), set[int]()
     while time.monotonic() < started + 3 * CLIENT_TIMEOUT:
@@ -185,18 +207,55 @@ def test_a_connection_is_kept_alive_for_a_normal_client(strict_server: RunningSe
     assert len(ports) == 1
 
 
-def test_a_client_waiting_for_the_server_is_not_disconnected(strict_server: RunningServer, api: Client) -> None:
+def wait_for_the_server(server: RunningServer, api: Client) -> None:
     """The time that the server takes is not the client's."""
     made = api.create("/participants", {"first_name": "Ada"})
-    holder: Any = strict_server.run(asyncpg.connect(strict_server.dsn))
-    strict_server.run(holder.execute("begin"))
-    strict_server.run(holder.execute("select from participants where id = $1 for update", UUID(made["id"])))
+    holder: Any = server.run(asyncpg.connect(server.dsn))
+    server.run(holder.execute("begin"))
+    server.run(holder.execute("select from participants where id = $1 for update", UUID(made["id"])))
     with ThreadPoolExecutor(1) as pool:
         update = pool.submit(api.put, f"/participants/{made['id']}", {"first_name": "Eve"})
         time.sleep(2 * CLIENT_TIMEOUT)
-        strict_server.run(holder.execute("commit"))
+        server.run(holder.execute("commit"))
         assert update.result(TEST_TIMEOUT).json()["first_name"] == "Eve"
-    strict_server.run(holder.close())
+    server.run(holder.close())
+
+
+def read_slowly_but_steadily(server: RunningServer, api: Client) -> None:
+    """A large response is completed, and the client can send another request on the same connection."""
+    with connected(server) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH))
+        got = 0
+        while got < 10_000_000:
+            got += len(client.recv(2**18))
+            time.sleep(CLIENT_TIMEOUT / 200)
+        client.settimeout(0.2)
+        with suppress(TimeoutError):
+            while client.recv(2**18):
+                pass
+        client.settimeout(TEST_TIMEOUT)
+        time.sleep(1.3 * CLIENT_TIMEOUT)
+        client.sendall(request_head(api, "GET", "/note-types"))
+        assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+DISCONNECTED = (
+    send_nothing, send_headers_slowly, send_headers_slowly_after_a_request, send_an_incomplete_body, send_a_body_slowly,
+    send_a_body_slowly_after_a_rejection, send_empty_lines_while_idle,
+)  # fmt: skip
+SERVED = (pause_within_the_limits, pause_between_requests, wait_for_the_server)
+
+
+def test_slow_clients_are_disconnected_and_those_within_the_limits_are_served(
+    strict_server: RunningServer, api_with_large_list: Client
+) -> None:
+    clients = {each: strict_server.run(create_client(strict_server)) for each in (*DISCONNECTED, *SERVED)}
+    with ThreadPoolExecutor(len(clients) + 1) as pool:
+        ended = {each: pool.submit(each, strict_server, client) for each, client in clients.items()}
+        ended[read_slowly_but_steadily] = pool.submit(read_slowly_but_steadily, strict_server, api_with_large_list)
+    for client in clients.values():
+        client.http.close()
+    assert {each.__name__: error for each, future in ended.items() if (error := future.exception())} == {}
 
 
 # Greedy clients
@@ -232,21 +291,6 @@ def test_headers_below_32_kib_are_accepted(server: RunningServer) -> None:
     with connected(server) as client:
         client.sendall(GET + b"X-A: b\r\n" * 4000 + b"\r\n")
         assert read_response(client).startswith(b"HTTP/1.1 401 ")
-
-
-@pytest.fixture(scope="module")
-def api_with_large_list(strict_server: RunningServer) -> Iterator[Client]:
-    """A client whose list of participants is larger than the system's buffers."""
-    client = strict_server.run(create_client(strict_server))
-    row = {"reason_for_leaving": "x" * 10_000}
-    rows = [{"id": f"017a5f00-0000-7000-8000-{number:012}", **row} for number in range(1, 1001)]
-    owner = UUID(client.plan_manager_id)
-    assert strict_server.run(import_records(strict_server, owner, "participants", rows)).errors == []
-    yield client
-    client.http.close()
-
-
-LIST_PATH = "/participants?limit=1000"
 
 
 def test_a_client_that_does_not_read_its_response_is_disconnected(
@@ -287,9 +331,8 @@ def test_half_a_request_times_out_even_while_a_response_is_read(
         assert len(read_to_end(client)) > 10_000_000
 
 
-@pytest.mark.parametrize("how", ["close", "keep-alive"])
 def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
-    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any], how: str
+    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any]
 ) -> None:
     """The rest fits into the socket's buffer, so the server cannot notice that the client does not read."""
     ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
@@ -297,34 +340,16 @@ def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
     small = RunningServer(cluster.dsn, idle_timeout=1, client_io_timeout=CLIENT_TIMEOUT)
     small._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # noqa: SLF001
     small.start()
-    with connected(small, receive_buffer=4096) as client:
-        client.sendall(request_head(api, "GET", LIST_PATH, f"Connection: {how}"))
-        assert client.recv(1) == b"H"
+    with connected(small, receive_buffer=4096) as closing, connected(small, receive_buffer=4096) as kept:
+        for client, how in ((closing, "close"), (kept, "keep-alive")):
+            client.sendall(request_head(api, "GET", LIST_PATH, f"Connection: {how}"))
+            assert client.recv(1) == b"H"
         try:
             wait_until(lambda: connections(small) == 0, TEST_TIMEOUT)
         finally:
-            client.close()
+            closing.close()
+            kept.close()
             small.stop()
-
-
-def test_a_large_response_read_slowly_but_steadily_is_completed(
-    strict_server: RunningServer, api_with_large_list: Client
-) -> None:
-    """The client can send another request on the same connection."""
-    with connected(strict_server) as client:
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
-        got = 0
-        while got < 10_000_000:
-            got += len(client.recv(2**18))
-            time.sleep(CLIENT_TIMEOUT / 200)
-        client.settimeout(0.2)
-        with suppress(TimeoutError):
-            while client.recv(2**18):
-                pass
-        client.settimeout(TEST_TIMEOUT)
-        time.sleep(1.3 * CLIENT_TIMEOUT)
-        client.sendall(request_head(api_with_large_list, "GET", "/note-types"))
-        assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 # Many clients
@@ -372,7 +397,7 @@ def test_aborted_connections_leave_nothing_behind(strict_server: RunningServer, 
 
 def test_idle_connections_do_not_block_others_for_long(strict_server: RunningServer, api: Client) -> None:
     """A client that has disappeared without closing its connection is idle, too."""
-    held = [connected(strict_server) for _ in range(20)]
+    held = [connected(strict_server) for _ in range(MAX_CONNECTIONS)]
     for each in held:
         each.__enter__()
     with httpx.Client(base_url=strict_server.url, timeout=TEST_TIMEOUT) as fresh:

@@ -250,17 +250,20 @@ def test_records_of_another_plan_manager_are_treated_as_absent(
     assert get_json(seeded_api, f"/participants/{PERSON}/team-members/{USER}")["email"] == "Lee@example.com"
 
 
-def test_a_hundred_errors_are_shown_and_all_invalid_lines_are_counted(api: Client, import_content: Import) -> None:
+def test_a_hundred_errors_are_shown_and_all_invalid_lines_are_counted(
+    api: Client, import_content: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plankeeper.imports.importer.BATCH_SIZE", 100)
     wrong = [{"state": "XX", "active": 1}, {"entity_name": "right"}] * 120
     report = import_content(api, "providers", wrong)
     assert [bad.line_number for bad in report.errors] == [n for n in range(1, 101, 2) for _field in "as"]
     assert report.rejected_lines == set(range(1, 241, 2))
-    missing = import_content(api, "exit-reasons", [{"id": new_id()} for _ in range(2500)])
+    missing = import_content(api, "exit-reasons", [{"id": new_id()} for _ in range(250)])
     assert [bad.line_number for bad in missing.errors] == list(range(1, 101))
-    assert len(missing.rejected_lines) == 2500
+    assert len(missing.rejected_lines) == 250
     twice = {"id": new_id(), "name": "x"}
-    beside = import_content(api, "exit-reasons", [twice, twice, *({"id": new_id()} for _ in range(1200))])
-    assert beside.rejected_lines == set(range(3, 1203))
+    beside = import_content(api, "exit-reasons", [twice, twice, *({"id": new_id()} for _ in range(120))])
+    assert beside.rejected_lines == set(range(3, 123))
     assert report.is_complete
     assert missing.is_complete
 
@@ -268,11 +271,11 @@ def test_a_hundred_errors_are_shown_and_all_invalid_lines_are_counted(api: Clien
 def test_only_some_of_many_invalid_references_are_checked(
     api: Client, import_content: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.imports.importer.BATCH_SIZE", 200)
-    rows = [{"account_manager_id": new_id()} for _ in range(202)]
+    monkeypatch.setattr("plankeeper.imports.importer.BATCH_SIZE", 110)
+    rows = [{"account_manager_id": new_id()} for _ in range(112)]
     report = import_content(api, "participants", rows)
-    assert (len(report.errors), len(report.rejected_lines), report.is_complete) == (100, 200, False)
-    assert import_content(api, "participants", rows[:150]).is_complete
+    assert (len(report.errors), len(report.rejected_lines), report.is_complete) == (100, 110, False)
+    assert import_content(api, "participants", rows[:110]).is_complete
 
 
 def test_only_the_lines_with_an_invalid_reference_are_reported(api: Client, import_content: Import) -> None:
@@ -378,13 +381,14 @@ def test_hidden_account_managers_can_be_imported_and_referenced(api: Client, imp
 
 
 def test_a_file_larger_than_a_batch_is_one_transaction(
-    api: Client, import_content: Import, recorded_events: Events
+    api: Client, import_content: Import, recorded_events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows: list[Row] = [{"id": new_id(), "entity_name": str(n)} for n in range(2100)]
+    monkeypatch.setattr("plankeeper.imports.importer.BATCH_SIZE", 100)
+    rows: list[Row] = [{"id": new_id(), "entity_name": str(n)} for n in range(210)]
     report = import_content(api, "providers", [*rows, {"state": "XX"}])
-    assert (report.rejected_lines, report.counts) == ({2101}, ImportCounts(created=2100))
+    assert (report.rejected_lines, report.counts) == ({211}, ImportCounts(created=210))
     assert recorded_events(api) == []
-    assert_imported(import_content(api, "providers", rows), created=2100)
+    assert_imported(import_content(api, "providers", rows), created=210)
     assert [event.resource_id for event in recorded_events(api)] == [row["id"] for row in rows]
 
 

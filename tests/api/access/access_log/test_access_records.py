@@ -19,6 +19,8 @@ from support.server import RunningServer, wait_until
 
 ReadRecords = Callable[..., list[AccessRecord]]
 
+pytestmark = pytest.mark.usefixtures("soon_written")
+
 
 @pytest.fixture
 def records(server: RunningServer, api: Client) -> ReadRecords:

@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 
 from plankeeper.access.api_keys import service, store
-from plankeeper.access.api_keys.cache import POLL_INTERVAL
 from plankeeper.access.api_keys.schemas import ApiKey
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import Actor, WriteContext
@@ -20,6 +19,13 @@ from support.server import RunningServer, wait_until
 
 ACTOR = Actor("system", None, "a test")
 HOUR = timedelta(hours=1)
+POLL_INTERVAL = 0.05
+
+
+@pytest.fixture(autouse=True)
+def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches poll more often, so that the tests needn't wait."""
+    monkeypatch.setattr("plankeeper.access.api_keys.cache.POLL_INTERVAL", POLL_INTERVAL)
 
 
 class KeyHelper:
@@ -122,8 +128,9 @@ def test_the_old_key_works_only_during_the_overlap(
     old_key = keys.create(owner)
     old = client_with(old_key, owner)
     assert old.get("/participants").status_code == 200
-    new = client_with(keys.rotate(old_key, timedelta(seconds=5)), owner)
+    new = client_with(keys.rotate(old_key, HOUR), owner)
     assert [each.get("/participants").status_code for each in (old, new)] == [200, 200]
+    keys.rotate(old_key, timedelta(seconds=0.5))  # the shortest overlap applies
     rejected = wait_until(lambda: (got := old.get("/participants")).status_code != 200 and got)
     assert (rejected.status_code, rejected.json()["error"]) == (401, "expired_api_key")
     ends = keys.get(old_key).expires_at
@@ -133,7 +140,7 @@ def test_the_old_key_works_only_during_the_overlap(
 
 
 def test_every_server_rejects_the_old_key_after_the_overlap(
-    server: RunningServer, keys: KeyHelper, api: Client, client_with: Callable[..., Client]
+    server: RunningServer, keys: KeyHelper, api: Client
 ) -> None:
     beside = RunningServer(server.dsn).start()
     owner = UUID(api.plan_manager_id)
@@ -144,7 +151,7 @@ def test_every_server_rejects_the_old_key_after_the_overlap(
         begun = time.monotonic()
         while time.monotonic() - begun < 2 * POLL_INTERVAL + 0.2:
             assert there.get("/participants").status_code == 200
-        keys.rotate(old_key, timedelta(seconds=1))
+        keys.rotate(old_key, timedelta(seconds=0.5))
         wait_until(lambda: there.get("/participants").status_code == 401)
         assert there.get("/participants").json()["error"] == "expired_api_key"
     beside.stop()

@@ -37,7 +37,7 @@ def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plankeeper.access.api_keys.cache.REPORT_INTERVAL", 0.0)
 
 
-DELETE_KEYS = "truncate api_keys, plan_managers, events, event_queue cascade"
+DELETE_KEYS = "delete from api_key_plan_managers; delete from api_keys; delete from event_queue; delete from events"
 
 
 @pytest.fixture(scope="module")

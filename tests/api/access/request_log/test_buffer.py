@@ -24,13 +24,17 @@ from plankeeper.access.request_log.buffer import (
 from plankeeper.access.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import RequestRecord
+from plankeeper.database import write_buffer
 from plankeeper.database.client import Database
+from plankeeper.database.write_buffer import FLUSH_INTERVAL
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
 
 ZONE = ZoneInfo("UTC")
 ReadLog = Callable[[UUID | str], list[LoggedRequest]]
+
+pytestmark = pytest.mark.usefixtures("soon_written")
 
 
 @pytest.fixture
@@ -101,7 +105,10 @@ class BatchCounts(Struct):
     requests: int
 
 
-def test_requests_of_one_second_are_one_row(server: RunningServer, api: Client, logged_requests: ReadLog) -> None:
+def test_requests_of_one_second_are_one_row(
+    server: RunningServer, api: Client, logged_requests: ReadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_buffer, "FLUSH_INTERVAL", FLUSH_INTERVAL)
     for _ in range(50):
         api.get("/participants")
     wait_until(lambda: len(logged_requests(api.plan_manager_id)) == 50)

@@ -16,19 +16,20 @@ TABLES = (
     "webhook_endpoints", "idempotency_records", "single_sign_on_providers", "payment_lines", "payments", "payment_runs",
     "bank_details",
 )  # fmt: skip
+DELETE_SECRETS = ";".join(
+    [
+        *(f"delete from {table}" for table in TABLES),
+        "update accounts set totp_secret = null where totp_secret is not null",
+        "update office_settings set bank_account = null where bank_account is not null",
+    ]
+)
 
 
 @pytest.fixture(autouse=True)
 def no_leftover_secrets(server: RunningServer) -> Iterator[None]:
-    def delete() -> None:
-        for table in TABLES:
-            server.execute_as_owner(f"delete from {table}")
-        server.execute_as_owner("update accounts set totp_secret = null")
-        server.execute_as_owner("update office_settings set bank_account = null")
-
-    delete()
+    server.execute_as_owner(DELETE_SECRETS)
     yield
-    delete()
+    server.execute_as_owner(DELETE_SECRETS)
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def new_key_file(tmp_path: Path) -> Callable[[], tuple[Path, SecretKey]]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server_without_key(server: RunningServer, cluster: SharedCluster) -> Iterator[RunningServer]:
     """Another server on the same database, without a key file."""
     running = RunningServer(

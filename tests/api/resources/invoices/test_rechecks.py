@@ -23,6 +23,7 @@ from plankeeper.resources.trash import service as trash
 from support import factories
 from support.client import Client
 from support.importing import import_records
+from support.rechecks import PromptWorker, recheck_at_once
 from support.server import RunningServer, wait_until
 
 Recheck = Callable[[], None]
@@ -41,15 +42,6 @@ def queued(server: RunningServer, api: Client) -> Callable[[], int]:
     return lambda: server.run(server.db.one(int, QUEUED, UUID(api.plan_manager_id)))
 
 
-class OwnWorker(RecheckWorker):
-    """A worker that finds also the newest rows."""
-
-    __call__ = RecheckWorker.__call__
-
-    def __init__(self, server: RunningServer) -> None:
-        super().__init__(server.settings, timedelta(seconds=-1), pause=0)
-
-
 async def do_nothing(_worker: RecheckWorker, _db: Database) -> None:
     """Instead of the server's worker."""
 
@@ -60,15 +52,15 @@ def check_batch(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> Reche
 
     What other tests have queued has been checked: a short turn would be over with it.
     """
-    wait_until(lambda: not server.run(recheck_store.list_plan_managers(server.db, UUID(int=2**128 - 1))))
     monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
-    return lambda: server.run(OwnWorker(server)(server.db))
+    recheck_at_once(server)
+    return lambda: server.run(PromptWorker(server)(server.db))
 
 
 @pytest.fixture
 def recheck(server: RunningServer, check_batch: Recheck, queued: Callable[[], int]) -> Recheck:
     """Check what is queued now."""
-    worker = OwnWorker(server)
+    worker = PromptWorker(server)
 
     def check() -> bool:
         server.run(worker(server.db))
@@ -266,7 +258,7 @@ def test_a_locked_invoice_is_checked_later(
     async def check_while_locked() -> None:
         async with server.db.transaction() as tx:
             await invoice_store.select_for_update(tx, plan_manager_id, [UUID(invoices[1])])
-            await OwnWorker(server)(server.db)
+            await PromptWorker(server)(server.db)
 
     server.run(check_while_locked())
     assert [bool(warnings_of(api, each)) for each in invoices] == [True, False, False]
@@ -279,7 +271,7 @@ def test_a_write_of_the_same_invoices_gets_into_no_deadlock(
 ) -> None:
     """A write of a number locks the invoice and then others with the number, in any order."""
     invoices = [import_invoice(invoice_number="INV-1") for _ in range(6)]
-    worker = OwnWorker(server)
+    worker = PromptWorker(server)
 
     def write_invoices() -> set[int]:
         changes = [(each, f"INV-{round_ % 2}") for round_ in range(6) for each in reversed(invoices)]

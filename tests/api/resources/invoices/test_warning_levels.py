@@ -11,7 +11,8 @@ from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.invoices.rechecks import check_next
 from plankeeper.resources.office_settings import service as office_settings
 from support.client import Client
-from support.server import RunningServer, wait_until
+from support.rechecks import recheck_at_once
+from support.server import RunningServer
 
 LINE = {
     "service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 50, "total_price": 100,
@@ -118,9 +119,8 @@ def test_the_office_chooses_the_levels(server: RunningServer, api: Client, creat
 
     assert server.run(set_levels())
     assert not server.run(set_levels())
-    wait_until(
-        lambda: api.get(f"/invoices/{invoice['id']}").json()["state_management"]["errors"] == ["first_time_provider"]
-    )
+    recheck_at_once(server)
+    assert api.get(f"/invoices/{invoice['id']}").json()["state_management"]["errors"] == ["first_time_provider"]
     levels = {
         each["code"]: each["level"]
         for each in api.get(f"/invoices/{invoice['id']}", include="warnings").json()["warnings"]
@@ -158,7 +158,7 @@ def test_a_late_bill_after_a_renewal(api: Client, records: dict[str, str], creat
 
 
 def test_a_line_beyond_the_budget_is_found_in_the_order_of_receipt(
-    api: Client, records: dict[str, str], create: Callable[..., Invoice]
+    server: RunningServer, api: Client, records: dict[str, str], create: Callable[..., Invoice]
 ) -> None:
     path = f"/participants/{records['participant_id']}/plans"
     [plan] = api.get(path).json()["data"]
@@ -171,7 +171,8 @@ def test_a_line_beyond_the_budget_is_found_in_the_order_of_receipt(
     assert fact["message"] == "Line 1 costs $100.00, and Core has $50.00 available."
     # What the first one frees is available to the second one, after the check in the background.
     api.post(f"/invoices/{first['id']}/cancel", {"reason": "Wrong"}).raise_for_status()
-    wait_until(lambda: api.get(f"/invoices/{second['id']}").json()["state_management"]["errors"] == [])
+    recheck_at_once(server)
+    assert api.get(f"/invoices/{second['id']}").json()["state_management"]["errors"] == []
 
 
 def test_a_recheck_of_all_changes_nothing(server: RunningServer, api: Client, create: Callable[..., Invoice]) -> None:

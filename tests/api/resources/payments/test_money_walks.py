@@ -5,14 +5,22 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from support.client import Client
-from support.money_rules import HELD, RULES
+from support.money_rules import BROKEN_RULES, HELD
 from support.money_walk import MoneyWalk
 from support.server import RunningServer
 
 STEPS = 150
 FIGURES = ("opening", "received", "paid_out", "returned", "refunded", "repaid", "fees", "closing")
+
+
+class BrokenRule(Struct):
+    """A rule, and the record that breaks it."""
+
+    rule: str
+    what: str | None
 
 
 @pytest.fixture(params=range(4))
@@ -24,17 +32,13 @@ def walk(server: RunningServer, api: Client, request: pytest.FixtureRequest) -> 
 
 def test_the_rules_of_money_hold_after_each_step(walk: MoneyWalk) -> None:
     for _ in range(STEPS):
-        walk.step()
-        check(walk)
+        if walk.step():
+            check(walk)
     assert len(walk.done) > 10
 
 
 def check(walk: MoneyWalk) -> None:
-    async def find_broken() -> dict[str, list[str]]:
-        found = {name: await walk.server.db.rows(str, rule, walk.plan_manager_id) for name, rule in RULES.items()}
-        return {name: rows for name, rows in found.items() if rows}
-
-    assert walk.server.run(find_broken()) == {}
+    assert walk.server.run(walk.server.db.rows(BrokenRule, BROKEN_RULES, walk.plan_manager_id)) == []
     needs_receipts = walk.needs_receipts
     held = walk.server.run(walk.server.db.one(Decimal, HELD, walk.plan_manager_id, needs_receipts))
     found: dict[str, Any] = walk.client.get("/reconciliation", **{"from": "2020-01-01", "to": str(walk.today)}).json()

@@ -28,7 +28,7 @@ def test_each_plan_of_the_month_has_an_item(office: StatementOffice) -> None:
     }  # fmt: skip
     assert {name: run[name] for name in expected} == expected
     assert set(run) == set(expected) | {"id", "run_date", "created_at", "started_at", "updated_at"}
-    ended = office.ended(run)
+    ended = office.ended_by_server(run)
     assert (ended["to_print"], ended["problem"]) == (1, None)
     [item] = office.items(run).values()
     [statement] = office.client.get(f"/participants/{posted}/statements").json()["data"]

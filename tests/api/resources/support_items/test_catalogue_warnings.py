@@ -9,7 +9,8 @@ from support.catalogues import THERAPY, import_catalogue
 from support.client import Client
 from support.cluster import SharedCluster
 from support.factories import create_client
-from support.server import RunningServer, wait_until
+from support.rechecks import recheck_at_once
+from support.server import RunningServer
 
 NUMBER = THERAPY["Support Item Number"]
 LIMITED = THERAPY | {"Start date": "20260101", "End Date": "20260630", "NSW": "$49.99"}
@@ -61,5 +62,5 @@ def test_the_catalogue_limits_prices_and_days(own_server: RunningServer, client:
         return client.get(f"/invoices/{invoice['id']}").json()["state_management"]["errors"]
 
     # The check in the background knows the catalogue, and that the participant has another limit.
-    wait_until(lambda: errors(malformed) == ["check_item_code", "unknown_item"] and errors(limited) == [])
-    assert errors(before) == []
+    recheck_at_once(own_server)
+    assert [errors(each) for each in (malformed, limited, before)] == [["check_item_code", "unknown_item"], [], []]

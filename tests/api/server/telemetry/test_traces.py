@@ -16,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from plankeeper import __version__
 from plankeeper.resources.note_types import store
+from plankeeper.server.telemetry import exporters
 from plankeeper.server.telemetry.webhooks import KEEP_ALIVE
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
@@ -323,6 +324,7 @@ def test_the_variables_of_opentelemetry_are_used(
 def test_requests_succeed_and_the_server_stops_without_a_collector(
     cluster: SharedCluster, plan_manager_id: UUID, new_key: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(exporters, "SHUTDOWN_TIMEOUT", 0.2)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
     with traced_server(cluster) as running:
