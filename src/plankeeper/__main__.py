@@ -1,16 +1,13 @@
 """The program's entry point, also of `python -m plankeeper`."""
 
-import signal
+from plankeeper.core.interrupts import end_on_interrupt
 
 
 def main() -> None:
     """Load and run the command line. While it loads, Ctrl-C ends the program without a traceback."""
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from plankeeper.cli import main as run_command_line
+    with end_on_interrupt():
+        from plankeeper.cli import main as run_command_line
 
-    signal.signal(signal.SIGINT, handler)
     run_command_line()
 
 

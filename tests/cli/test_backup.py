@@ -29,7 +29,7 @@ from plankeeper.server.embedded_postgres import binaries
 from support import next_release
 from support.cluster import SharedCluster, as_owner, execute
 from support.exports import export_all
-from support.program import Done, environment, run_plankeeper, run_program
+from support.program import Done, environment, run_plankeeper
 from support.server import wait_until
 from support.terminal import read_terminal
 
@@ -209,25 +209,25 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
     cluster: SharedCluster, target_dsn: str, tmp_path: Path
 ) -> None:
     older, newer = tmp_path / "older.dump", tmp_path / "newer.dump"
-    dsn, old_revision = cluster.new_database(migrated=False), schema.LATEST_REVISION
-    schema.migrate(dsn)
-    release = next_release.copy_package(tmp_path) | {DATABASE_URL: dsn}
-    # A backup before an upgrade is taken by either version.
-    done = run_program("backup", str(older), **release)
-    assert done.stdout.endswith(f"schema {old_revision}\n"), done.stderr
-    release[DATABASE_URL] = target_dsn
-    assert run_program("restore", str(older), **release).stdout == (
-        f"Restored {older}: the schema is {next_release.REVISION}.\nIt contains no secrets.\n"
-    )
-    assert "regions" in read_tables(target_dsn)
-    # It is empty still, but its tables are no longer the backup's.
-    assert (
-        f"{older} has schema {old_revision}, but the database already has schema {next_release.REVISION}"
-        in run_program("restore", str(older), **release).stderr
-    )
+    dsn, old_revision = as_owner(cluster.new_database()), schema.LATEST_REVISION
+    with pytest.MonkeyPatch.context() as patch:
+        next_release.use_migrations(patch, tmp_path)
+        # A backup before an upgrade is taken by either version.
+        done = run_plankeeper("backup", str(older), **{DATABASE_URL: dsn})
+        assert done.stdout.endswith(f"schema {old_revision}\n"), done.stderr
+        target = {DATABASE_URL: target_dsn}
+        assert run_plankeeper("restore", str(older), **target).stdout == (
+            f"Restored {older}: the schema is {next_release.REVISION}.\nIt contains no secrets.\n"
+        )
+        assert "regions" in read_tables(target_dsn)
+        # It is empty still, but its tables are no longer the backup's.
+        assert (
+            f"{older} has schema {old_revision}, but the database already has schema {next_release.REVISION}"
+            in run_plankeeper("restore", str(older), **target).stderr
+        )
     execute(dsn, "update alembic_version set version_num = '9999'")
     pg_dump(dsn, newer)
-    assert error_message(run_plankeeper("restore", str(newer), **{DATABASE_URL: target_dsn})).startswith(
+    assert error_message(run_plankeeper("restore", str(newer), **target)).startswith(
         f"{newer} has schema 9999, but this Plankeeper supports no newer schema than"
     )
 

@@ -32,8 +32,7 @@ DATABASE_URL = "PLANKEEPER_DATABASE_URL"
 @pytest.fixture
 def next_migrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The program is the next release."""
-    monkeypatch.setattr(schema, "_MIGRATIONS", next_release.copy_migrations(tmp_path, next_release.MIGRATION))
-    monkeypatch.setattr(schema, "LATEST_REVISION", next_release.REVISION)
+    next_release.use_migrations(monkeypatch, tmp_path)
 
 
 @contextmanager

@@ -246,8 +246,10 @@ def _type_in_words(schema: dict[str, Any]) -> str:
 
 def _commands(group: click.Group, path: str) -> dict[str, click.Command]:
     commands: dict[str, click.Command] = {}
-    for name, command in group.commands.items():
-        here = f"{path} {name}"
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        here, command = f"{path} {name}", group.get_command(context, name)
+        assert command
         commands |= _commands(command, here) if isinstance(command, click.Group) else {here: command}
     return commands
 

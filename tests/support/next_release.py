@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 import plankeeper
 from plankeeper.database import schema
 
@@ -44,6 +46,12 @@ def copy_package(folder: Path) -> dict[str, str]:
     shutil.copytree(Path(plankeeper.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     add_revision(package / "database/migrations", MIGRATION)
     return {"PYTHONPATH": str(folder)}
+
+
+def use_migrations(patch: pytest.MonkeyPatch, folder: Path, code: str = MIGRATION) -> None:
+    """Let this process be the release, as far as migrations go."""
+    patch.setattr(schema, "_MIGRATIONS", copy_migrations(folder, code))
+    patch.setattr(schema, "LATEST_REVISION", REVISION)
 
 
 def copy_migrations(folder: Path, code: str) -> Path:

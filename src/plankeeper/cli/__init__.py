@@ -1,65 +1,67 @@
 """The command line. Each module holds one command group; the work is done by the same services as the API's."""
 
 import sys
+from importlib import import_module
 
 import click
 
-from plankeeper.cli.accounts import accounts
-from plankeeper.cli.api_keys import keys
-from plankeeper.cli.backup import after_restore, backup, restore
-from plankeeper.cli.bank_details import bank_details
-from plankeeper.cli.citus import distribute
-from plankeeper.cli.doctor import doctor
-from plankeeper.cli.import_export import export_, import_
-from plankeeper.cli.invoices import invoices
-from plankeeper.cli.listen import listen
-from plankeeper.cli.mail import mail
-from plankeeper.cli.maintenance import migrate, openapi, recheck
-from plankeeper.cli.participants import participants
-from plankeeper.cli.plan_managers import plan_managers
-from plankeeper.cli.privileges import privileges
-from plankeeper.cli.secret_keys import secret_key
-from plankeeper.cli.serve import serve
-from plankeeper.cli.single_sign_on import sso
-from plankeeper.cli.support_catalogue import support_catalogue
-from plankeeper.cli.webhook_worker import webhook_worker
+from plankeeper.core.interrupts import end_on_interrupt
 from plankeeper.core.version import full_version
 
+# The module of each command, and its name there.
+COMMANDS = {
+    "serve": ("serve", "serve"),
+    "webhook-worker": ("webhook_worker", "webhook_worker"),
+    "listen": ("listen", "listen"),
+    "migrate": ("maintenance", "migrate"),
+    "distribute": ("citus", "distribute"),
+    "privileges": ("privileges", "privileges"),
+    "doctor": ("doctor", "doctor"),
+    "plan-managers": ("plan_managers", "plan_managers"),
+    "participants": ("participants", "participants"),
+    "bank-details": ("bank_details", "bank_details"),
+    "invoices": ("invoices", "invoices"),
+    "keys": ("api_keys", "keys"),
+    "accounts": ("accounts", "accounts"),
+    "sso": ("single_sign_on", "sso"),
+    "mail": ("mail", "mail"),
+    "secret-key": ("secret_keys", "secret_key"),
+    "import": ("import_export", "import_"),
+    "export": ("import_export", "export_"),
+    "support-catalogue": ("support_catalogue", "support_catalogue"),
+    "recheck": ("maintenance", "recheck"),
+    "after-restore": ("backup", "after_restore"),
+    "backup": ("backup", "backup"),
+    "restore": ("backup", "restore"),
+    "openapi": ("maintenance", "openapi"),
+}
 
-@click.group()
+
+class Commands(click.Group):
+    """The commands. The module of a command is imported when it runs, so that each starts quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # Click suggests one of the commands that it knows instead of an unknown one.
+        for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
+            self._load(name)
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self, name: str) -> None:
+        if name in self.commands:
+            return
+        module, function = COMMANDS[name]
+        with end_on_interrupt():
+            self.add_command(getattr(import_module(f"plankeeper.cli.{module}"), function), name)
+
+
+@click.group(cls=Commands)
 @click.version_option(full_version(), prog_name="plankeeper")
 @click.option("--traceback", is_flag=True, help="Show the traceback of an unexpected error.")
 def plankeeper(traceback: bool) -> None:  # main() reads the flag from sys.argv
     """A plan manager's system of record with an HTTP JSON API."""
-
-
-for command in (
-    serve,
-    webhook_worker,
-    listen,
-    migrate,
-    distribute,
-    privileges,
-    doctor,
-    plan_managers,
-    participants,
-    bank_details,
-    invoices,
-    keys,
-    accounts,
-    sso,
-    mail,
-    secret_key,
-    import_,
-    export_,
-    support_catalogue,
-    recheck,
-    after_restore,
-    backup,
-    restore,
-    openapi,
-):
-    plankeeper.add_command(command)
 
 
 def main() -> None:
