@@ -71,7 +71,10 @@ class RecordReader:
 
     def by_request(self, last_request_id: str) -> dict[str, list[AccessRecord]]:
         """All records, as soon as those of the last request are there."""
-        wait_until(lambda: any(each.request_id == last_request_id for each in self.all()))
+        statement = "select exists (select from access_records where plan_manager_id = $1 and request_id = $2)"
+        wait_until(
+            lambda: self._server.run(self._server.db.one(bool, statement, self._plan_manager_id, last_request_id))
+        )
         found = dict[str, list[AccessRecord]]()
         for each in self.all():
             found.setdefault(each.request_id or "", []).append(each)

@@ -19,7 +19,7 @@ from plankeeper.core.json import (
     BodyParser,
 )
 from plankeeper.core.validation import MAX_UNKNOWN_FIELDS, known_fields
-from plankeeper.http.routing import PREFIX
+from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.imports.reader import (
     MAX_CELLS,
     MAX_COLUMNS,
@@ -119,10 +119,26 @@ def body_of(kind: str, names: tuple[str, ...], size: int) -> bytes:
     return KINDS[kind](list(names), size - 100).encode()
 
 
+# Those whose cost depends on the names of the fields that an operation knows.
+ABOUT_FIELDS = {
+    "unknown fields that resemble a known one", "one item with many fields", "objects with unknown fields"
+}  # fmt: skip
+
+
+def operations_for(kind: str) -> dict[str, Operation]:
+    """All operations, or, of each size of a body, the operation with the fewest fields and the one with the most."""
+    if kind in ABOUT_FIELDS:
+        return WITH_BODY
+    in_order = sorted(WITH_BODY.items(), key=lambda each: len(known_fields(each[1].body or Struct)))
+    fewest = {each.max_body_bytes: (name, each) for name, each in reversed(in_order)}
+    most = {each.max_body_bytes: (name, each) for name, each in in_order}
+    return dict([*fewest.values(), *most.values()])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_body_of_the_largest_size_is_rejected_at_once(kind: str) -> None:
     slow: dict[str, float] = {}
-    for name, operation in WITH_BODY.items():
+    for name, operation in operations_for(kind).items():
         assert operation.parser
         names = (*known_fields(operation.body or Struct),) or ("items",)
         body = body_of(kind, (names[0], max(names, key=len)), operation.max_body_bytes)

@@ -115,7 +115,7 @@ def spent_lines(lines: Sequence[StatementLine], component_id: UUID) -> Decimal:
     return sum((spent_in(each, component_id) for each in lines), Decimal(0))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_what_was_spent_before_follows_from_the_statement_before(
     history: list[tuple[Month, list[Plan], list[SourceLine]]],
