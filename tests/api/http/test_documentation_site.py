@@ -46,7 +46,8 @@ class LinkParser(HTMLParser):
 def parsed() -> dict[str, LinkParser]:
     """All pages."""
     require_site()
-    return {path: LinkParser((SITE / site_files()[path][0]).read_text()) for path in site_pages()}
+    files = site_files()
+    return {path: LinkParser((SITE / files[path][0]).read_text()) for path in site_pages()}
 
 
 @pytest.fixture(autouse=True)
@@ -90,12 +91,13 @@ def test_no_page_has_style_attributes_or_event_handlers(parsed: dict[str, LinkPa
 
 def test_every_link_of_the_site_leads_somewhere(parsed: dict[str, LinkParser]) -> None:
     wrong: list[str] = []
+    files = site_files()
     for path, page in parsed.items():
         for link in page.links:
             parts = urlsplit(urljoin(path, link))
             if parts.scheme:
                 assert link.startswith(("https://", "data:", "http://127.0.0.1", "http://localhost")), (path, link)
-            elif parts.path not in site_files() and parts.path not in OTHER_ADDRESSES:
+            elif parts.path not in files and parts.path not in OTHER_ADDRESSES:
                 wrong.append(f"{path}: {link}")
             elif parts.fragment and parts.path in parsed and parts.fragment not in parsed[parts.path].ids:
                 wrong.append(f"{path}: {link}: no such anchor")

@@ -15,7 +15,7 @@ from plankeeper.core.errors import CODES
 from plankeeper.core.logs import JsonFormatter
 from plankeeper.http.responses import error_response
 from plankeeper.server.app import group_by_path, operations
-from support.client import PREFIX, Client, check_response
+from support.client import NO_TLS, PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -170,7 +170,7 @@ def test_health_checks_need_no_key(api: Client) -> None:
 
 def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> None:
     away = RunningServer("postgresql://nobody@127.0.0.1:1/none").start()
-    ready = httpx.get(f"{away.url}/readyz")
+    ready = httpx.get(f"{away.url}/readyz", verify=NO_TLS)
     check_response(ready)
     assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
     assert ready.json() == {
@@ -178,7 +178,7 @@ def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> N
         "request_id": ready.headers["x-request-id"],
         "documentation_url": "/docs/api/errors#service_unavailable",
     }  # fmt: skip
-    assert httpx.get(f"{away.url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{away.url}/healthz", verify=NO_TLS).json() == {"status": "ok"}
     away.stop()
 
 

@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
-from support.client import PREFIX, Client
+from support.client import NO_TLS, PREFIX, Client
 from support.cluster import SharedCluster
 from support.factories import create_client
 from support.importing import import_records
@@ -400,7 +400,7 @@ def test_idle_connections_do_not_block_others_for_long(strict_server: RunningSer
     held = [connected(strict_server) for _ in range(MAX_CONNECTIONS)]
     for each in held:
         each.__enter__()
-    with httpx.Client(base_url=strict_server.url, timeout=TEST_TIMEOUT) as fresh:
+    with httpx.Client(base_url=strict_server.url, timeout=TEST_TIMEOUT, verify=NO_TLS) as fresh:
 
         def served() -> bool:
             try:

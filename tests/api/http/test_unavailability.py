@@ -19,6 +19,7 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.logs import JsonFormatter
+from plankeeper.database import unavailability
 from plankeeper.database.unavailability import (
     CHECK_INTERVAL,
     SENTENCES,
@@ -27,7 +28,7 @@ from plankeeper.database.unavailability import (
     WriteCheck,
 )
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
-from support.client import Client, check_response
+from support.client import NO_TLS, Client, check_response
 from support.cluster import SharedCluster, execute
 from support.server import RunningServer, wait_until
 
@@ -66,11 +67,11 @@ class Faulty:
         execute(self._cluster.dsn_of(self.name), "set default_transaction_read_only = off", *named)
 
     def is_ready(self) -> bool:
-        return httpx.get(f"{self.server.url}/readyz").status_code == 200
+        return self.client.http.get("/readyz").status_code == 200
 
     def wait_until_unready(self, sentence: str) -> None:
         def is_reported() -> bool:
-            response = httpx.get(f"{self.server.url}/readyz")
+            response = self.client.http.get("/readyz")
             check_response(response)
             return response.status_code == 503 and response.json()["detail"] == sentence
 
@@ -99,7 +100,8 @@ def module_faulty(cluster: SharedCluster) -> Iterator[Faulty]:
 
 
 @pytest.fixture
-def faulty(module_faulty: Faulty) -> Iterator[Faulty]:
+def faulty(module_faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+    monkeypatch.setattr(unavailability, "CHECK_INTERVAL", 0.1)
     wait_until(module_faulty.is_ready)
     yield module_faulty
     module_faulty.apply(
@@ -167,7 +169,7 @@ def test_the_schema_of_another_version(faulty: Faulty, caplog: pytest.LogCapture
 def test_the_console_explains_it_too(faulty: Faulty) -> None:
     faulty.apply("alter role {role} connection limit 0")
     faulty.wait_until_unready(SENTENCES["connections_exhausted"])
-    page = httpx.get(f"{faulty.server.url}/console/participants", cookies={"plankeeper": "x" * 43})
+    page = faulty.client.http.get("/console/participants", headers={"Cookie": f"plankeeper={'x' * 43}"})
     assert page.status_code == 503
     assert "The database accepts no more connections. Try again in a moment." in page.text
 
@@ -222,21 +224,23 @@ async def _count_checks(server: RunningServer) -> int:
 def test_readiness_responds_while_the_database_hangs(cluster: SharedCluster) -> None:
     dsn = cluster.new_database()
     server = RunningServer(dsn).start()
-    url = f"{server.url}/readyz"
-    assert httpx.get(url).status_code == 200
+    http = httpx.Client(base_url=server.url, verify=NO_TLS, timeout=15)
+    url = "/readyz"
+    assert http.get(url).status_code == 200
     pids = backends(dsn)
     assert pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
         # The time is for a busy machine: a statement may take 30 seconds.
-        stopped = httpx.get(url, timeout=15)
+        stopped = http.get(url)
     finally:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
     assert (stopped.status_code, stopped.json()["detail"]) == (503, SENTENCES["down"])
-    wait_until(lambda: httpx.get(url).status_code == 200)
+    wait_until(lambda: http.get(url).status_code == 200)
+    http.close()
     server.stop()
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from plankeeper.access.api_keys import service
 from plankeeper.core.context import SYSTEM, WriteContext
-from support.client import PREFIX, Client, check_response
+from support.client import NO_TLS, PREFIX, Client, check_response
 from support.server import RunningServer
 
 
 def get_me(server: RunningServer, key: str | None, **headers: str) -> httpx.Response:
     """Without X-Plan-Manager-Id."""
     sent = headers | ({"Authorization": f"Bearer {key}"} if key else {})
-    response = httpx.get(f"{server.url}{PREFIX}/me", headers=sent)
+    response = httpx.get(f"{server.url}{PREFIX}/me", headers=sent, verify=NO_TLS)
     check_response(response)
     return response
 

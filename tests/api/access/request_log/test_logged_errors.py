@@ -23,7 +23,7 @@ from plankeeper.core.errors import RejectionReason
 from plankeeper.core.validation import HIDDEN_NAME, MAX_LOGGED_ERRORS
 from plankeeper.database import write_buffer
 from plankeeper.database.client import Database
-from support.client import PREFIX, Client
+from support.client import NO_TLS, PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
 
@@ -184,7 +184,7 @@ def test_rejected_requests_of_known_keys_are_counted_by_reason(
 ) -> None:
     owner, elsewhere = new_plan_manager(), new_plan_manager()
     expired, revoked, valid = new_key(owner, lasts=timedelta(seconds=-1)), revoked_key(owner), new_key(owner)
-    with httpx.Client(base_url=server.url) as client:
+    with httpx.Client(base_url=server.url, verify=NO_TLS) as client:
         for secret, plan_manager, response in (
             (expired, owner, (401, "expired_api_key")),
             (expired, elsewhere, (401, "expired_api_key")),
@@ -228,7 +228,9 @@ def test_rejected_requests_count_beyond_the_limit_of_their_address(
     secret = new_key(owner, lasts=timedelta(seconds=-1))
     limited = RunningServer(cluster.dsn, auth_failure_rate_limit=2).start()
     try:
-        with httpx.Client(base_url=limited.url, transport=httpx.HTTPTransport(local_address="127.1.9.1")) as client:
+        with httpx.Client(
+            base_url=limited.url, transport=httpx.HTTPTransport(local_address="127.1.9.1", verify=NO_TLS)
+        ) as client:
             statuses = [request_error(client, secret, owner)[0] for _ in range(12)]
     finally:
         limited.stop()
