@@ -20,7 +20,7 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
     def make(account: Account | None = None) -> Browser:
         opened.append(Browser(server.url))
         if account:
-            assert opened[-1].sign_in(account).status_code == 303
+            opened[-1].start_session(server, account)
         return opened[-1]
 
     yield make

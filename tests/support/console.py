@@ -1,15 +1,22 @@
 """People who sign in to the console, and a browser without a screen or a script."""
 
 import re
+from datetime import UTC, datetime
+from functools import cache
 from html import unescape
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import httpx
+from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import member_store, members
+from plankeeper.access.accounts import member_store, members, passwords, schemas, sessions, store
+from plankeeper.access.accounts.audit import ClientInfo
 from plankeeper.access.accounts.schemas import RoleDetails
+from plankeeper.access.policy import encode_password
+from plankeeper.access.tokens import csrf_token
+from plankeeper.console.shell.cookies import mask_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
 from support.server import RunningServer, wait_until
@@ -61,6 +68,14 @@ class Browser:
         """The form of `page`."""
         fields = {"csrf": self.csrf(page), **(form or {})}
         return self.http.post(path, data=fields, **({"headers": {"Origin": self.url}} | more))
+
+    def start_session(self, server: RunningServer, account: Account) -> None:
+        """Be signed in without the pages of signing in."""
+        token, device_token = server.run(open_session(server, account))
+        host = self.http.base_url.host
+        for name, value in {self.session_cookie: token, f"{self.session_cookie}-device": device_token}.items():
+            self.http.cookies.set(name, value, domain=host)
+        self._tokens[token] = mask_token(csrf_token(token))
 
     def sign_in(self, account: Account, **more: str) -> httpx.Response:
         form = {"email": account.email, "password": PASSWORD, **more}
@@ -114,11 +129,31 @@ def sign_out(page: Any) -> None:
 
 
 async def create_account(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Account:
-    """A sign-in with a role."""
-    email = f"{uuid7()}@example.com"
+    """A sign-in with a role. Its password is hashed once, and isn't estimated, which takes most of the time."""
+    email, password_hash = f"{uuid7()}@example.com", _hash_password(passwords._hasher)  # noqa: SLF001
+    account = schemas.Account(
+        id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC)
+    )
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        return Account(email, await members.create(ctx, email, name, role, PASSWORD))
+        assert await store.insert(tx, account)
+        assert await members.add(ctx, account, members.validate_role(role))
+    return Account(email, account.id)
+
+
+@cache
+def _hash_password(hasher: PasswordHasher) -> str:
+    return hasher.hash(encode_password(PASSWORD))
+
+
+async def open_session(server: RunningServer, account: Account) -> tuple[str, str]:
+    """The tokens of a session and of a known device, as the sign-in page gives them."""
+    async with server.db.transaction() as tx:
+        row = await store.get_by_email(tx, account.email)
+        assert row
+        client = ClientInfo("127.0.0.1", "a browser of a test")
+        result = await sessions.complete_sign_in(tx, server.settings, row, client, None, "")
+        return result.token, result.device_token or ""
 
 
 async def give_permissions(server: RunningServer, account: Account, permissions: list[Any]) -> None:

@@ -6,7 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+import pytest
+
 from plankeeper.core.settings import Settings
+from plankeeper.mail import sender as mail_sender
 from plankeeper.mail.sender import MailSender
 from plankeeper.server.mails import OUTCOMES, WRITERS
 from support.cluster import SharedCluster
@@ -46,7 +49,7 @@ class Outbox:
 
 
 class MailingServer(NamedTuple):
-    """A server with a database of its own that sends its mails to `mail`."""
+    """A server with a database of its own that sends its mails to `mail`, soon."""
 
     server: RunningServer
     mail: MailServer
@@ -55,7 +58,8 @@ class MailingServer(NamedTuple):
 @contextmanager
 def mailing_server(cluster: SharedCluster, **settings: object) -> Iterator[MailingServer]:
     dsn = cluster.new_database()
-    with MailServer() as mail:
+    with MailServer() as mail, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mail_sender, "POLL_INTERVAL", 0.05)
         server = RunningServer(dsn, smtp_server=mail.server(), public_url=PUBLIC_URL, **settings).start()
         try:
             yield MailingServer(server, mail)

@@ -19,6 +19,7 @@ from support.console import Account, Browser, create_account, main_text
 from support.factories import upload_document
 from support.mail import PUBLIC_URL, ReceivedMail, public_browser
 from support.outbox import MailingServer, mailing_server
+from support.quotas import hold_minute
 from support.server import RunningServer, wait_until
 
 LINE = {
@@ -300,16 +301,15 @@ def test_guessed_and_foreign_links_get_the_same_page_and_are_limited(
     assert len({main_text(each.text) for each in pages}) == 1
     assert decide_unseen(visitor, foreign).status_code == 404
     assert visitor.get(f"{foreign}/pages/1").status_code == 404
-    dsn = cluster.new_database()
-    limited = RunningServer(dsn, auth_failure_rate_limit=3, public_url=PUBLIC_URL).start()
+    limited = RunningServer(cluster.dsn, auth_failure_rate_limit=3, public_url=PUBLIC_URL).start()
     try:
+        limited.run(hold_minute(limited.db, "link:127.0.0.1"))
         browser = public_browser(limited.url)
         statuses = [browser.get(f"/console/approvals/{number:075}").status_code for number in range(5)]
         browser.http.close()
         assert statuses == [404, 404, 404, 429, 429]
     finally:
         limited.stop()
-        cluster.drop(dsn)
 
 
 def decide_unseen(browser: Browser, path: str, **more: Any) -> Any:
