@@ -6,14 +6,22 @@ from collections.abc import Iterator
 import pytest
 from uuid_utils.compat import uuid7
 
-from support.factories import SeededPlanManager, seed_plan_manager
+from support.factories import SeededPlanManager, seed_plan_manager, seed_records, unique_text
 from support.program import run_plankeeper
 from support.server import RunningServer
 
 
 @pytest.fixture
 def world(server: RunningServer) -> Iterator[SeededPlanManager]:
-    seeded = seed_plan_manager(server, lambda name: f"{name} {uuid7().hex[-8:]}")
+    seeded = seed_plan_manager(server, unique_text)
+    yield seeded
+    seeded.client.http.close()
+
+
+@pytest.fixture
+def small_world(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager with the imported records alone."""
+    seeded = seed_records(server, unique_text)
     yield seeded
     seeded.client.http.close()
 
@@ -55,32 +63,32 @@ def test_an_erasure_is_shown_first_and_done_with_yes(world: SeededPlanManager) -
     assert run(world, "erase", "--yes") == (0, ["Nothing is left to erase."], "")
 
 
-def test_a_hold_prevents_an_erasure_until_it_is_released(world: SeededPlanManager) -> None:
-    participant_id = world.ids["participant_id"]
-    assert run(world, "hold", "--reason", "Tribunal 2026/77") == (0, [f"Held: {participant_id}"], "")
+def test_a_hold_prevents_an_erasure_until_it_is_released(small_world: SeededPlanManager) -> None:
+    participant_id = small_world.ids["participant_id"]
+    assert run(small_world, "hold", "--reason", "Tribunal 2026/77") == (0, [f"Held: {participant_id}"], "")
     for command, *more in (("erase",), ("erase", "--yes"), ("hold", "--reason", "again")):
-        code, out, err = run(world, command, *more)
+        code, out, err = run(small_world, command, *more)
         assert (code, out) == (1, [])
         assert err.startswith(
             f"Error: A legal hold keeps the data of participant {participant_id}: Tribunal 2026/77"
             " (plankeeper participants hold, 20"
         )
         assert err.endswith("To end it, run `plankeeper participants release-hold`.\n")
-    assert run(world, "release-hold") == (0, [f"Released: {participant_id}"], "")
-    assert run(world, "release-hold") == (
+    assert run(small_world, "release-hold") == (0, [f"Released: {participant_id}"], "")
+    assert run(small_world, "release-hold") == (
         1,
         [],
         f"Error: There is no legal hold on participant {participant_id}.\n",
     )
-    code, out, _ = run(world, "erase", "--yes")
+    code, out, _ = run(small_world, "erase", "--yes")
     assert (code, out[0]) == (0, "1 participant deleted")
 
 
 @pytest.mark.parametrize("arguments", [("erase",), ("hold", "--reason", "none")], ids=lambda each: each[0])
-def test_an_unknown_participant_is_an_error(world: SeededPlanManager, arguments: tuple[str, ...]) -> None:
+def test_an_unknown_participant_is_an_error(small_world: SeededPlanManager, arguments: tuple[str, ...]) -> None:
     unknown = str(uuid7())
     command, *more = arguments
-    assert run(world, command, *more, participant_id=unknown) == (
+    assert run(small_world, command, *more, participant_id=unknown) == (
         1,
         [],
         f"Error: There is no participant {unknown} with this plan manager, and no event of one.\n",

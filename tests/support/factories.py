@@ -263,6 +263,11 @@ def upload_document(client: Client, invoice_id: str, content: bytes = b"%PDF-1.7
     return response.json()
 
 
+def unique_text(name: str) -> str:
+    """A text that occurs nowhere else, and says where it stands."""
+    return f"{name} {uuid7().hex[-8:]}"
+
+
 def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:
     """Fill a new plan manager; `text` returns the text of each field that takes any text."""
     texts = _TextRecorder(text)
@@ -298,6 +303,15 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/imports/([0-9a-f-]{36})/columns", preview)[0]
     return replace(seeded, preview=preview)
+
+
+def seed_records(server: RunningServer, text: TextFactory) -> SeededPlanManager:
+    """Fill a new plan manager with the imported records alone, in a fraction of the time of `seed_plan_manager`."""
+    texts = _TextRecorder(text)
+    plan_manager_id, _, key, owner = server.run(_create_plan_manager(server, texts))
+    ids = _import_rows(server, plan_manager_id, texts)
+    client = Client(server.url, key, plan_manager_id)
+    return SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
 
 
 def _make_money(

@@ -46,32 +46,34 @@ def test_no_text_about_a_person_in_the_trash_is_left(world: SeededPlanManager, *
     assert erase(world, id_).is_empty
 
 
-def test_a_member_of_a_team_in_the_trash_stays(world: SeededPlanManager) -> None:
-    api = world.client
+def test_a_member_of_a_team_in_the_trash_stays(small_world: SeededPlanManager) -> None:
+    api = small_world.client
     other = api.create("/participants", {"first_name": "Other"})["id"]
     api.create(f"/participants/{other}/team-members", {"email": "member@example.com", "first_name": "Mina"})
-    delete_to_trash(world, other)
-    erase(world, world.ids["participant_id"])
-    assert places_of(world, "member@example.com") == {"users", "events", "trash"}
-    assert places_of(world, "Mina") == {"events", "trash"}
+    delete_to_trash(small_world, other)
+    erase(small_world, small_world.ids["participant_id"])
+    assert places_of(small_world, "member@example.com") == {"users", "events", "trash"}
+    assert places_of(small_world, "Mina") == {"events", "trash"}
 
 
-def test_texts_in_the_trash_that_mention_the_person_are_listed(world: SeededPlanManager) -> None:
-    api, first = world.client, world.texts["participant.first_name"]
+def test_texts_in_the_trash_that_mention_the_person_are_listed(small_world: SeededPlanManager) -> None:
+    api, first = small_world.client, small_world.texts["participant.first_name"]
     other = api.create("/participants", {"reason_for_leaving": f"moved in with {first}"})["id"]
     api.create(f"/participants/{other}/team-members", {"first_name": "A", "note": f"aunt of {first}"})
-    delete_to_trash(world, other)
-    mentions = {(each.table, each.column, each.text) for each in erase(world, world.ids["participant_id"]).mentions}
+    delete_to_trash(small_world, other)
+    mentions = {
+        (each.table, each.column, each.text) for each in erase(small_world, small_world.ids["participant_id"]).mentions
+    }
     assert mentions == {
         ("trash", "reason_for_leaving", f"moved in with {first}"),
         ("trash", "note", f"aunt of {first}"),
     }
 
 
-def test_a_legal_hold_keeps_a_person_in_the_trash(world: SeededPlanManager) -> None:
-    id_ = world.ids["participant_id"]
-    run(world, service.hold, UUID(id_), "Case 12/345")
-    delete_to_trash(world, id_)  # as the API's delete, which a hold doesn't prevent
+def test_a_legal_hold_keeps_a_person_in_the_trash(small_world: SeededPlanManager) -> None:
+    id_ = small_world.ids["participant_id"]
+    run(small_world, service.hold, UUID(id_), "Case 12/345")
+    delete_to_trash(small_world, id_)  # as the API's delete, which a hold doesn't prevent
     with pytest.raises(LegalHoldError):
-        erase(world, id_)
-    assert "trash" in places_of(world, id_)
+        erase(small_world, id_)
+    assert "trash" in places_of(small_world, id_)

@@ -68,109 +68,109 @@ async def wait_for(db: Database, count: int) -> None:
 
 @pytest.mark.parametrize("write", [restore, create_again])
 def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
-    world: SeededPlanManager, write: Callable[..., Any]
+    small_world: SeededPlanManager, write: Callable[..., Any]
 ) -> None:
     """The write waits for its account manager when the erasure begins."""
-    id_, db = UUID(world.ids["participant_id"]), world.server.db
-    manager = UUID(world.ids["account_manager_id"])
-    name = world.texts["participant.first_name"]
-    world.client.put(f"/participants/{id_}", {"account_manager_id": str(manager)}).raise_for_status()
+    id_, db = UUID(small_world.ids["participant_id"]), small_world.server.db
+    manager = UUID(small_world.ids["account_manager_id"])
+    name = small_world.texts["participant.first_name"]
+    small_world.client.put(f"/participants/{id_}", {"account_manager_id": str(manager)}).raise_for_status()
 
     async def interleave() -> list[BaseException | None]:
-        entry_id = await delete_to_trash(world, id_)
+        entry_id = await delete_to_trash(small_world, id_)
         async with db.transaction() as tx:
-            await tx.execute(LOCK_MANAGER, world.plan_manager_id, manager)
-            writing = asyncio.create_task(write(world, id_, entry_id))
+            await tx.execute(LOCK_MANAGER, small_world.plan_manager_id, manager)
+            writing = asyncio.create_task(write(small_world, id_, entry_id))
             await wait_for(db, 1)
-            erasing = asyncio.create_task(erase(world, id_))
+            erasing = asyncio.create_task(erase(small_world, id_))
             await wait_for(db, 2)
         return await asyncio.gather(writing, erasing, return_exceptions=True)
 
-    assert world.server.run(interleave()) == [None, None]
-    assert places_of(world, name) == set()
+    assert small_world.server.run(interleave()) == [None, None]
+    assert places_of(small_world, name) == set()
 
 
-def test_a_person_is_deleted_or_erased_but_not_kept_in_the_trash(world: SeededPlanManager) -> None:
-    id_, db = UUID(world.ids["participant_id"]), world.server.db
+def test_a_person_is_deleted_or_erased_but_not_kept_in_the_trash(small_world: SeededPlanManager) -> None:
+    id_, db = UUID(small_world.ids["participant_id"]), small_world.server.db
 
     async def interleave() -> list[BaseException | None]:
         async with db.transaction() as tx:
-            await tx.execute(participant_lock(), world.plan_manager_id, id_)
-            deleting = asyncio.create_task(delete_to_trash(world, id_))
+            await tx.execute(participant_lock(), small_world.plan_manager_id, id_)
+            deleting = asyncio.create_task(delete_to_trash(small_world, id_))
             await wait_for(db, 1)
-            erasing = asyncio.create_task(erase(world, id_))
+            erasing = asyncio.create_task(erase(small_world, id_))
             await wait_for(db, 2)
         return await asyncio.gather(deleting, erasing, return_exceptions=True)
 
-    deleted, erased = world.server.run(interleave())
+    deleted, erased = small_world.server.run(interleave())
     assert (isinstance(deleted, UUID), erased) == (True, None)
-    assert places_of(world, world.texts["participant.first_name"]) == set()
+    assert places_of(small_world, small_world.texts["participant.first_name"]) == set()
 
 
 def participant_lock() -> str:
     return "select from participants where plan_manager_id = $1 and id = $2 for update"
 
 
-def test_a_permanent_delete_and_an_erasure_follow_each_other(world: SeededPlanManager) -> None:
-    id_, db = UUID(world.ids["participant_id"]), world.server.db
+def test_a_permanent_delete_and_an_erasure_follow_each_other(small_world: SeededPlanManager) -> None:
+    id_, db = UUID(small_world.ids["participant_id"]), small_world.server.db
 
     async def delete() -> None:
-        async with context(world) as ctx:
+        async with context(small_world) as ctx:
             await participant_service.delete(ctx, id_)
 
     async def interleave() -> list[BaseException | None]:
         async with db.transaction() as tx:
-            await tx.execute(participant_lock(), world.plan_manager_id, id_)
-            erasing = asyncio.create_task(erase(world, id_))
+            await tx.execute(participant_lock(), small_world.plan_manager_id, id_)
+            erasing = asyncio.create_task(erase(small_world, id_))
             await wait_for(db, 1)
             deleting = asyncio.create_task(delete())
             await wait_for(db, 2)
         return await asyncio.gather(erasing, deleting, return_exceptions=True)
 
-    erased, deleted = world.server.run(interleave())
+    erased, deleted = small_world.server.run(interleave())
     assert (erased, type(deleted)) == (None, NotFound)
-    assert places_of(world, world.texts["participant.first_name"]) == set()
+    assert places_of(small_world, small_world.texts["participant.first_name"]) == set()
 
 
-def test_an_erasure_waits_for_a_write_of_an_invoice_before_it_writes_its_lines(world: SeededPlanManager) -> None:
+def test_an_erasure_waits_for_a_write_of_an_invoice_before_it_writes_its_lines(small_world: SeededPlanManager) -> None:
     """As a background check, a claim batch and a payment run write: the invoice is locked, then its lines."""
-    id_, db = UUID(world.ids["participant_id"]), world.server.db
+    id_, db = UUID(small_world.ids["participant_id"]), small_world.server.db
     lock = "select from invoices where plan_manager_id = $1 and participant_id = $2 for update"
     write_lines = """
         update invoice_lines set description = description || ' ' || $3
         where plan_manager_id = $1 and invoice_id in (select id from invoices where participant_id = $2)
     """
-    name = world.texts["participant.first_name"]
+    name = small_world.texts["participant.first_name"]
 
     async def interleave() -> None:
         async with db.transaction() as tx:
-            await tx.execute(lock, world.plan_manager_id, id_)
-            erasing = asyncio.create_task(erase(world, id_))
+            await tx.execute(lock, small_world.plan_manager_id, id_)
+            erasing = asyncio.create_task(erase(small_world, id_))
             await wait_for(db, 1)
-            await tx.execute(write_lines, world.plan_manager_id, id_, name)
+            await tx.execute(write_lines, small_world.plan_manager_id, id_, name)
         await erasing
 
-    world.server.run(interleave())
-    assert places_of(world, name) == set()
+    small_world.server.run(interleave())
+    assert places_of(small_world, name) == set()
 
 
-def test_an_erasure_waits_for_a_proposal_of_bank_details(world: SeededPlanManager) -> None:
+def test_an_erasure_waits_for_a_proposal_of_bank_details(small_world: SeededPlanManager) -> None:
     """A proposal locks the participant before the bank details."""
-    id_, db = UUID(world.ids["participant_id"]), world.server.db
+    id_, db = UUID(small_world.ids["participant_id"]), small_world.server.db
     payee, account = Payee("participant", id_), BankAccount("999001", "12345678", "Account")
 
     async def propose() -> None:
-        async with context(world) as ctx:
+        async with context(small_world) as ctx:
             await bank_details.propose(ctx, payee, account)
 
     async def interleave() -> None:
         await propose()
-        async with context(world) as ctx:
+        async with context(small_world) as ctx:
             await lock_payee(ctx.tx, ctx.plan_manager_id, payee)
-            erasing = asyncio.create_task(erase(world, id_))
+            erasing = asyncio.create_task(erase(small_world, id_))
             await wait_for(db, 1)
             await bank_details.lock(ctx, payee)
         await erasing
 
-    world.server.run(interleave())
-    assert places_of(world, world.texts["participant.first_name"]) == set()
+    small_world.server.run(interleave())
+    assert places_of(small_world, small_world.texts["participant.first_name"]) == set()

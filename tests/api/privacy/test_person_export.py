@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -18,9 +19,9 @@ from plankeeper.privacy import person_export, service
 from plankeeper.privacy.person_export import PersonExport
 from plankeeper.resources.trash import store as trash_store
 from plankeeper.resources.trash.store import TrashEntry
-from support.factories import SeededPlanManager
+from support.factories import SeededPlanManager, seed_plan_manager, unique_text
 from support.importing import import_records
-from support.server import wait_until
+from support.server import RunningServer, wait_until
 from support.stored_rows import all_rows, places_of
 
 # Tables that refer to the person's records, and say nothing about the person that the others don't.
@@ -41,9 +42,17 @@ def export(world: SeededPlanManager, participant_id: str | None = None) -> Perso
     return world.server.run(work)
 
 
-@pytest.fixture
-def person(world: SeededPlanManager) -> SeededPlanManager:
-    """The plan manager, with a person of whom there is something in every table, and with another person."""
+@pytest.fixture(scope="module")
+def person(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager with a person of whom there is something in every table. The tests leave it as it is."""
+    seeded = seed_plan_manager(server, unique_text)
+    add_history(seeded)
+    yield seeded
+    seeded.client.http.close()
+
+
+def add_history(world: SeededPlanManager) -> None:
+    """Change the person and its team, hold its data, put an earlier state in the trash, and add another person."""
     api, participant = world.client, f"/participants/{world.ids['participant_id']}"
     api.put(participant, {"first_name": "Ottilie", "phone_number": "(02) 5550 1234"}).raise_for_status()
     api.post(f"{participant}/team-members", {"first_name": "Nils"}, headers={"Idempotency-Key": "nils"})
@@ -84,7 +93,6 @@ def person(world: SeededPlanManager) -> SeededPlanManager:
             await trash_store.insert(tx, world.plan_manager_id, entry)
 
     world.server.run(put_in_trash())
-    return world
 
 
 def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
@@ -122,12 +130,13 @@ def test_nothing_about_others_is_exported(person: SeededPlanManager) -> None:
     assert str(person.plan_manager_id) in document
 
 
-def test_a_deleted_participant_is_exported_from_its_events(person: SeededPlanManager) -> None:
-    person.client.delete(f"/participants/{person.ids['participant_id']}").raise_for_status()
-    found = export(person)
+def test_a_deleted_participant_is_exported_from_its_events(small_world: SeededPlanManager) -> None:
+    add_history(small_world)
+    small_world.client.delete(f"/participants/{small_world.ids['participant_id']}").raise_for_status()
+    found = export(small_world)
     assert (found.participant, found.team_members) == (None, [])
     document = person_export.to_document(found)
-    for text in ("Ottilie", "Ferdinanda", "member@example.com", person.texts["member.note"]):
+    for text in ("Ottilie", "Ferdinanda", "member@example.com", small_world.texts["member.note"]):
         assert text in document
 
 
@@ -148,15 +157,17 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def test_texts_of_the_person_are_escaped_in_the_page(world: SeededPlanManager) -> None:
+def test_texts_of_the_person_are_escaped_in_the_page(small_world: SeededPlanManager) -> None:
     row = {"id": str(uuid7()), "first_name": "<script>alert(1)</script>"}
-    report = world.server.run(import_records(world.server, world.plan_manager_id, "participants", [row]))
+    report = small_world.server.run(
+        import_records(small_world.server, small_world.plan_manager_id, "participants", [row])
+    )
     assert not report.errors
-    page = person_export.to_page(export(world, row["id"]))
+    page = person_export.to_page(export(small_world, row["id"]))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
-def test_an_unknown_participant_has_no_export(world: SeededPlanManager) -> None:
+def test_an_unknown_participant_has_no_export(small_world: SeededPlanManager) -> None:
     with pytest.raises(NotFound):
-        export(world, str(uuid7()))
+        export(small_world, str(uuid7()))
