@@ -57,7 +57,7 @@ test-fast: .venv/dev docs
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs
-	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system $(SITE_TESTS)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load tests/system $(SITE_TESTS)
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
 test-cluster: .venv/dev
