@@ -244,7 +244,8 @@ def test_every_page_that_shows_personal_data_leaves_an_access_record(
     expected: dict[str, tuple[str, list[str]]] = {}
     for entry in PAGES:
         response = browser.get(seeded.path(entry))
-        shown = [name for name, text in texts.items() if text in unescape(response.text)]
+        page = unescape(response.text)
+        shown = [name for name, text in texts.items() if text in page]
         if shown and entry.path not in NAMES_ONLY:
             expected[response.headers["x-request-id"]] = (route_name(entry), shown)
     last = browser.get(f"/console/participants/{seeded.ids['participant_id']}").headers["x-request-id"]
