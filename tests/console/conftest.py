@@ -7,7 +7,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
-from support.console import Account, Browser, give_permissions
+from support.console import Account, Browser, give_permissions, open_session
 from support.importing import import_records
 from support.server import RunningServer
 
@@ -20,7 +20,7 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
     def make(account: Account | None = None) -> Browser:
         opened.append(Browser(server.url))
         if account:
-            assert opened[-1].sign_in(account).status_code == 303
+            opened[-1].use_session(server.run(open_session(server, account)))
         return opened[-1]
 
     yield make
