@@ -25,7 +25,7 @@ from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import ALL_SCOPES, Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
-from support.console import Account, create_account
+from support.console import PASSWORD, Account, create_account
 from support.receiver import Receiver
 from support.server import RunningServer
 
@@ -46,15 +46,20 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+is_guessable = passwords.is_guessable
 PASSWORD_HASHER, MIN_FAILURE_SECONDS = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap_passwords() -> Iterator[None]:
-    """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production."""
+    """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production.
+
+    To estimate how strong the password of most accounts is takes as long as to sign in.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         patch.setattr(credentials, "MIN_FAILURE_SECONDS", 0.0)
+        patch.setattr(passwords, "is_guessable", lambda text, words: text != PASSWORD and is_guessable(text, words))
         yield
 
 

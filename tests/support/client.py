@@ -23,6 +23,10 @@ ERROR_FIELDS = {
     "success", "error", "detail", "errors", "errors_total", "resource", "request_id", "documentation_url"
 }  # fmt: skip
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
+PATHS = [
+    (template, re.compile(re.sub(r"\{\w+\}", "[^/]+", template)))
+    for template in sorted(DOCUMENT["paths"], key=lambda each: "{" in each)
+]
 
 
 class Client:
@@ -106,10 +110,7 @@ def describe_error(error: ValidationError) -> str:
 
 @cache
 def _template(path: str) -> str | None:
-    for template in sorted(DOCUMENT["paths"], key=lambda each: "{" in each):
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
-            return template
-    return None
+    return next((template for template, pattern in PATHS if pattern.fullmatch(path)), None)
 
 
 def _operation(method: str, path: str) -> dict[str, Any] | None:

@@ -144,7 +144,7 @@ async def import_mapped(
         readable = {each.line_number: each.readable for each in batch}
         _add_warnings(options.resource, results, readable, datetime.now(ctx.settings.time_zone).date())
         yield results
-        if is_first:
+        if is_first and len(batch) == BATCH_SIZE:  # else no batch follows, and autovacuum sees to later statements
             await ctx.tx.analyze(*resource.tables, wait=False)
         is_first = False
 

@@ -1,5 +1,6 @@
 """Programs that migrate one database at the same time."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -43,6 +44,7 @@ async def test_of_two_concurrent_migrations_one_runs_and_the_other_waits(cluster
     while len(waiting) < 2:
         assert [program.poll() for program in programs] == [None, None]
         waiting |= {each["pid"] for each in await connection.fetch(asking)}
+        await asyncio.sleep(0.02)
     assert await version(empty_dsn) is None
     await connection.execute("select pg_advisory_unlock($1)", LOCK)
     for program in programs:
