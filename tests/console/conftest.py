@@ -4,12 +4,36 @@ from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
+from httpx import Response
 from uuid_utils.compat import uuid7
 
 from support.client import Client
 from support.console import Account, Browser, give_permissions
+from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.importing import import_records
 from support.server import RunningServer
+
+
+@pytest.fixture(scope="session")
+def filled_office(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager with one of everything, in plain words, for tests that only read."""
+    found = seed_plan_manager(server, lambda name: name.rpartition(".")[2].replace("_", " "))
+    yield found
+    found.client.http.close()
+
+
+@pytest.fixture(scope="session")
+def filled_pages(filled_office: SeededPlanManager) -> dict[str, Response]:
+    """The responses of every page that shows HTML to the owner of `filled_office`, compressed as browsers accept it."""
+    browser = filled_office.browser()
+    browser.http.headers["Accept-Encoding"] = "gzip"
+    found = {
+        route_name(each): browser.get(filled_office.path(each))
+        for each in PAGES
+        if each not in DOWNLOADS and not returns_json(each)
+    }
+    browser.http.close()
+    return found
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ class SeededPlanManager:
 
     def browser(self) -> Browser:
         signed_in = Browser(self.server.url)
-        assert signed_in.sign_in(self.owner).status_code == 303
+        signed_in.start_session(self.server, self.owner)
         return signed_in
 
     def event_ids(self) -> list[UUID]:

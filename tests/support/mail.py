@@ -14,7 +14,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from plankeeper.core.setting_parsers import SmtpServer, parse_smtp_url
-from support.client import LIMITS
+from support.client import LIMITS, NO_TLS
 from support.console import Browser
 from support.server import wait_until
 
@@ -125,7 +125,7 @@ class ProxyTransport(httpx.HTTPTransport):
     """Leads requests for the public URL to a server, as a proxy does that terminates TLS."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(limits=LIMITS)
+        super().__init__(verify=NO_TLS, limits=LIMITS)
         self._url = httpx.URL(url)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -10,6 +10,7 @@ import httpx
 from plankeeper.access.single_sign_on import providers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.cipher import create_key_file
+from support.client import NO_TLS
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser
 from support.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
@@ -24,7 +25,7 @@ class _ProxyTransport(httpx.BaseTransport):
     """Stands for a proxy that terminates TLS: the client sees https, the server the name of the public host."""
 
     def __init__(self, url: str) -> None:
-        self._url, self._inner = httpx.URL(url), httpx.HTTPTransport()
+        self._url, self._inner = httpx.URL(url), httpx.HTTPTransport(verify=NO_TLS)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url.copy_with(scheme="http", host=self._url.host, port=self._url.port)

@@ -11,6 +11,7 @@ import pytest
 from plankeeper.access.accounts import passwords
 from plankeeper.console.shell import concurrency
 from plankeeper.console.shell.concurrency import MAX_CREDENTIAL_CHECKS
+from plankeeper.http import admission
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser
@@ -19,8 +20,9 @@ from support.server import RunningServer, wait_until
 
 
 @pytest.fixture
-def limited_server(cluster: SharedCluster) -> Iterator[RunningServer]:
+def limited_server(cluster: SharedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
     """In a minute, it allows six attempts on unknown devices and two on known devices."""
+    monkeypatch.setattr(admission, "REJECTION_DELAY", 0.0)
     running = RunningServer(cluster.dsn, sign_in_rate_limit=8).start()
     yield running
     running.stop()

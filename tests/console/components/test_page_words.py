@@ -7,6 +7,7 @@ from html import unescape
 from urllib.parse import urlsplit
 
 import pytest
+from httpx import Response
 
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.console.components.labels import field_label
@@ -15,7 +16,7 @@ from plankeeper.imports.columns import field_names
 from plankeeper.resources.registry import RESOURCES
 from support.cluster import SharedCluster
 from support.console import Browser
-from support.factories import DOWNLOADS, PAGES, returns_json, route_name, seed_plan_manager
+from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name
 from support.server import RunningServer
 from support.visible_text import visible_texts
 
@@ -64,16 +65,15 @@ def test_columns_of_files_have_labels_in_words() -> None:
     assert {each for each in labels if identifiers("", each) or re.search(r"\b(?:id|pm|url)\b", each)} == set()
 
 
-def test_no_page_shows_identifiers(server: RunningServer) -> None:
-    seeded = seed_plan_manager(server, lambda name: name.rpartition(".")[2].replace("_", " "))
-    browser = seeded.browser()
-    found = {
-        route_name(entry): texts
-        for entry in HTML_PAGES
-        if (texts := identifiers(entry.path, browser.get(seeded.path(entry), follow_redirects=True).text))
-    }
+def test_no_page_shows_identifiers(filled_pages: dict[str, Response], filled_office: SeededPlanManager) -> None:
+    browser, found = filled_office.browser(), dict[str, list[str]]()
+    for entry in HTML_PAGES:
+        page = filled_pages[route_name(entry)]
+        if page.is_redirect:
+            page = browser.get(page.headers["location"], follow_redirects=True)
+        if texts := identifiers(entry.path, page.text):
+            found[route_name(entry)] = texts
     browser.http.close()
-    seeded.client.http.close()
     assert found == {}
 
 

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -44,17 +43,9 @@ REDIRECTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
-    numbers = count()
-    found = seed_plan_manager(server, lambda name: f"{name} {next(numbers)}")
-    yield found
-    found.client.http.close()
-
-
 @pytest.fixture
-def signed_in(seeded: SeededPlanManager) -> Iterator[Browser]:
-    browser = seeded.browser()
+def signed_in(filled_office: SeededPlanManager) -> Iterator[Browser]:
+    browser = filled_office.browser()
     browser.http.headers["Accept-Encoding"] = "gzip"
     yield browser
     browser.http.close()
@@ -66,12 +57,8 @@ def coding(response: httpx.Response) -> str | None:
     return response.headers.get("content-encoding")
 
 
-def test_all_pages_without_a_secret_are_compressed(seeded: SeededPlanManager, signed_in: Browser) -> None:
-    shown = {
-        route_name(each): response
-        for each in HTML_PAGES
-        if (response := signed_in.get(seeded.path(each))).status_code == 200
-    }
+def test_all_pages_without_a_secret_are_compressed(filled_pages: dict[str, httpx.Response], signed_in: Browser) -> None:
+    shown = {name: page for each in HTML_PAGES if (page := filled_pages[name := route_name(each)]).status_code == 200}
     shown["not found"] = signed_in.get("/console/nothing-here")
     found = {name: (coding(each), each.headers.get("vary", "").lower()) for name, each in shown.items()}
     compressed = ("gzip", "accept-encoding")
@@ -114,7 +101,10 @@ def test_the_pages_with_a_secret_are_listed() -> None:
     assert shown - others == responses.SECRET_TEMPLATES
 
 
-def test_every_page_with_a_secret_shows_it_uncompressed(seeded: SeededPlanManager, signed_in: Browser) -> None:
+def test_every_page_with_a_secret_shows_it_uncompressed(server: RunningServer) -> None:
+    seeded = seed_plan_manager(server)
+    signed_in = seeded.browser()
+    signed_in.http.headers["Accept-Encoding"] = "gzip"
     key = {"name": "Reports", "scope": ["read"], "lasts": ""}
     invited = {"email": "new@example.com", "role": "viewer"}
     endpoint = form_fields(signed_in, "/console/settings/webhooks/new") | {"url": "https://example.com/secret"}
@@ -135,6 +125,8 @@ def test_every_page_with_a_secret_shows_it_uncompressed(seeded: SeededPlanManage
         "account_recovery_codes": (signed_in.submit("/console/account/two-factor", two_factor), "Your recovery codes"),
     }
     assert set(pages) == {Path(each).stem for each in responses.SECRET_TEMPLATES}
+    signed_in.http.close()
+    seeded.client.http.close()
     found = {name: (page.status_code, text in page.text, coding(page)) for name, (page, text) in pages.items()}
     assert found == dict.fromkeys(pages, (200, True, None))
 

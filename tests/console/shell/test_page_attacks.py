@@ -45,13 +45,11 @@ def signed_in(seeded: SeededPlanManager) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def other_browser(server: RunningServer) -> Iterator[Browser]:
+def other_browser(filled_office: SeededPlanManager) -> Iterator[Browser]:
     """The owner of another plan manager, which has everything too."""
-    seeded = seed_plan_manager(server)
-    browser = seeded.browser()
+    browser = filled_office.browser()
     yield browser
     browser.http.close()
-    seeded.client.http.close()
 
 
 def request_page(browser: Browser, seeded: SeededPlanManager, entry: PageRoute, **more: Any) -> Any:
