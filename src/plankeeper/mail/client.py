@@ -51,15 +51,15 @@ class _SmtpOverTls(_ReplyRecorder, smtplib.SMTP_SSL):
 def smtp_connection(server: SmtpServer, local_name: str) -> Generator[_ReplyRecorder]:
     """A connection, encrypted and signed in as the server's settings say. Raises MailError."""
     with _mail_errors():
-        context = ssl.create_default_context()
         if server.uses_tls:
+            context = ssl.create_default_context()
             smtp = _SmtpOverTls(server.host, server.port, local_name, timeout=TIMEOUT, context=context)
         else:
             smtp = _ReplyRecorder(server.host, server.port, local_name, timeout=TIMEOUT)
         with smtp:
             smtp.ehlo_or_helo_if_needed()
             if server.uses_starttls:
-                _start_tls(smtp, server, context)
+                _start_tls(smtp, server)
             if server.username:
                 smtp.login(server.username, server.password)
             yield smtp
@@ -102,9 +102,9 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     return await future
 
 
-def _start_tls(smtp: smtplib.SMTP, server: SmtpServer, context: ssl.SSLContext) -> None:
+def _start_tls(smtp: smtplib.SMTP, server: SmtpServer) -> None:
     if smtp.has_extn("starttls"):
-        smtp.starttls(context=context)
+        smtp.starttls(context=ssl.create_default_context())
         smtp.ehlo()
     elif not server.is_loopback:
         raise MailError("the server doesn't offer STARTTLS; ?starttls=off sends mails without encryption")
