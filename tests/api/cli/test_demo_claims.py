@@ -11,7 +11,7 @@ from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
 from plankeeper.core.errors import DomainError
 from support.client import Client
 from support.cluster import SharedCluster
-from support.sample_data import new_sample_database
+from support.sample_data import new_claimed_database, new_sample_database
 from support.server import RunningServer
 
 LARGER, SMALLER = plan_managers()
@@ -20,8 +20,8 @@ BOTH = pytest.mark.parametrize("manager", [LARGER, SMALLER], ids=["larger", "sma
 
 @pytest.fixture(scope="module")
 def server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    running = RunningServer(new_sample_database(cluster)).start()
-    running.run(add_demo_claims(running.db, running.settings))
+    database = new_claimed_database(cluster)
+    running = RunningServer(database.dsn, secret_key_file=database.key_file).start()
     yield running
     running.stop()
 

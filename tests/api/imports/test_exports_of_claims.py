@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 
 from plankeeper.access.plan_managers import store
-from plankeeper.cli.demo_claims import add_demo_claims
 from plankeeper.cli.sample_data import plan_managers
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.imports.writer import JsonLinesWriter
@@ -23,7 +22,7 @@ from support.cluster import SharedCluster
 from support.import_samples import assert_imported
 from support.importing import import_bytes
 from support.program import run_plankeeper
-from support.sample_data import load_catalogue, new_sample_database
+from support.sample_data import load_catalogue, new_claimed_database
 from support.server import RunningServer
 
 ID = plan_managers()[1].id
@@ -48,8 +47,8 @@ async def make_a_statement(server: RunningServer) -> None:
 
 @pytest.fixture(scope="module")
 def server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    running = RunningServer(new_sample_database(cluster)).start()
-    running.run(add_demo_claims(running.db, running.settings))
+    database = new_claimed_database(cluster)
+    running = RunningServer(database.dsn, secret_key_file=database.key_file).start()
     running.run(make_a_statement(running))
     yield running
     running.stop()

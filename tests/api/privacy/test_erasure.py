@@ -153,8 +153,8 @@ def test_a_member_of_another_team_and_an_account_manager_stay(small_world: Seede
 def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_listed(
     small_world: SeededPlanManager,
 ) -> None:
-    api, number = small_world.client, small_world.texts["participant.participant_number"]
-    first, last = small_world.texts["participant.first_name"], small_world.texts["participant.last_name"]
+    server, api, texts = small_world.server, small_world.client, small_world.texts
+    first, last, number = (texts[f"participant.{name}"] for name in ("first_name", "last_name", "participant_number"))
     other = api.create("/participants", {"reason_for_leaving": f"moved in with {last.upper()}"})["id"]
     member = api.create(f"/participants/{other}/team-members", {"first_name": "A", "note": f"aunt of {first}."})["id"]
     api.put(f"/participants/{other}/team-members/{member}", {"note": "an aunt"})
@@ -167,9 +167,7 @@ def test_texts_of_the_persons_invoices_are_de_identified_and_mentions_elsewhere_
         "line_items": lines,
     }
     foreign = invoice | {"id": str(uuid7()), "participant_id": other, "s3_key": None, "line_items": lines[:1]}
-    report = small_world.server.run(
-        import_records(small_world.server, small_world.plan_manager_id, "invoices", [invoice, foreign])
-    )
+    report = server.run(import_records(server, small_world.plan_manager_id, "invoices", [invoice, foreign]))
     assert not report.errors
     line = api.get(f"/invoices/{invoice['id']}").json()["line_items"][1]["id"]
     reason = {"reason": f"{first} has paid it"}
