@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
@@ -147,6 +147,20 @@ class SharedCluster(Cluster):
         finally:
             os.close(lock)
         return dsn
+
+    def prepared_folder(self, name: str, fill: Callable[[Path], None]) -> Path:
+        """A folder that all processes read and none changes: the first one fills it."""
+        folder = self.data_dir.with_name(name)
+        lock = _locked(folder.with_suffix(".lock"), fcntl.LOCK_EX)
+        try:
+            if not folder.exists():
+                new = folder.with_suffix(".new")
+                new.mkdir(mode=0o711)  # the database's user must traverse it
+                fill(new)
+                new.rename(folder)
+        finally:
+            os.close(lock)
+        return folder
 
 
 class ExternalDatabase:

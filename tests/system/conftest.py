@@ -1,8 +1,13 @@
-"""The order of the system tests, which several processes run file by file."""
+"""The order of the system tests, which several processes run file by file, and what several files use."""
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from support.cluster import SharedCluster
+from support.program import ServeProcess
 
 PROJECT = Path(__file__).parents[2]
 # What takes minutes comes first, so that no process still works on it when the others have nothing left.
@@ -21,3 +26,21 @@ LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {PROJECT / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda each: places.get(each.path, len(LONGEST)))
+
+
+def _load_sample_data(folder: Path) -> None:
+    assert ServeProcess(folder, "--demo").stop() == 0
+
+
+@pytest.fixture(scope="session")
+def copy_sample_data(cluster: SharedCluster) -> Callable[[Path], None]:
+    """Copies into an empty data folder what the first `serve --demo` made of another one, with its key and its sign-in.
+
+    The first start takes three times as long as one that finds its data.
+    """
+    source = cluster.prepared_folder("sample", _load_sample_data)
+
+    def copy(folder: Path) -> None:
+        subprocess.run(["cp", "--archive", f"{source}/.", folder], check=True)
+
+    return copy

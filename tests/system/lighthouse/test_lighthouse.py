@@ -8,7 +8,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,9 +30,10 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ServeProcess]:
+def server(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # the database's user must traverse it
+        copy_sample_data(Path(folder) / "data")
         started = ServeProcess(Path(folder) / "data", "--demo")
         yield started
         started.stop()

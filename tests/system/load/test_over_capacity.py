@@ -3,8 +3,9 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import pytest
@@ -34,8 +35,9 @@ class Results:
 
 
 @pytest.fixture
-def serving() -> Iterator[ServeProcess]:
+def serving(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with temporary_folder() as folder:
+        copy_sample_data(folder)
         settings = {
             "PLANKEEPER_MAX_CONCURRENT_REQUESTS": str(MAX_REQUESTS),
             "PLANKEEPER_MAX_CONNECTIONS": str(MAX_CONNECTIONS),

@@ -4,8 +4,9 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
@@ -34,8 +35,9 @@ class Flood:
 
 
 @pytest.fixture
-def serving() -> Iterator[ServeProcess]:
+def serving(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with temporary_folder() as folder:
+        copy_sample_data(folder)
         running = ServeProcess(folder, "--demo", workers=2, PLANKEEPER_TRUSTED_PROXIES="127.0.0.1")
         yield running
         assert running.stop() == 0

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -95,7 +95,10 @@ def test_in_a_terminal_it_prints_its_addresses(data_dir: Path) -> None:
     assert [line.split()[0] for line in shown.decode().splitlines()][:2] == ["Documentation:", "Console:"]
 
 
-def test_webhooks_of_the_sample_data_can_be_sent_to_this_machine(data_dir: Path) -> None:
+def test_webhooks_of_the_sample_data_can_be_sent_to_this_machine(
+    data_dir: Path, copy_sample_data: Callable[[Path], None]
+) -> None:
+    copy_sample_data(data_dir)
     serving = ServeProcess(data_dir, "--demo", PLANKEEPER_WEBHOOK_WORKER="on")
     with Receiver() as receiver, serving.client() as client:
         endpoint = {"url": receiver.url, "event_types": ["note_type.created"]}
@@ -121,9 +124,12 @@ def _is_ready(url: str) -> bool:
         return False
 
 
-def test_no_acknowledged_row_is_lost_when_every_process_is_killed(data_dir: Path) -> None:
+def test_no_acknowledged_row_is_lost_when_every_process_is_killed(
+    data_dir: Path, copy_sample_data: Callable[[Path], None]
+) -> None:
     """KILL_AFTER is how many creates are acknowledged before every process is killed."""
     enough = int(os.environ.get("KILL_AFTER", "200"))
+    copy_sample_data(data_dir)
     serving = ServeProcess(data_dir, "--demo")
     acknowledged: list[str] = []
     writers = [threading.Thread(target=_create_until_failure, args=(serving, acknowledged)) for _ in range(4)]

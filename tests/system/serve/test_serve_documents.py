@@ -1,6 +1,6 @@
 """Documents of the largest size pass through a worker without being held in its memory."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -14,8 +14,9 @@ CONTENT = b"%PDF-1.7 ".ljust(20 * MIB, b"\0")
 
 
 @pytest.fixture
-def serving() -> Iterator[ServeProcess]:
+def serving(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with temporary_folder() as folder:
+        copy_sample_data(folder)
         running = ServeProcess(folder, "--demo", workers=1)
         yield running
         assert running.stop() == 0

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from support.server import wait_until
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
+def folder(copy_sample_data: Callable[[Path], None]) -> Iterator[Path]:
     with temporary_folder() as made:
+        copy_sample_data(made)
         yield made
 
 

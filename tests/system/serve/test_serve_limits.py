@@ -31,8 +31,9 @@ LOG_FIELDS = [
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
+def folder(copy_sample_data: Callable[[Path], None]) -> Iterator[Path]:
     with temporary_folder() as made:
+        copy_sample_data(made)
         yield made
 
 
@@ -129,9 +130,12 @@ def test_metrics_are_only_for_clients_on_the_same_machine(proxied: ServeProcess)
     assert (status("203.0.113.9"), status("127.0.0.1, 203.0.113.9"), status("127.0.0.1", "203.0.113.9")) == (404,) * 3
 
 
-def test_forwarded_addresses_are_ignored_without_a_trusted_proxy_and_metrics_have_a_separate_port() -> None:
+def test_forwarded_addresses_are_ignored_without_a_trusted_proxy_and_metrics_have_a_separate_port(
+    copy_sample_data: Callable[[Path], None],
+) -> None:
     port = free_port()
     with temporary_folder() as folder:
+        copy_sample_data(folder)
         alone = ServeProcess(
             folder,
             "--demo",

@@ -87,8 +87,9 @@ def test_an_invited_person_joins_and_resets_a_forgotten_password(
 
 
 def test_mails_are_sent_after_the_mail_server_is_back(
-    folder: Path, new_browser: Callable[[ServeProcess], Browser]
+    folder: Path, new_browser: Callable[[ServeProcess], Browser], copy_sample_data: Callable[[Path], None]
 ) -> None:
+    copy_sample_data(folder)
     mail = MailServer()
     settings = {"PLANKEEPER_PUBLIC_URL": PUBLIC_URL, "PLANKEEPER_SMTP_URL": mail.url()}
     serving = ServeProcess(folder, "--demo", **settings)

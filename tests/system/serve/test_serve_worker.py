@@ -1,6 +1,6 @@
 """The worker that sends webhooks, inside `plankeeper serve`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -17,8 +17,9 @@ ALLOWED = {"PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
+def folder(copy_sample_data: Callable[[Path], None]) -> Iterator[Path]:
     with temporary_folder() as made:
+        copy_sample_data(made)
         yield made
 
 

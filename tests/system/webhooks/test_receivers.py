@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,8 +125,9 @@ class Installation:
 
 
 @pytest.fixture(scope="module")
-def installation() -> Iterator[Installation]:
+def installation(copy_sample_data: Callable[[Path], None]) -> Iterator[Installation]:
     with temporary_folder() as folder:
+        copy_sample_data(folder)
         running = Installation(folder)
         yield running
         running.stop()
