@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 from uuid_utils.compat import uuid7
 
-from plankeeper.access.accounts import member_store, members
+from plankeeper.access.accounts import member_store, members, sessions
 from plankeeper.access.accounts.schemas import RoleDetails
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
@@ -87,6 +87,19 @@ class LoadCounter:
 
     def increment(self, _page: Any) -> None:
         self.count += 1
+
+
+def open_session(context: Any, server: RunningServer, account: Account) -> None:
+    """Sign in without a form: a context of Chromium gets the cookie of a session. It is for tests of other pages."""
+    signing_in = sessions.sign_in(server.db, server.settings, account.email, PASSWORD, "127.0.0.1", "Chromium")
+    cookie = {"name": Browser.session_cookie, "value": server.run(signing_in).token, "url": server.url}
+    context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
+
+
+def open_signed_in(page: Any, server: RunningServer, account: Account, path: str = "/console") -> None:
+    """Load a page in Chromium for an account that is signed in without a form."""
+    open_session(page.context, server, account)
+    page.goto(path, wait_until="load")
 
 
 def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
