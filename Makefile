@@ -38,8 +38,8 @@ ifeq ($(origin PYTHON),command line)
 endif
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
-# Every page of the console and of the documentation site in Chromium takes minutes, the whole story half of one.
-LONG_BROWSER_TESTS := $(addprefix tests/browser/test_,documentation_site.py every_page.py whole_story.py)
+# Tests in Chromium that take half a minute and more: of every page, of every stop of the focus, and of a whole story.
+LONG_BROWSER_TESTS := $(addprefix tests/browser/test_,documentation_site.py every_page.py narrow_and_sticky.py whole_story.py)
 
 # make check runs it.
 WORDING_TEST := tests/unit/test_wording.py

@@ -76,6 +76,7 @@ def participants(client: Client) -> None:
     client.create("/participants", {"first_name": "Bo", "last_name": "Chen", "participant_number": "430205410"})
 
 
+@pytest.mark.parametrize("has_script", [True], indirect=True)
 @sweep(
     "text",
     [
