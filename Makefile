@@ -14,7 +14,7 @@ help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
 	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
 	@echo "make test-fast       run the tests of make test that take about a minute together"
-	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients"
+	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients, pages"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
@@ -38,14 +38,14 @@ ifeq ($(origin PYTHON),command line)
 endif
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
-# Every page of the documentation site in Chromium takes two minutes.
-SITE_TESTS := tests/browser/test_documentation_site.py
+# Tests in Chromium that take half a minute and more: of every page, of every stop of the focus, and of a whole story.
+LONG_BROWSER_TESTS := $(addprefix tests/browser/test_,documentation_site.py every_page.py narrow_and_sticky.py whole_story.py)
 
 # make check runs it.
 WORDING_TEST := tests/unit/test_wording.py
 
 test: .venv/dev docs
-	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS) --ignore=$(WORDING_TEST)
+	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/system $(addprefix --ignore=,$(LONG_BROWSER_TESTS) $(WORDING_TEST))
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
 # migrations, the examples of the sample data, and tests of the project's own tools.
@@ -57,7 +57,7 @@ test-fast: .venv/dev docs
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load tests/system $(SITE_TESTS)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load tests/system $(LONG_BROWSER_TESTS)
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
 test-cluster: .venv/dev

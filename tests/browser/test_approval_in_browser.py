@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import axe_violations, chromium_flags, chromium_program
+from support.chromium import axe_violations
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import create_account, fill_sign_in_form, wait_until_signed_in
@@ -16,7 +16,7 @@ from support.outbox import MailingServer, mailing_server
 from support.pdf_files import pdf_file
 from support.tls_front import PUBLIC_URL, TlsFront
 
-SIZES = {"wide": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 900}}
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 900}
 LINES = [
     {
         "description": f"{what}, at home", "service_item_number": "01_019_0120_1_1", "quantity": 2, "unit_price": 60,
@@ -39,24 +39,17 @@ def api(mailing: MailingServer) -> Iterator[Client]:
     client.http.close()
 
 
-@pytest.fixture(params=SIZES)
-def size(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture
-def context(chromium: Any, mailing: MailingServer, size: str, has_script: bool) -> Iterator[Any]:
-    """A Chromium that finds the public host at the server."""
-    with TlsFront(mailing.server.url) as front:
-        flags = [*chromium_flags(), *front.flags]
-        browser = chromium.browser_type.launch(executable_path=chromium_program(), args=flags)
-        opened = browser.new_context(
-            base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce", viewport=SIZES[size],
-            java_script_enabled=has_script, bypass_csp=has_script,
-        )  # fmt: skip
-        opened.set_default_timeout(20_000)
-        yield opened
-        browser.close()
+def context(chromium: Any, public_front: TlsFront, mailing: MailingServer, has_script: bool) -> Iterator[Any]:
+    """A browser at the public host: a phone with scripts, or a wide window without them."""
+    public_front.lead_to(mailing.server.url)
+    opened = chromium.new_context(
+        base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce", viewport=PHONE if has_script else WIDE,
+        java_script_enabled=has_script, bypass_csp=has_script,
+    )  # fmt: skip
+    opened.set_default_timeout(20_000)
+    yield opened
+    opened.close()
 
 
 def new_invoice(api: Client, email: str) -> dict[str, Any]:
@@ -77,7 +70,7 @@ PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]>>"
 
 
 def check(page: Any, name: str, *, has_script: bool) -> None:
-    """Axe-core finds nothing, light and dark, and the page isn't wider than the screen."""
+    """Axe-core finds nothing on a phone, light and dark, and the page isn't wider than either screen."""
     if folder := os.environ.get("SCREENSHOTS"):
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
@@ -85,14 +78,15 @@ def check(page: Any, name: str, *, has_script: bool) -> None:
     if not has_script:
         return
     assert [each["id"] for each in axe_violations(page)] == []
-    width, shown = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert width <= shown
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), size
 
 
 def test_a_person_approves_or_rejects_and_the_office_sees_it(
-    context: Any, mailing: MailingServer, api: Client, size: str, has_script: bool
+    context: Any, mailing: MailingServer, api: Client, has_script: bool
 ) -> None:
-    name = f"{size}-{'script' if has_script else 'plain'}"
+    name = "phone-script" if has_script else "wide-plain"
     email = f"{name}-{api.plan_manager_id}@example.com"
     invoice, page = new_invoice(api, email), context.new_page()
     [link] = mailing.mail.wait_for(email).links

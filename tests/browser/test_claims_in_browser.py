@@ -9,11 +9,11 @@ import pytest
 from support.chromium import axe_violations
 from support.claims import Office
 from support.client import ALL_SCOPES, Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, add_session
 from support.results import HEADER, results_csv
 from support.server import RunningServer
 
-SIZES = {"wide": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 900}}
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 900}
 
 
 @pytest.fixture
@@ -21,27 +21,25 @@ def office(server: RunningServer, plan_manager_id: UUID, new_client: Callable[..
     return Office(server, new_client(plan_manager_id, scopes=ALL_SCOPES))
 
 
-@pytest.fixture(params=SIZES)
-def page(
-    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
-) -> Iterator[Any]:
+@pytest.fixture
+def page(chromium: Any, server: RunningServer, new_account: Callable[..., Account]) -> Iterator[Any]:
     """An owner's page. Its policy lets axe-core in, which is a script."""
-    size = SIZES[request.param]
-    context = chromium.new_context(base_url=server.url, viewport=size, bypass_csp=True, reduced_motion="reduce")
+    context = chromium.new_context(base_url=server.url, viewport=PHONE, bypass_csp=True, reduced_motion="reduce")
     opened = context.new_page()
     opened.set_default_timeout(20_000)
-    fill_sign_in_form(opened, new_account("owner").email)
-    wait_until_signed_in(opened)
+    add_session(context, server, new_account("owner"))
     yield opened
     context.close()
 
 
 def check(page: Any, heading: str) -> None:
-    """The page with this heading fits its screen, and axe-core finds nothing on it, light and dark."""
+    """The page with this heading fits both screens, and axe-core finds nothing on a phone, light and dark."""
     page.get_by_role("heading", level=1, name=heading).wait_for()
     page.evaluate("document.querySelectorAll('main details').forEach(each => { each.open = true })")
     assert [each["id"] for each in axe_violations(page)] == []
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (heading, size)
 
 
 def message(page: Any) -> str:

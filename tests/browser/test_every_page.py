@@ -1,32 +1,45 @@
-"""Every page in Chromium, visited once: what axe-core finds, its size, its width, and that no text runs as a script."""
+"""Every page in Chromium: what axe-core finds, its size, its width, and that no text runs as a script.
 
+In the short form, axe-core looks at each page once, and the pages take turns with the themes and widths. With
+PLANKEEPER_SOAK=1 it looks at each page in both themes and both widths.
+"""
+
+import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import count
+from itertools import count, cycle
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from pyotp import TOTP
 
 from plankeeper.console.shell.routing import PageRoute
 from plankeeper.console.views.pages import LISTS
-from support.chromium import axe_violations
-from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
+from support.console import PASSWORD, add_session, create_account, open_account_menu
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.imports import confirm, import_path, upload
 from support.server import RunningServer
+from support.watched_page import (
+    EVERY_VIEW,
+    PHONE,
+    SHORT_XSS,
+    SINGLE_VIEWS,
+    WIDE,
+    XSS_POLYGLOT,
+    View,
+    Watched,
+    submit,
+    violations,
+    visit,
+    watched_page,
+)
 
-MAX_PAGE_SIZE = 100_000  # bytes, with all that belongs to a page
-# A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
-XSS_POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
-SHORT_XSS = "'\"><svg onload=hit()>"
-# Of WCAG 2.2 and of names that begin otherwise than what is seen: axe-core doesn't look at them by itself.
-MORE_RULES = ("target-size", "label-content-name-mismatch")
+IS_FULL_RUN = os.environ.get("PLANKEEPER_SOAK") == "1"
 HTML_PAGES = [each for each in PAGES if each not in DOWNLOADS and not returns_json(each)]
-WIDE = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 900}
+# Each page with the views in which axe-core looks at it.
+CASES = [
+    (each, EVERY_VIEW if IS_FULL_RUN else (view,)) for each, view in zip(HTML_PAGES, cycle(SINGLE_VIEWS), strict=False)
+]
 NARROW = {"width": 320, "height": 800}
 
 
@@ -42,79 +55,19 @@ def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
     created.client.http.close()
 
 
-@dataclass
-class Watched:
-    """A page of a browser in which the owner is signed in, and what was seen to go wrong in it."""
-
-    page: Any
-    hits: list[str]
-
-
 @pytest.fixture(scope="module")
 def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
-    # The policy of the pages keeps scripts out, and axe-core is one: it is let in here, and tried elsewhere.
-    context = chromium.new_context(base_url=seeded.server.url, viewport=WIDE, bypass_csp=True, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    fill_sign_in_form(page, seeded.owner.email)
-    wait_until_signed_in(page)
-    found = Watched(page, [])
-    context.expose_function("hit", lambda: found.hits.append("a text was run"))
-    page.on("dialog", lambda dialog: (found.hits.append(dialog.message), dialog.dismiss()))
-    page.on("pageerror", lambda error: found.hits.append(str(error)))
-    yield found
-    context.close()
+    """A page for the owner."""
+    with watched_page(chromium, seeded.server.url) as found:
+        add_session(found.page.context, seeded.server, seeded.owner)
+        yield found
 
 
-def violations(page: Any) -> list[str]:
-    """The findings of axe-core on a page, light and dark, with all of its sections open."""
-    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    found = axe_violations(page, MORE_RULES)
-    return [
-        f"{each['impact']}: {each['id']}: {each['nodes'][0]['html'][:200]}: {each['nodes'][0]['failureSummary']}"
-        for each in found
-    ]
-
-
-def submit(page: Any, name: str) -> None:
-    """Click on a button, and wait for the next page: until then the old one may still be shown."""
-    with page.expect_navigation(wait_until="load"):
-        page.get_by_role("button", name=name).click()
-
-
-def visit(page: Any, path: str) -> list[Any]:
-    """Everything that is loaded with a page."""
-    requests: list[Any] = []
-    responses: list[Any] = []
-    # What the page before is still loading, such as a page of a document, belongs to no request that is noted here.
-    page.evaluate("window.stop()")
-    # Playwright takes no method of a list.
-    notes = {"request": lambda each: requests.append(each), "response": lambda each: responses.append(each)}  # noqa: PLW0108
-    for event, note in notes.items():
-        page.on(event, note)
-    page.goto(path, wait_until="load")
-    for event, note in notes.items():
-        page.remove_listener(event, note)
-    # Forms are checked while they are filled in.
-    return [each for each in responses if each.request in requests and each.request.method == "GET"]
-
-
-@pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
+@pytest.mark.parametrize("entry, views", CASES, ids=[route_name(each) for each in HTML_PAGES])
 def test_a_page_is_accessible_light_safe_and_fits_a_phone(
-    watched: Watched, seeded: SeededPlanManager, entry: PageRoute
+    watched: Watched, seeded: SeededPlanManager, entry: PageRoute, views: tuple[View, ...]
 ) -> None:
-    page, hits = watched.page, watched.hits
-    page.set_viewport_size(WIDE)
-    responses = visit(page, seeded.path(entry))
-    assert page.evaluate("document.querySelectorAll('[onerror], [onload], [src=x]').length") == 0
-    hosts = {urlsplit(each.url).netloc for each in responses if not each.url.startswith("data:")}
-    assert hosts == {urlsplit(seeded.server.url).netloc}, "a page loads something from elsewhere"
-    assert sum(len(each.body()) for each in responses if each.status == 200) < MAX_PAGE_SIZE
-    assert violations(page) == []  # what was folded away is open from here on
-    assert hits == []
-    page.set_viewport_size(PHONE)
-    width, shown = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert width <= shown, "the page is wider than the screen"
+    visit(watched, seeded.path(entry), views)
 
 
 def test_lists_with_open_filters_are_accessible_on_the_narrowest_screen(

@@ -8,7 +8,7 @@ import pytest
 
 from support.client import Client
 from support.cluster import SharedCluster
-from support.console import Account, create_account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, create_account, open_signed_in
 from support.factories import create_client
 from support.fees import LAST_DAY, MONTH, FeeOffice, running_fee_server
 from support.server import RunningServer
@@ -65,8 +65,7 @@ def keep_picture(page: Any, name: str) -> None:
 
 
 def test_fees_are_made_claimed_and_taken(screen: Any, owner: Account, office: FeeOffice) -> None:
-    fill_sign_in_form(screen, owner.email, PAGE)
-    wait_until_signed_in(screen)
+    open_signed_in(screen, office.server, owner, PAGE)
     screen.get_by_role("heading", name=f"Fees for {NAME}").wait_for()
     make_fees(screen)
     claim_fees(screen, office)

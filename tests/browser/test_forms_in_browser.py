@@ -8,7 +8,15 @@ from uuid_utils.compat import uuid7
 from plankeeper.console.components.record_picker import MAX_OPTIONS
 from support.chromium import click
 from support.client import Client
-from support.console import PASSWORD, Account, LoadCounter, fill_sign_in_form, sign_out, wait_until_signed_in
+from support.console import (
+    PASSWORD,
+    Account,
+    LoadCounter,
+    fill_sign_in_form,
+    open_signed_in,
+    sign_out,
+    wait_until_signed_in,
+)
 from support.ended_sessions import end_sessions
 from support.server import RunningServer
 
@@ -157,9 +165,11 @@ def test_an_implausible_value_is_saved_after_a_second_look(visitor: Any, client:
     assert "Ann added." in visitor.get_by_role("status").inner_text()
 
 
-def test_leaving_with_changes_asks_first(page: Any, new_account: Callable[..., Account]) -> None:
-    fill_sign_in_form(page, new_account("manager").email)
-    page.goto("/console/participants/new")
+def test_leaving_with_changes_asks_first(
+    fresh_page: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> None:
+    page = fresh_page
+    open_signed_in(page, server, new_account("manager"), "/console/participants/new")
     asked: list[str] = []
 
     def stay(dialog: Any) -> None:
@@ -177,11 +187,10 @@ def test_leaving_with_changes_asks_first(page: Any, new_account: Callable[..., A
 
 
 def test_permissions_and_the_choice_of_access_fit(
-    page: Any, client: Client, new_account: Callable[..., Account]
+    page: Any, server: RunningServer, client: Client, new_account: Callable[..., Account]
 ) -> None:
     made = client.create("/participants", {"first_name": "Ann"})["id"]
-    fill_sign_in_form(page, new_account("manager").email)
-    page.goto(f"/console/participants/{made}/team-members/new")
+    open_signed_in(page, server, new_account("manager"), f"/console/participants/{made}/team-members/new")
     page.get_by_label("View budget").check()
     assert page.get_by_label("These permissions").is_checked()
     page.get_by_label("No access").check()
@@ -229,8 +238,9 @@ def test_a_form_is_kept_when_the_session_has_ended(
 
 
 def test_a_kept_form_is_not_shown_to_another_person_or_after_signing_out(
-    server: RunningServer, client: Client, page: Any, new_account: Callable[..., Account]
+    server: RunningServer, client: Client, fresh_page: Any, new_account: Callable[..., Account]
 ) -> None:
+    page = fresh_page
     person, other = new_account("manager"), new_account("manager")
     made = client.create("/participants", {"first_name": "Ann"})["id"]
     path = f"/console/participants/{made}/edit/person"

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from support.client import Client
-from support.console import Account, LoadCounter, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, LoadCounter, add_session
 from support.imports import OFFICE_FILE
+from support.server import RunningServer
 
 FILE = OFFICE_FILE.replace("Ama Owusu", "")  # there are no account managers
 PEOPLE = ("Róisín Kavanagh", "Bee Thompson", "Cy Nguyễn")
 
 
 @pytest.fixture
-def manager_page(page: Any, new_account: Callable[..., Account]) -> Any:
+def manager_page(page: Any, server: RunningServer, new_account: Callable[..., Account]) -> Any:
     """A page of a manager who is signed in."""
-    fill_sign_in_form(page, new_account("manager").email)
-    wait_until_signed_in(page)
+    add_session(page.context, server, new_account("manager"))
     return page
 
 
@@ -121,10 +121,13 @@ def test_columns_are_chosen_in_a_browser(visitor: Any) -> None:
     visitor.get_by_text("1 row imported.").wait_for()
 
 
-def test_a_script_in_a_colour_is_shown_as_text(manager_page: Any) -> None:
+def test_a_script_in_a_colour_is_shown_as_text(
+    fresh_page: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> None:
     dialogs: list[str] = []
+    manager_page = fresh_page
+    add_session(manager_page.context, server, new_account("manager"))
     manager_page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    manager_page.goto("/console/note-types/new")
     for color in ('"><script>alert(1)</script>', "red;}body{display:none", "url(javascript:alert(1))"):
         manager_page.goto("/console/note-types/new")
         manager_page.get_by_label("Note type", exact=True).fill("<img src=x onerror=alert(1)>")

@@ -118,7 +118,6 @@ def test_lines_survive_the_end_of_the_session(visitor: Any, client: Client, reco
         ...fields, account: document.body.dataset.account, planManager: document.body.dataset.planManager,
         time: Date.now() }))"""
     visitor.evaluate(script, fields)
-    visitor.on("dialog", lambda dialog: dialog.accept())
     visitor.goto(NEW)
     visitor.get_by_text("Your changes were kept.").wait_for()
     second = visitor.get_by_role("group", name="Line 2", exact=True)

@@ -8,7 +8,7 @@ import pytest
 
 from plankeeper.console.shell.templating import SHORTCUTS
 from support.client import Client
-from support.console import Account, fill_sign_in_form, open_account_menu, wait_until_signed_in
+from support.console import Account, open_account_menu, open_signed_in
 from support.server import RunningServer
 
 PHONE = {"width": 390, "height": 844}
@@ -25,9 +25,7 @@ def console(
     for name in NAMES:
         client.create("/providers", {"entity_name": name})
     client.http.close()
-    fill_sign_in_form(page, new_account("manager").email, "/console/providers")
-    wait_until_signed_in(page)
-    page.wait_for_load_state()  # keys work when the scripts have run
+    open_signed_in(page, server, new_account("manager"), "/console/providers")
     return page
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, open_signed_in
 from support.server import RunningServer
 
 LIST = "/console/participants"
@@ -18,8 +18,9 @@ FITS = "each => each.scrollWidth <= each.clientWidth"
 
 @pytest.fixture
 def console(
-    page: Any, new_client: Callable[..., Client], plan_manager_id: UUID, new_account: Callable[..., Account]
-) -> Any:
+    page: Any, server: RunningServer, new_client: Callable[..., Client], plan_manager_id: UUID,
+    new_account: Callable[..., Account],
+) -> Any:  # fmt: skip
     """The list with a participant who has a value in each column."""
     person = {
         "first_name": "Wilhelmina", "last_name": "Featherstonehaugh", "preferred_name": "Mina", "status": "Inactive",
@@ -29,8 +30,7 @@ def console(
     }  # fmt: skip
     new_client(plan_manager_id).create("/participants", person)
     page.set_viewport_size({"width": 1280, "height": 900})
-    fill_sign_in_form(page, new_account("manager").email, f"{LIST}?status=Inactive")
-    wait_until_signed_in(page)
+    open_signed_in(page, server, new_account("manager"), f"{LIST}?status=Inactive")
     return page
 
 
@@ -107,12 +107,10 @@ def test_keys_that_move_through_choices_do_not_apply_them(console: Any) -> None:
     assert "state=NSW" in console.url
 
 
-def test_without_scripts_buttons_apply_the_filters(
-    chromium: Any, server: RunningServer, new_account: Callable[..., Account]
-) -> None:
-    context = chromium.new_context(base_url=server.url, java_script_enabled=False)
-    page = context.new_page()
-    fill_sign_in_form(page, new_account("manager").email, LIST)
+@pytest.mark.parametrize("has_script", [False], indirect=True)
+def test_without_scripts_buttons_apply_the_filters(visitor: Any) -> None:
+    page = visitor
+    page.goto(LIST)
     page.get_by_label("Name, number, phone or email").fill("nobody")
     page.get_by_role("button", name="Apply", exact=True).click()
     page.wait_for_url("**q=nobody**")
@@ -121,7 +119,6 @@ def test_without_scripts_buttons_apply_the_filters(
     page.get_by_role("button", name="Apply filters").click()
     page.wait_for_url("**state=TAS**")
     assert page.locator(".chips li").count() == 3
-    context.close()
 
 
 def test_paper_has_whole_values_and_no_controls(console: Any) -> None:

@@ -8,7 +8,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console.participants.form import SECTIONS
 from support.client import Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, add_session
+from support.server import RunningServer
 
 # The last one is a window of 1280 px at 400 %.
 SIZES = [{"width": 1280, "height": 900}, {"width": 390, "height": 844}, {"width": 320, "height": 256}]
@@ -44,9 +45,8 @@ SPLIT_PARTS = """link => [...link.childNodes].filter((each) => {
 
 
 @pytest.fixture
-def console(page: Any, new_account: Callable[..., Account]) -> Any:
-    fill_sign_in_form(page, new_account("manager").email)
-    wait_until_signed_in(page)
+def console(page: Any, server: RunningServer, new_account: Callable[..., Account]) -> Any:
+    add_session(page.context, server, new_account("manager"))
     return page
 
 

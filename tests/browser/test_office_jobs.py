@@ -76,6 +76,7 @@ def participants(client: Client) -> None:
     client.create("/participants", {"first_name": "Bo", "last_name": "Chen", "participant_number": "430205410"})
 
 
+@pytest.mark.parametrize("has_script", [True], indirect=True)
 @sweep(
     "text",
     [
@@ -97,6 +98,7 @@ def test_a_participant_is_found_in_two_pages(visitor: Any, participants: None, t
 def test_somebody_of_the_team_leads_to_the_participant(visitor: Any, client: Client) -> None:
     person = client.create("/participants", ROISIN)["id"]
     client.create(f"/participants/{person}/team-members", {"first_name": "Charlotte", "role": "Plan nominee"})
+    visitor.goto("/console/providers")
     loads = LoadCounter(visitor)
     search_everywhere(visitor, "charlo")
     assert visitor.get_by_text("Plan nominee of Róisín Kavanagh").is_visible()
@@ -304,6 +306,7 @@ def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
     client.create("/participants", ROISIN)
     email = f"{uuid7()}@example.com"
     owner = new_visitor("owner")
+    owner.goto("/console")
     loads = LoadCounter(owner)
     link = invite_viewer(owner, email)
     assert loads.count == 4

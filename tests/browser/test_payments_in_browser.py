@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
 from support.payments import PayingOffice
 from support.server import RunningServer
 
@@ -31,28 +30,26 @@ def office(server: RunningServer, plan_manager_id: UUID, new_client: Callable[..
 
 
 def keep_picture(page: Any, name: str) -> None:
-    """Check the width, and keep pictures in the folder that PICTURES names, light and dark."""
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    """Check the width of both screens, and keep pictures in the folder that PICTURES names, light and dark."""
+    size = page.viewport_size
+    for each in (PHONE, WIDE):
+        page.set_viewport_size(each)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, each)
+    page.set_viewport_size(size)
     if folder := os.environ.get("PICTURES"):
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            size = page.evaluate("innerWidth")
-            page.screenshot(path=f"{folder}/pcon-{name}-{size}-{scheme}.png", full_page=True)
+            page.screenshot(path=f"{folder}/pcon-{name}-{size['width']}-{scheme}.png", full_page=True)
         page.emulate_media(color_scheme="light")
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
 def test_a_run_is_made_downloaded_paid_and_a_payment_returned(
-    new_page: Callable[[], Any],
-    new_account: Callable[..., Account],
-    office: PayingOffice,
-    size: dict[str, int],
-    has_script: bool,
+    new_visitor: Callable[[str], Any], office: PayingOffice, has_script: bool
 ) -> None:
-    page = new_page()
-    page.set_viewport_size(size)
-    fill_sign_in_form(page, new_account("owner").email, "/console/payments")
-    wait_until_signed_in(page)
+    """In a wide window with scripts, and on a phone without them."""
+    page = new_visitor("owner")
+    page.set_viewport_size(WIDE if has_script else PHONE)
+    page.goto("/console/payments")
     keep_picture(page, "empty")
     page.get_by_role("link", name="Make a payment run").first.click()
     page.get_by_role("heading", name="$1,670.20 to 3 payees").wait_for()

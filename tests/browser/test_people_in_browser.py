@@ -7,7 +7,15 @@ from uuid import UUID
 
 from pyotp.totp import TOTP
 
-from support.console import PASSWORD, Account, fill_sign_in_form, open_account_menu, sign_out, wait_until_signed_in
+from support.console import (
+    PASSWORD,
+    Account,
+    fill_sign_in_form,
+    open_account_menu,
+    open_signed_in,
+    sign_out,
+    wait_until_signed_in,
+)
 from support.server import RunningServer
 
 
@@ -15,7 +23,7 @@ def test_an_invited_member_joins_with_the_link(
     server: RunningServer, page: Any, new_account: Callable[..., Account], plan_manager_id: UUID
 ) -> None:
     email = f"{plan_manager_id}@example.com"
-    fill_sign_in_form(page, new_account("owner").email)
+    open_signed_in(page, server, new_account("owner"))
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="People").click()
     page.get_by_role("link", name="Invite a person").click()

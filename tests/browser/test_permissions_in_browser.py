@@ -10,11 +10,12 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form, sign_out, wait_until_signed_in
+from support.console import Account, open_signed_in
 from support.importing import import_records
 from support.server import RunningServer
 
 PEOPLE = "/console/settings/people"
+PHONE = {"width": 390, "height": 900}
 
 
 @pytest.fixture
@@ -31,31 +32,22 @@ def screenshot(page: Any, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-def sign_in(page: Any, account: Account, path: str) -> None:
-    fill_sign_in_form(page, account.email, path)
-    wait_until_signed_in(page)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_colleague_is_permitted_to_ignore_a_blocking_warning(
-    page: Any, new_account: Callable[..., Account], client: Client, width: int
+    page: Any, server: RunningServer, new_account: Callable[..., Account], client: Client
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size(PHONE)
     owner, colleague = new_account("owner"), new_account("manager")
     invoice = client.create("/invoices", {"invoice_date": date(2026, 1, 15).isoformat(), "total": 100})["id"]
-    sign_in(page, colleague, f"/console/invoices/{invoice}")
+    open_signed_in(page, server, colleague, f"/console/invoices/{invoice}")
     page.get_by_text("An owner can give you the permission to ignore it.").first.wait_for()
-    page.goto("/console")
-    sign_out(page)
-    sign_in(page, owner, f"{PEOPLE}/{colleague.account_id}/role")
+    open_signed_in(page, server, owner, f"{PEOPLE}/{colleague.account_id}/role")
     page.get_by_label("Ignore blocking warnings").check()
-    screenshot(page, f"role-{width}")
+    screenshot(page, "role")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("status").filter(has_text="saved").wait_for()
     page.get_by_role("cell", name="Ignore blocking warnings").wait_for()
-    screenshot(page, f"people-{width}")
-    sign_out(page)
-    sign_in(page, colleague, f"/console/invoices/{invoice}")
+    screenshot(page, "people")
+    open_signed_in(page, server, colleague, f"/console/invoices/{invoice}")
     assert page.get_by_text("An owner can give you the permission").count() == 0
     page.get_by_text("Ignore…").first.click()
     page.get_by_role("textbox", name="Reason").first.fill("The provider confirmed it")
@@ -63,23 +55,21 @@ def test_a_colleague_is_permitted_to_ignore_a_blocking_warning(
     page.get_by_role("status").filter(has_text="ignored").wait_for()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_viewer_sees_only_the_participants_of_an_account_manager(
-    page: Any, new_account: Callable[..., Account], client: Client, manager_id: str, width: int
+    page: Any, server: RunningServer, new_account: Callable[..., Account], client: Client, manager_id: str
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size(PHONE)
     owner, viewer = new_account("owner"), new_account("viewer")
     client.create("/participants", {"first_name": "Indira", "last_name": "Inside", "account_manager_id": manager_id})
     outside = client.create("/participants", {"first_name": "Otto", "last_name": "Outside"})["id"]
-    sign_in(page, owner, f"{PEOPLE}/{viewer.account_id}/role")
+    open_signed_in(page, server, owner, f"{PEOPLE}/{viewer.account_id}/role")
     page.get_by_label("Participants of").select_option("Morgan Lee")
     page.get_by_label("May download CSV and XLSX files").uncheck()
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Participants of Morgan Lee").wait_for()
-    sign_out(page)
-    sign_in(page, viewer, "/console/participants")
+    open_signed_in(page, server, viewer, "/console/participants")
     page.get_by_role("link", name="Inside, Indira").wait_for()
-    screenshot(page, f"limited-{width}")
+    screenshot(page, "limited")
     assert page.get_by_text("Outside").count() == 0
     assert page.get_by_role("link", name="Download CSV").count() == 0
     page.goto("/console/search?q=outside")
@@ -89,6 +79,6 @@ def test_a_viewer_sees_only_the_participants_of_an_account_manager(
     page.get_by_role("heading", name="Page not found").wait_for()
     page.goto("/console/activity")
     page.get_by_text("limited to the participants of one account manager").wait_for()
-    screenshot(page, f"closed-{width}")
+    screenshot(page, "closed")
     page.goto("/console")
-    screenshot(page, f"home-{width}")
+    screenshot(page, "home")

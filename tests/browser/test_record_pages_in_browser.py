@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from support.chromium import click
 from support.client import Client
-from support.console import Account, LoadCounter, fill_sign_in_form
+from support.console import Account, LoadCounter, open_signed_in
 from support.server import RunningServer
 
 
@@ -59,7 +59,7 @@ def test_a_number_is_copied_without_spaces(
     person = client.create("/participants", {"first_name": "Ann", "participant_number": "430205409"})["id"]
     context = chromium.new_context(base_url=server.url, permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    fill_sign_in_form(page, new_account("viewer").email, f"/console/participants/{person}")
+    open_signed_in(page, server, new_account("viewer"), f"/console/participants/{person}")
     page.get_by_role("button", name="Copy NDIS number").click()
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "430205409"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.console.participants.form import SECTIONS
 from support.client import Client
-from support.console import Account, fill_sign_in_form
+from support.console import Account, open_signed_in
 from support.server import RunningServer
 
 
@@ -14,7 +14,7 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     server: RunningServer, page: Any, new_account: Callable[..., Account], new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    fill_sign_in_form(page, new_account("manager").email, "/console/participants")
+    open_signed_in(page, server, new_account("manager"), "/console/participants")
     page.get_by_role("link", name="New participant").first.click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")
@@ -50,8 +50,7 @@ def test_a_team_member_is_added_and_its_permissions_edited(
 ) -> None:  # fmt: skip
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     ann = client.create("/participants", {"first_name": "Ann"})["id"]
-    fill_sign_in_form(page, new_account("manager").email)
-    page.goto(f"/console/participants/{ann}/team")
+    open_signed_in(page, server, new_account("manager"), f"/console/participants/{ann}/team")
     page.get_by_role("link", name="Add team member").click()
     page.get_by_label("First name").fill("Pat")
     page.get_by_label("Email", exact=True).fill("pat@example.com")

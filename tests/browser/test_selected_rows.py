@@ -8,7 +8,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, open_signed_in
+from support.server import RunningServer
 
 LIST = "/console/participants"
 
@@ -24,10 +25,8 @@ def people(new_client: Callable[..., Client], plan_manager_id: UUID, import_rows
 
 
 @pytest.fixture
-def console(page: Any, people: None, new_account: Callable[..., Account]) -> Any:
-    fill_sign_in_form(page, new_account("manager").email, LIST)
-    wait_until_signed_in(page)
-    page.wait_for_load_state()
+def console(page: Any, server: RunningServer, people: None, new_account: Callable[..., Account]) -> Any:
+    open_signed_in(page, server, new_account("manager"), LIST)
     return page
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form, sign_out
+from support.console import Account, open_signed_in, sign_out
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
 from support.webhooks import running_worker, signature_of
@@ -14,7 +14,7 @@ from support.webhooks import running_worker, signature_of
 def test_a_key_is_created_used_and_revoked(
     server: RunningServer, page: Any, new_account: Callable[..., Account], plan_manager_id: UUID
 ) -> None:
-    fill_sign_in_form(page, new_account("manager").email)
+    open_signed_in(page, server, new_account("manager"))
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create API key").click()
@@ -48,7 +48,7 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
     server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     with Receiver() as receiver, running_worker(server):
-        fill_sign_in_form(page, new_account("manager").email, "/console/settings/webhooks")
+        open_signed_in(page, server, new_account("manager"), "/console/settings/webhooks")
         page.get_by_role("link", name="Create endpoint").click()
         page.get_by_label("URL").fill(receiver.url)
         page.get_by_label("All events").uncheck()

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import chromium_flags, chromium_program
 from support.cluster import SharedCluster
 from support.console import PASSWORD, create_account, sign_out
 from support.openid_provider import OpenIdProvider
@@ -32,19 +31,17 @@ def provider() -> Iterator[OpenIdProvider]:
 
 
 @pytest.fixture
-def page(chromium: Any, public: RunningServer) -> Iterator[Any]:
-    """A page of a Chromium that finds the public host at the server."""
-    program = chromium_program()
-    with TlsFront(public.url) as front:
-        browser = chromium.browser_type.launch(executable_path=program, args=[*chromium_flags(), *front.flags])
-        context = browser.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
-        opened = context.new_page()
-        opened.set_default_timeout(20_000)
-        errors: list[str] = []
-        opened.on("console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None)
-        yield opened
-        browser.close()
-        assert errors == []
+def page(chromium: Any, public_front: TlsFront, public: RunningServer) -> Iterator[Any]:
+    """A page that finds the public host at the server."""
+    public_front.lead_to(public.url)
+    context = chromium.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    errors: list[str] = []
+    opened.on("console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None)
+    yield opened
+    context.close()
+    assert errors == []
 
 
 def test_a_person_signs_in_at_the_provider_of_their_domain(

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.resources.invoice_view_sessions import service
 from support.client import Client
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, add_session
 from support.server import RunningServer, wait_until
 
 TOLERANCE = 2  # seconds by which a figure may be off
@@ -28,7 +28,7 @@ def invoice_path(client: Client, import_rows: Callable[..., Any]) -> str:
 
 
 @pytest.fixture
-def reports(page: Any) -> list[tuple[str, dict[str, int]]]:
+def reports(fresh_page: Any) -> list[tuple[str, dict[str, int]]]:
     """The heartbeats of the page's script: the step and the durations."""
     recorded: list[tuple[str, dict[str, int]]] = []
 
@@ -38,15 +38,14 @@ def reports(page: Any) -> list[tuple[str, dict[str, int]]]:
             values = parse_qs(request.post_data or "")
             recorded.append((step[1], {name: int(each[0]) for name, each in values.items() if name != "csrf"}))
 
-    page.on("request", record)
+    fresh_page.on("request", record)
     return recorded
 
 
 @pytest.fixture
-def viewer_page(page: Any, new_account: Callable[..., Account]) -> Any:
-    fill_sign_in_form(page, new_account("viewer").email)
-    wait_until_signed_in(page)
-    return page
+def viewer_page(fresh_page: Any, server: RunningServer, new_account: Callable[..., Account]) -> Any:
+    add_session(fresh_page.context, server, new_account("viewer"))
+    return fresh_page
 
 
 def list_sessions(client: Client) -> list[dict[str, Any]]:

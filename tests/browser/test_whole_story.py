@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import chromium_flags, chromium_program
 from support.cluster import SharedCluster
 from support.console import create_account, fill_sign_in_form, wait_until_signed_in
 from support.factories import create_client
@@ -46,27 +45,27 @@ def mailing(cluster: SharedCluster) -> Iterator[MailingServer]:
 
 
 @pytest.fixture
-def story(chromium: Any, mailing: MailingServer) -> Iterator[Story]:
+def story(chromium: Any, public_front: TlsFront, mailing: MailingServer) -> Iterator[Story]:
     client = mailing.server.run(create_client(mailing.server))
     client.http.close()
     plan_manager_id = UUID(client.plan_manager_id)
     office = Office(mailing, plan_manager_id, needs_receipts=True)
-    with TlsFront(mailing.server.url) as front:
-        flags = [*chromium_flags(), *front.flags]
-        browser = chromium.browser_type.launch(executable_path=chromium_program(), args=flags)
+    public_front.lead_to(mailing.server.url)
 
-        def open_page(name: str) -> Any:
-            context = browser.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
-            context.set_default_timeout(20_000)
-            page = context.new_page()
-            if name:
-                account = mailing.server.run(create_account(mailing.server, plan_manager_id, "owner", name))
-                fill_sign_in_form(page, account.email)
-                wait_until_signed_in(page)
-            return page
+    def open_page(name: str) -> Any:
+        context = chromium.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        if name:
+            account = mailing.server.run(create_account(mailing.server, plan_manager_id, "owner", name))
+            fill_sign_in_form(page, account.email)
+            wait_until_signed_in(page)
+        return page
 
-        yield Story(office, open_page("Ada Okafor"), open_page("Kim Sato"), open_page(""))
-        browser.close()
+    pages = [open_page(name) for name in ("Ada Okafor", "Kim Sato", "")]
+    yield Story(office, *pages)
+    for each in pages:
+        each.context.close()
     office.people.close()
 
 

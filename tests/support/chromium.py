@@ -9,6 +9,7 @@ from typing import Any
 AXE = Path(__file__).parents[1] / "browser/axe/axe.min.js"
 # The rules whose result depends on the colours of a page.
 COLOR_RULES = ("color-contrast", "link-in-text-block")
+RUN_AXE = "options => axe.run(document, options).then(results => results.violations)"
 
 # The headless build comes first: it needs 40 % less processor time for the same pages.
 PROGRAMS = ("chromium-headless-shell", "chromium")
@@ -26,21 +27,25 @@ def chromium_flags() -> list[str]:
     return [*flags, "--no-sandbox"] if os.geteuid() == 0 else flags
 
 
-def axe_violations(page: Any, more_rules: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The findings of axe-core on a page as it is: of all its rules and `more_rules` in light, of colours in dark.
+def axe_violations(
+    page: Any, more_rules: Sequence[str] = (), themes: Sequence[str] = ("light", "dark")
+) -> list[dict[str, Any]]:
+    """The findings of axe-core on a page as it is: of all its rules and `more_rules` in the first theme, of colours in
+    the others.
 
     It needs a page whose policy is bypassed. The page is light afterwards.
     """
     # Not as an initial script: that would be compiled for every page, also for those on which nothing looks for it.
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
-    run = "options => axe.run(document, options).then(results => results.violations)"
-    rules = {name: {"enabled": True} for name in more_rules}
-    page.emulate_media(color_scheme="light")
-    found = page.evaluate(run, {"resultTypes": ["violations"], "rules": rules})
-    page.emulate_media(color_scheme="dark")
-    found += page.evaluate(run, {"resultTypes": ["violations"], "runOnly": list(COLOR_RULES)})
-    page.emulate_media(color_scheme="light")
+    every_rule = {"rules": {name: {"enabled": True} for name in more_rules}}
+    found: list[dict[str, Any]] = []
+    for theme in themes:
+        rules = every_rule if theme == themes[0] else {"runOnly": list(COLOR_RULES)}
+        page.emulate_media(color_scheme=theme)
+        found += page.evaluate(RUN_AXE, {"resultTypes": ["violations"], **rules})
+    if themes[-1] != "light":
+        page.emulate_media(color_scheme="light")
     return found
 
 

@@ -104,6 +104,19 @@ class LoadCounter:
         self.count += 1
 
 
+def add_session(context: Any, server: RunningServer, account: Account) -> None:
+    """Sign in without a form: a context of Chromium gets the cookie of a session. It is for tests of other pages."""
+    token, _ = server.run(open_session(server, account))
+    cookie = {"name": Browser.session_cookie, "value": token, "url": server.url}
+    context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
+
+
+def open_signed_in(page: Any, server: RunningServer, account: Account, path: str = "/console") -> None:
+    """Load a page in Chromium for an account that is signed in without a form."""
+    add_session(page.context, server, account)
+    page.goto(path, wait_until="load")
+
+
 def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
     """Sign in with a page of Chromium, on the way to `path`."""
     page.goto(path)

@@ -15,11 +15,12 @@ PUBLIC_URL = f"https://{HOST}"
 
 
 class TlsFront:
-    """`with TlsFront(url) as front`: start Chromium with `front.flags`, and `ignore_https_errors` for its contexts."""
+    """`with TlsFront() as front`: start Chromium with `front.flags`, and `ignore_https_errors` for its contexts.
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._target = parts.hostname, parts.port
+    `front.lead_to(url)` says which server stands behind it from now on.
+    """
+
+    def __init__(self) -> None:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trustme.CA().issue_cert(HOST).configure_cert(self._tls)
         self._loop = uvloop.new_event_loop()
@@ -29,6 +30,10 @@ class TlsFront:
     @property
     def flags(self) -> list[str]:
         return [f"--host-resolver-rules=MAP {HOST}:443 127.0.0.1:{self.port}"]
+
+    def lead_to(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._target = parts.hostname, parts.port
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._main, daemon=True)
