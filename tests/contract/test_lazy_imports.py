@@ -5,6 +5,12 @@ import sys
 
 from contract.sources import imports, modules
 
+# All commands: the module of a command is imported when it runs, too.
+COMMANDS = (
+    "import sys; from importlib import import_module as load; from plankeeper import cli; "
+    "[load(f'plankeeper.cli.{module}') for module, _ in cli.COMMANDS.values()]; "
+)
+
 
 def test_only_the_modules_that_load_the_sample_data_import_it() -> None:
     importing = {
@@ -17,7 +23,7 @@ def test_only_the_modules_that_load_the_sample_data_import_it() -> None:
 
 
 def test_neither_the_commands_nor_the_application_import_the_sample_data() -> None:
-    program = "import sys, plankeeper.cli, plankeeper.server.app; print(*sys.modules)"
+    program = f"{COMMANDS}import plankeeper.server.app; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     imported = set(done.stdout.split())
     assert {"plankeeper.cli.serve", "plankeeper.server.app"} <= imported
@@ -28,6 +34,6 @@ def test_neither_the_commands_nor_the_application_import_the_sample_data() -> No
 
 def test_the_commands_import_the_library_for_metrics_only_when_the_folder_of_a_server_is_known() -> None:
     """It reads the folder when it is imported: `core/server_folder.py`."""
-    program = "import sys, plankeeper.cli; print('prometheus_client' in sys.modules)"
+    program = f"{COMMANDS}print('prometheus_client' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False"]
