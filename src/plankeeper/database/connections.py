@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import asyncpg
 
@@ -33,35 +33,7 @@ def _ignore(_statement: str, _seconds: float, _error: BaseException | None) -> N
     """While the connection is opened, asyncpg runs statements of its own."""
 
 
-_FIRST_CREATED_OID = 16384  # the types with lower ids are PostgreSQL's own, the same in every database
-
-_own_types: dict[tuple[int, ...], Any] = {}
-
-
-class _NoStatement(NamedTuple):
-    """Stands for asyncpg's query about types where it was not needed."""
-
-    name: str = "none"
-
-
-class CachingConnection(_Connection):
-    """Shares what is known about PostgreSQL's own types, such as `uuid[]`, with all connections of the process.
-
-    Otherwise each connection asks for each of them, which takes PostgreSQL twice as long as to accept the connection.
-    """
-
-    async def _introspect_types(self, typeoids: Any, *more: Any) -> Any:
-        key = tuple(sorted(typeoids))
-        if key in _own_types:
-            return _own_types[key], _NoStatement()
-        result: Any = await _Connection._introspect_types(self, typeoids, *more)  # noqa: SLF001 - asyncpg's own caller
-        types, statement = result
-        if key[-1] < _FIRST_CREATED_OID:
-            _own_types[key] = types
-        return types, statement
-
-
-class ObservedConnection(CachingConnection):
+class ObservedConnection(_Connection):
     """Reports statements and COPY. The rows of a cursor aren't reported."""
 
     on_statement: OnStatement = staticmethod(_ignore)
@@ -106,8 +78,9 @@ _CONFIGURE_CITUS = """
 
 async def connect(dsn: str, options: dict[str, Any], on_statement: OnStatement | None) -> tuple[Any, bool]:
     """A connection, and whether its database has the extension Citus. `on_statement` is called after each statement."""
-    connection_class = ObservedConnection if on_statement else CachingConnection
-    connection = await _asyncpg.connect(dsn, connection_class=connection_class, **options)
+    if on_statement:
+        options = options | {"connection_class": ObservedConnection}
+    connection = await _asyncpg.connect(dsn, **options)
     try:
         is_citus = await connection.fetchval(_CONFIGURE_CITUS) is not None
     except BaseException:
