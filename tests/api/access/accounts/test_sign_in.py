@@ -195,7 +195,7 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
             began = time.monotonic()
             assert ada.sign_in("nobody's", email) == FailedLogin(expected)
             took.append(time.monotonic() - began)
-        assert min(took) >= credentials.MIN_FAILURE_SECONDS
+        assert min(took) >= credentials.MIN_FAILURE_SECONDS - 0.001  # timers of uvloop count milliseconds
         ada.server.run(ada.server.db.execute(later, hash_token(email)))  # a slow machine must not outlast the wait
         again = ada.sign_in("nobody's", email)
         assert isinstance(again, FailedLogin)
