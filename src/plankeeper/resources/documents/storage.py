@@ -1,9 +1,11 @@
 """The storage of documents: a folder, or a bucket of a service with the API of S3. Objects never change."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -37,8 +39,10 @@ class DocumentStorage:
 
         Credentials and the address of the service come from the variables `AWS_...`.
         """
+        self._folder: Path | None = None
         if url.startswith(_FOLDER):
-            self._store = LocalStore(unquote(url.removeprefix(_FOLDER)), mkdir=True)
+            self._folder = Path(unquote(url.removeprefix(_FOLDER)))
+            self._store = LocalStore(self._folder, mkdir=True)
         else:
             # Options replace those of the environment, and so this variable.
             options: ClientConfig = {**_CLIENT_OPTIONS, "allow_http": os.environ.get("AWS_ALLOW_HTTP") == "true"}
@@ -72,9 +76,11 @@ class DocumentStorage:
         return True
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects; those that don't exist are ignored."""
+        """Delete objects, and what killed uploads have left of them; those that don't exist are ignored."""
         for key in keys:
             try:
+                if self._folder:  # obstore writes a file of this name, renames it at the end, and doesn't see it
+                    await asyncio.to_thread((self._folder / f"{key}#1").unlink, missing_ok=True)
                 await obstore.delete_async(self._store, key)
             except FileNotFoundError:
                 continue

@@ -1,7 +1,8 @@
 """Uploads that end early, stop or are slow, and the task that deletes what they leave in the storage."""
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import create_connection, socket
@@ -80,6 +81,26 @@ def test_a_slow_upload_that_makes_progress_is_stored(server: RunningServer, api:
         assert client.recv(20).startswith(b"HTTP/1.1 200 OK")
     assert cleanup(server, api) == []
     assert len(objects(server, api)) == 1
+
+
+async def test_half_of_a_file_that_a_killed_server_leaves_is_deleted(tmp_path: Path) -> None:
+    storage, written, key = DocumentStorage(f"file://{tmp_path}"), asyncio.Event(), "office/half.pdf"
+
+    async def half() -> AsyncIterator[bytes]:
+        yield b"%PDF-"
+        written.set()
+        await asyncio.Event().wait()
+
+    upload = asyncio.create_task(storage.put(key, half()))
+    await written.wait()
+    [left] = (tmp_path / "office").iterdir()
+    upload.cancel()
+    await asyncio.wait([upload])
+    while left.exists():  # a server that isn't killed deletes it in a thread
+        await asyncio.sleep(0.01)
+    left.write_bytes(b"%PDF-")
+    await storage.delete([key])
+    assert [*(tmp_path / "office").iterdir()] == []
 
 
 def test_what_a_killed_server_leaves_is_deleted_when_it_is_due(
