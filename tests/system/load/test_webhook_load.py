@@ -91,7 +91,11 @@ class SoakTenant:
         await self.db.execute(
             """
             update webhook_deliveries set next_attempt_at = now()
-            where plan_manager_id = $1 and webhook_endpoint_id = any ($2) and status = 'pending'
+            where plan_manager_id = $1 and id in (
+                select id from webhook_deliveries
+                where plan_manager_id = $1 and webhook_endpoint_id = any ($2) and status = 'pending'
+                for no key update skip locked -- a worker that saves attempts meanwhile locks them in another order
+            )
             """,
             self.id, [self.endpoints[each] for each in names],
         )  # fmt: skip
