@@ -25,7 +25,8 @@ from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import ALL_SCOPES, Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
-from support.console import PASSWORD, Account, create_account
+from support.console import Account, create_account
+from support.factories import SeededPlanManager, seed_plan_manager, seed_records, unique_text
 from support.receiver import Receiver
 from support.server import RunningServer
 
@@ -46,20 +47,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-is_guessable = passwords.is_guessable
 PASSWORD_HASHER, MIN_FAILURE_SECONDS = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap_passwords() -> Iterator[None]:
-    """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production.
-
-    To estimate how strong the password of most accounts is takes as long as to sign in.
-    """
+    """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         patch.setattr(credentials, "MIN_FAILURE_SECONDS", 0.0)
-        patch.setattr(passwords, "is_guessable", lambda text, words: text != PASSWORD and is_guessable(text, words))
         yield
 
 
@@ -166,6 +162,22 @@ def new_client(
     yield make
     for each in made:
         each.http.close()
+
+
+@pytest.fixture
+def world(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager in which every text occurs once, and says where it stands."""
+    seeded = seed_plan_manager(server, unique_text)
+    yield seeded
+    seeded.client.http.close()
+
+
+@pytest.fixture
+def small_world(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager with the imported records alone, for tests of rules that these are enough for."""
+    seeded = seed_records(server, unique_text)
+    yield seeded
+    seeded.client.http.close()
 
 
 @pytest.fixture

@@ -1,29 +1,12 @@
 """`plankeeper participants`: erased after a preview, held and released."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from uuid_utils.compat import uuid7
 
-from support.factories import SeededPlanManager, seed_plan_manager, seed_records, unique_text
+from support.factories import SeededPlanManager
 from support.program import run_plankeeper
-from support.server import RunningServer
-
-
-@pytest.fixture
-def world(server: RunningServer) -> Iterator[SeededPlanManager]:
-    seeded = seed_plan_manager(server, unique_text)
-    yield seeded
-    seeded.client.http.close()
-
-
-@pytest.fixture
-def small_world(server: RunningServer) -> Iterator[SeededPlanManager]:
-    """A plan manager with the imported records alone."""
-    seeded = seed_records(server, unique_text)
-    yield seeded
-    seeded.client.http.close()
 
 
 def run(world: SeededPlanManager, command: str, *more: str, participant_id: str = "") -> tuple[int, list[str], str]:

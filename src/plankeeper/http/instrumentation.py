@@ -137,21 +137,20 @@ class _Histogram:
         self._clear()
 
     def _clear(self) -> None:
-        self._total = 0
         self._seconds = 0.0
         self._counts = [0] * len(_UPPER_BOUNDS)
 
     def add(self, seconds: float) -> None:
-        self._total += 1
         self._seconds += seconds
         self._counts[bisect_left(BUCKETS, seconds)] += 1
 
     def flush(self) -> None:
-        if not self._total:
+        total = sum(self._counts)
+        if not total:
             return
-        self._requests.inc(self._total)
+        self._requests.inc(total)
         if self._is_rejection:
-            RATE_LIMIT_REJECTIONS.inc(self._total)
+            RATE_LIMIT_REJECTIONS.inc(total)
         self._duration_sum.inc(self._seconds)
         for counter, count in zip(self._duration_buckets, self._counts, strict=True):
             if count:

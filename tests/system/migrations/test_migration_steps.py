@@ -63,6 +63,13 @@ async def fetch(dsn: str, query: str) -> list[tuple[Any, ...]]:
         await connection.close()
 
 
+async def wait_until_locked(migration: "asyncio.Task[None]", progress: schema.MigrationProgress) -> None:
+    """Wait until a migration waits for a lock."""
+    while "waiting for a lock" not in progress.describe():
+        assert not migration.done(), migration
+        await asyncio.sleep(0.01)
+
+
 @pytest.fixture
 def use_migration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
     """Makes a revision the latest one: `use_migration(next_release.MIGRATION)`."""
@@ -168,9 +175,7 @@ async def test_a_migration_waits_for_a_lock_without_blocking_others(
     async with holder.transaction():
         await holder.execute("lock table participants in access share mode")  # as pg_dump does
         migration = asyncio.create_task(schema.upgrade(dsn, progress))
-        while "waiting for a lock" not in progress.describe():
-            assert not migration.done(), migration
-            await asyncio.sleep(0.01)
+        await wait_until_locked(migration, progress)
         # Without a limit of its wait, this would wait behind it until the end of the transaction.
         await fetch(dsn, "update participants set status = 'Lead' returning id")
         assert not migration.done()
@@ -204,9 +209,7 @@ async def test_a_revision_in_plain_sql_is_repeated_as_a_whole_while_it_lacks_a_l
     async with holder.transaction():
         await holder.execute("lock table participants in access share mode")
         migration = asyncio.create_task(schema.upgrade(dsn, progress))
-        while "waiting for a lock" not in progress.describe():
-            assert not migration.done(), migration
-            await asyncio.sleep(0.01)
+        await wait_until_locked(migration, progress)
         assert await asyncio.to_thread(dump, dsn) == before
     await migration
     await holder.close()
@@ -223,9 +226,7 @@ async def test_a_cancelled_migration_ends_while_it_waits_for_a_lock(
     async with holder.transaction():
         await holder.execute("lock table participants in access share mode")
         migration = asyncio.create_task(schema.upgrade(dsn, progress))
-        while "waiting for a lock" not in progress.describe():
-            assert not migration.done(), migration
-            await asyncio.sleep(0.01)
+        await wait_until_locked(migration, progress)
         migration.cancel()
         with pytest.raises(asyncio.CancelledError):
             await migration
