@@ -12,9 +12,9 @@ export PYTHONDONTWRITEBYTECODE =
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
-	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
+	@echo "make test     run the tests of the API, the console and their parts: it needs only Python, PostgreSQL and Chromium"
 	@echo "make test-fast       run the tests of make test that take about a minute together"
-	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients, pages"
+	@echo "make test-system     run the short form of the system tests: commands, browser, faults, load, clusters, Node, curl, clients"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
@@ -38,14 +38,16 @@ ifeq ($(origin PYTHON),command line)
 endif
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
-# Tests in Chromium that take half a minute and more: of every page, of every stop of the focus, and of a whole story.
-LONG_BROWSER_TESTS := $(addprefix tests/browser/test_,documentation_site.py every_page.py narrow_and_sticky.py whole_story.py)
+# The pages with the most parts in Chromium. The others, and the tests of commands, take minutes: make
+# test-system runs them.
+SHORT_BROWSER_TEST := tests/browser/test_pages_in_browser.py
 
 # make check runs it.
 WORDING_TEST := tests/unit/test_wording.py
 
 test: .venv/dev docs
-	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/system $(addprefix --ignore=,$(LONG_BROWSER_TESTS) $(WORDING_TEST))
+	$(BIN)/pytest -n 3 --dist worksteal --ignore=$(WORDING_TEST) tests/unit tests/contract tests/api tests/console \
+		$(SHORT_BROWSER_TEST)
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
 # migrations, the examples of the sample data, and tests of the project's own tools.
@@ -57,7 +59,8 @@ test-fast: .venv/dev docs
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load tests/system $(LONG_BROWSER_TESTS)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load \
+		--ignore=$(SHORT_BROWSER_TEST) tests/system tests/browser tests/cli
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
 test-cluster: .venv/dev
