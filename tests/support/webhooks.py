@@ -17,7 +17,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.events.recorder import record_events
+from plankeeper.events.sequencer import BATCH_SIZE, assign_positions
 from plankeeper.webhooks.client import WebhookClient
+from plankeeper.webhooks.fan_out import fan_out
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client
 from support.receiver import ReceivedRequest, Receiver
@@ -77,16 +79,28 @@ def running_worker(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -
 
 
 def emit_events(server: RunningServer, api: Client, count: int = 1, type_: str = "note_type.created") -> list[str]:
-    """That many events in one transaction: the ids of what they are about, in the order of the feed."""
+    """That many events in one transaction: the ids of what they are about, in the order of the feed.
+
+    The events are in the feed when it returns, and the endpoints' deliveries are usually created.
+    """
 
     async def work() -> list[str]:
         things = [EventSubject(uuid7()) for _ in range(count)]
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
             await record_events(ctx, [(type_, None, each) for each in things])
+        await deliver_soon(server, UUID(api.plan_manager_id))
         return [str(each.id) for each in things]
 
     return server.run(work())
+
+
+async def deliver_soon(server: RunningServer, plan_manager_id: UUID) -> None:
+    """Do what a server does with events when it looks for those of other processes, once or twice a second."""
+    db: Any = server.db
+    while await assign_positions(db, plan_manager_id, BATCH_SIZE) is None:
+        await asyncio.sleep(0.005)  # the server is doing it
+    await fan_out(server.db, plan_manager_id)
 
 
 def list_deliveries(api: Client, endpoint: dict[str, Any], **filters: Any) -> list[dict[str, Any]]:
