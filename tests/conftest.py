@@ -23,6 +23,7 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.events import sequencer
 from support.client import ALL_SCOPES, Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
 from support.console import Account, create_account
@@ -106,6 +107,15 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running = RunningServer(cluster.dsn, webhook_allowed_networks=(ip_network("127.0.0.0/8"),)).start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def frequent_sweeps() -> Iterator[None]:
+    """Servers look twenty times a second for events of other processes, such as those that a test commits itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequencer, "MIN_SWEEP_INTERVAL", 0.05)
+        patch.setattr(sequencer, "MAX_SWEEP_INTERVAL", 0.05)
+        yield
 
 
 @pytest.fixture

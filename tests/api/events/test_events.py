@@ -19,6 +19,8 @@ from support.console import create_account
 from support.resources import assert_changed
 from support.server import RunningServer, wait_until
 
+pytestmark = pytest.mark.usefixtures("frequent_sweeps")
+
 Import = Callable[..., Any]
 REQUEST_ID_HEADER = {"X-Request-Id": "the-write"}
 SYSTEM_ACTOR = {"kind": "system", "id": None, "name": "plankeeper"}

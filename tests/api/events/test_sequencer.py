@@ -21,6 +21,8 @@ from plankeeper.resources.providers.schemas import Provider
 from support.client import Client
 from support.server import RunningServer, wait_until
 
+pytestmark = pytest.mark.usefixtures("frequent_sweeps")
+
 T = TypeVar("T")
 
 WRITERS = 16

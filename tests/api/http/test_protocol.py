@@ -60,6 +60,12 @@ def connections(server: RunningServer) -> int:
     return len(server._server.server_state.connections)  # noqa: SLF001
 
 
+def is_open(server: RunningServer, client: socket.socket) -> bool:
+    """Whether the server has this client's connection."""
+    found: Any = server._server.server_state.connections  # noqa: SLF001
+    return client.getsockname() in [each.client for each in found.copy()]
+
+
 def read_to_end(client: socket.socket) -> bytes:
     """Everything received until the server closes the connection; TimeoutError if it does not."""
     received = b""
@@ -197,12 +203,13 @@ def pause_between_requests(server: RunningServer, api: Client) -> None:
     """A connection is kept alive for a normal client."""
     url = httpx.URL(server.url)
     client = http.client.HTTPConnection(url.host, url.port, timeout=TEST_TIMEOUT)
-    started, ports = time.monotonic(), set[int]()
-    while time.monotonic() < started + 3 * CLIENT_TIMEOUT:
+    ports = set[int]()
+    # The pauses are longer than a request may take, and shorter than a connection may be idle.
+    for pause in (0, 1.3, 1.3):
+        time.sleep(pause * CLIENT_TIMEOUT)
         client.request("GET", f"{PREFIX}/participants", headers=api.headers())
         assert client.getresponse().read().startswith(b'{"data":[]')
         ports.add(client.sock.getsockname()[1])
-        time.sleep(CLIENT_TIMEOUT * 1.3)  # longer than a request may take, and shorter than a connection may be idle
     client.close()
     assert len(ports) == 1
 
@@ -293,51 +300,46 @@ def test_headers_below_32_kib_are_accepted(server: RunningServer) -> None:
         assert read_response(client).startswith(b"HTTP/1.1 401 ")
 
 
-def test_a_client_that_does_not_read_its_response_is_disconnected(
-    strict_server: RunningServer, api_with_large_list: Client
-) -> None:
-    before = connections(strict_server)
-    with connected(strict_server, receive_buffer=4096) as client:
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
-        wait_until(lambda: connections(strict_server) > before)
-        wait_until(lambda: connections(strict_server) <= before, TEST_TIMEOUT)
+# Clients that do not read: each waits for a timeout, so they all connect at the same time, too.
+
+
+def read_nothing(server: RunningServer, api: Client) -> None:
+    with connected(server, receive_buffer=4096) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH))
+        wait_until(lambda: is_open(server, client))
+        wait_until(lambda: not is_open(server, client), TEST_TIMEOUT)
         got = read_to_end(client)
     assert got.startswith(b"HTTP/1.1 200 OK\r\n")
     assert len(got) < 10_000_000
-    with connected(strict_server) as client:
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH, "Connection: close"))
+    with connected(server) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH, "Connection: close"))
         assert len(read_to_end(client)) > 10_000_000
 
 
-def test_a_pipelining_client_that_does_not_read_is_disconnected(
-    strict_server: RunningServer, api_with_large_list: Client
-) -> None:
-    before = connections(strict_server)
-    with connected(strict_server, receive_buffer=4096) as client:
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+def pipeline_without_reading(server: RunningServer, api: Client) -> None:
+    with connected(server, receive_buffer=4096) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH))
         assert client.recv(1) == b"H"
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
-        wait_until(lambda: connections(strict_server) <= before, 3 * CLIENT_TIMEOUT)
+        client.sendall(request_head(api, "GET", LIST_PATH))
+        wait_until(lambda: not is_open(server, client), 3 * CLIENT_TIMEOUT)
 
 
-def test_half_a_request_times_out_even_while_a_response_is_read(
-    strict_server: RunningServer, api_with_large_list: Client
-) -> None:
-    with connected(strict_server, receive_buffer=4096) as client:
-        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+def send_half_a_request_while_reading(server: RunningServer, api: Client) -> None:
+    """It times out even while a response is read."""
+    with connected(server, receive_buffer=4096) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH))
         assert client.recv(1) == b"H"
         client.sendall(GET)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**22)
         assert len(read_to_end(client)) > 10_000_000
 
 
-def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
-    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any]
-) -> None:
+def leave_the_end_unread(server: RunningServer, api: Client) -> None:
     """The rest fits into the socket's buffer, so the server cannot notice that the client does not read."""
     ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
-    import_rows(api, "participants", [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids])
-    small = RunningServer(cluster.dsn, idle_timeout=1, client_io_timeout=CLIENT_TIMEOUT)
+    rows = [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids]
+    assert server.run(import_records(server, UUID(api.plan_manager_id), "participants", rows)).errors == []
+    small = RunningServer(server.dsn, idle_timeout=1, client_io_timeout=CLIENT_TIMEOUT)
     small._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # noqa: SLF001
     small.start()
     with connected(small, receive_buffer=4096) as closing, connected(small, receive_buffer=4096) as kept:
@@ -350,6 +352,18 @@ def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
             closing.close()
             kept.close()
             small.stop()
+
+
+def test_clients_that_do_not_read_their_response_are_disconnected(
+    strict_server: RunningServer, api_with_large_list: Client, api: Client
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        ended = {
+            each: pool.submit(each, strict_server, api_with_large_list)
+            for each in (read_nothing, pipeline_without_reading, send_half_a_request_while_reading)
+        }
+        ended[leave_the_end_unread] = pool.submit(leave_the_end_unread, strict_server, api)
+    assert {each.__name__: error for each, future in ended.items() if (error := future.exception())} == {}
 
 
 # Many clients

@@ -36,6 +36,8 @@ from support.webhooks import (
     wait_for_events,
 )
 
+pytestmark = pytest.mark.usefixtures("frequent_sweeps")
+
 WRITERS = 16
 EVENTS_PER_WRITER = 8
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)

@@ -57,7 +57,10 @@ async def test_one_worker_can_use_exactly_the_whole_limit(db: Database, limit: i
 
 
 @pytest.mark.parametrize("limit", [13, 600, 2000])
-async def test_concurrent_workers_use_exactly_the_whole_limit(db: Database, limit: int) -> None:
+async def test_concurrent_workers_use_exactly_the_whole_limit(
+    db: Database, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "EMPTY_LEASE_SECONDS", 0.01)
     name, workers = await new_subject(db), [LeasedRateLimiter(db) for _ in range(4)]
     many = await asyncio.gather(*(hit_times(worker, name, limit, limit) for worker in workers for _ in range(3)))
     total = sum(accepted_count(each) for each in many)
