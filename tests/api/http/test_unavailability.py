@@ -27,6 +27,7 @@ from plankeeper.database.unavailability import (
     WRITE_TEMPORARY_FILE,
     WriteCheck,
 )
+from plankeeper.http.public import health
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support.client import NO_TLS, Client, check_response
 from support.cluster import SharedCluster, execute
@@ -221,13 +222,12 @@ async def _count_checks(server: RunningServer) -> int:
     return opened
 
 
-def test_readiness_responds_while_the_database_hangs(cluster: SharedCluster) -> None:
-    dsn = cluster.new_database()
-    server = RunningServer(dsn).start()
-    http = httpx.Client(base_url=server.url, verify=NO_TLS, timeout=15)
+def test_readiness_responds_while_the_database_hangs(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert health.READINESS_TIMEOUT < 2
+    monkeypatch.setattr(health, "READINESS_TIMEOUT", 0.5)
+    http = httpx.Client(base_url=faulty.server.url, verify=NO_TLS, timeout=15)
     url = "/readyz"
-    assert http.get(url).status_code == 200
-    pids = backends(dsn)
+    pids = backends(faulty.server.dsn)
     assert pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -241,7 +241,6 @@ def test_readiness_responds_while_the_database_hangs(cluster: SharedCluster) -> 
     assert (stopped.status_code, stopped.json()["detail"]) == (503, SENTENCES["down"])
     wait_until(lambda: http.get(url).status_code == 200)
     http.close()
-    server.stop()
 
 
 def backends(dsn: str) -> list[int]:
