@@ -1,7 +1,6 @@
 """Invalid requests of every kind: each error names the field, and nothing is written."""
 
 import gzip
-import json
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -14,13 +13,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import CODES
-from plankeeper.database.unavailability import SENTENCES, retry_advice
 from support.client import PREFIX, Client
-from support.cluster import SharedCluster
-from support.factories import create_client
-from support.outage import StoppableDatabase, stoppable_database
-from support.resources import assert_changed
-from support.server import RunningServer, wait_until
+from support.server import RunningServer
 from support.sweeps import sweep
 
 JSON = {"Content-Type": "application/json"}
@@ -421,38 +415,3 @@ def test_errors_never_reveal_internals(api: Client) -> None:
         assert not re.search(r"Traceback|asyncpg|msgspec|constraint|_fkey|\.py|/src|Error\b", response.text), (
             response.text
         )
-
-
-@pytest.fixture
-def own_database(cluster: SharedCluster) -> Iterator[StoppableDatabase]:
-    """A database that a test may stop."""
-    with stoppable_database(cluster) as database:
-        yield database
-
-
-def test_requests_return_503_while_the_database_is_down_and_recover(own_database: StoppableDatabase) -> None:
-    server = RunningServer(own_database.dsn).start()
-    api = server.run(create_client(server))
-    made = api.create("/participants", {"first_name": "Ann"})
-    own_database.stop()
-    for response in (
-        api.get("/participants"),
-        api.post("/participants", {}),
-        api.delete(f"/participants/{made['id']}"),
-    ):
-        assert response.status_code == 503
-        assert response.headers["retry-after"] == "1"
-        assert response.json() == {
-            "success": False, "error": "service_unavailable", "request_id": response.headers["x-request-id"],
-            "detail": f"{SENTENCES['down']} {retry_advice('down')}",
-            "documentation_url": "/docs/api/errors#service_unavailable",
-        }  # fmt: skip
-    assert api.http.get("/readyz").status_code == 503
-    assert api.http.get("/healthz").status_code == 200
-    own_database.start()
-    again = wait_until(lambda: (got := api.get("/participants")).status_code == 200 and got)
-    assert [each["id"] for each in again.json()["data"]] == [made["id"]]
-    assert_changed(made, {"last_name": "Lee"}, api.put(f"/participants/{made['id']}", {"last_name": "Lee"}).json())
-    wait_until(lambda: len(json.loads(api.get("/events").text)["data"]) == 3)
-    api.http.close()
-    server.stop()

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from datetime import timedelta
-from typing import LiteralString, TypeVar
+from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
 import httpx
@@ -20,10 +20,12 @@ from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import DomainError
 from plankeeper.database.client import Database, Executor
+from plankeeper.database.unavailability import SENTENCES, retry_advice
 from support.client import Client
 from support.cluster import SharedCluster
 from support.factories import create_client
 from support.outage import StoppableDatabase, stoppable_database
+from support.resources import assert_changed
 from support.server import RunningServer, wait_until
 
 T = TypeVar("T")
@@ -220,16 +222,20 @@ def second_server(server: RunningServer) -> Iterator[RunningServer]:
     running.stop()
 
 
-def test_a_revoked_key_is_rejected_by_every_server(
-    server: RunningServer, second_server: RunningServer, api: Client
+def test_a_revoked_key_is_rejected_by_every_server_and_others_work(
+    server: RunningServer, second_server: RunningServer, api: Client, new_key: Callable[..., str]
 ) -> None:
-    beside = Client(second_server.url, api.key, api.plan_manager_id)
-    with closing(beside.http):
-        assert [each.get("/note-types").status_code for each in (api, beside)] == [200, 200]
-        server.run(revoke(server.db, server, api.plan_manager_id, api.key))
-        for each in (api, beside):
-            wait_until(lambda each=each: each.get("/note-types").status_code == 401)
-            assert each.get("/note-types").json()["error"] == "invalid_api_key"
+    owner = UUID(api.plan_manager_id)
+    beside = Client(second_server.url, api.key, owner)
+    staying = [Client(each.url, new_key(owner), owner) for each in (server, second_server)]
+    assert [each.get("/note-types").status_code for each in (api, beside, *staying)] == [200] * 4
+    server.run(revoke(server.db, server, api.plan_manager_id, api.key))
+    for each in (api, beside):
+        wait_until(lambda each=each: each.get("/note-types").status_code == 401)
+        assert each.get("/note-types").json()["error"] == "invalid_api_key"
+    assert [each.get("/note-types").status_code for each in staying] == [200] * 2
+    for each in (beside, *staying):
+        each.http.close()
 
 
 def test_a_plan_manager_removed_from_a_key_is_rejected_by_every_server(
@@ -280,11 +286,35 @@ def send_until(standalone: StandaloneServer, done: threading.Event) -> list[http
     return responses
 
 
-def assert_malformed_key_is_invalid(standalone: StandaloneServer) -> None:
-    key = standalone.client.key
+def assert_unavailable(client: Client, participant: dict[str, Any]) -> None:
+    """What a server responds while the database is down, also to a key that can't be one."""
+    for response in (
+        client.get("/participants"),
+        client.post("/participants", {}),
+        client.delete(f"/participants/{participant['id']}"),
+    ):
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+        assert response.json() == {
+            "success": False, "error": "service_unavailable", "request_id": response.headers["x-request-id"],
+            "detail": f"{SENTENCES['down']} {retry_advice('down')}",
+            "documentation_url": "/docs/api/errors#service_unavailable",
+        }  # fmt: skip
+    key = client.key
     junk = key[:-1] + ("0" if key[-1] != "0" else "1")
-    response = standalone.client.request("GET", "/providers", headers={"Authorization": f"Bearer {junk}"})
+    response = client.request("GET", "/providers", headers={"Authorization": f"Bearer {junk}"})
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
+    assert client.http.get("/readyz").status_code == 503
+    assert client.http.get("/healthz").status_code == 200
+
+
+def assert_recovered(client: Client, participant: dict[str, Any]) -> None:
+    """Nothing was written meanwhile, and writes succeed again."""
+    again = wait_until(lambda: (got := client.get("/participants")).status_code == 200 and got)
+    assert [each["id"] for each in again.json()["data"]] == [participant["id"]]
+    changed = client.put(f"/participants/{participant['id']}", {"last_name": "Lee"}).json()
+    assert_changed(participant, {"last_name": "Lee"}, changed)
+    wait_until(lambda: len(client.get("/events", type="participant.*").json()["data"]) == 2)
+    wait_until(lambda: client.get("/events", type="provider.created").json()["data"])
 
 
 def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_it(
@@ -294,6 +324,7 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
         return standalone.client.get("/error-catalogue")  # answered without the database, but for the key
 
     assert catalogue().status_code == 200
+    made = standalone.client.create("/participants", {"first_name": "Ann"})
     done = threading.Event()
     with ThreadPoolExecutor(4) as pool:
         hammers = [pool.submit(send_until, standalone, done) for _ in range(4)]
@@ -301,12 +332,9 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
             wait_until(lambda: standalone.client.get("/providers").json()["pagination"]["total"] > 8)
             standalone.database.stop()
             rejection = wait_until(lambda: response if (response := catalogue()).status_code == 503 else None)
-            assert rejection.json()["error"] == "service_unavailable"
-            assert rejection.headers["retry-after"] == "1"
+            assert (rejection.json()["error"], rejection.headers["retry-after"]) == ("service_unavailable", "1")
             assert [catalogue().status_code for _ in range(5)] == [503] * 5
-            assert_malformed_key_is_invalid(standalone)
-            assert standalone.client.http.get("/readyz").status_code == 503
-            assert standalone.client.http.get("/healthz").status_code == 200
+            assert_unavailable(standalone.client, made)
             standalone.database.start()
             wait_until(lambda: catalogue().status_code == 200)
             wait_until(lambda: standalone.client.post("/providers", {}).status_code == 200)
@@ -319,4 +347,4 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
     }
     stored = standalone.server.run(standalone.server.db.rows(UUID, "select id from providers"))
     assert written <= {str(ident) for ident in stored}
-    wait_until(lambda: standalone.client.get("/events", type="provider.created").json()["data"])
+    assert_recovered(standalone.client, made)

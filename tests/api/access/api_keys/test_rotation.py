@@ -17,6 +17,8 @@ from plankeeper.core.context import Actor, WriteContext
 from support.client import Client
 from support.server import RunningServer, wait_until
 
+pytestmark = pytest.mark.usefixtures("frequent_sweeps")
+
 ACTOR = Actor("system", None, "a test")
 HOUR = timedelta(hours=1)
 POLL_INTERVAL = 0.05
