@@ -227,17 +227,24 @@ def test_readiness_responds_while_the_database_hangs(faulty: Faulty, monkeypatch
     monkeypatch.setattr(health, "READINESS_TIMEOUT", 0.5)
     http = httpx.Client(base_url=faulty.server.url, verify=NO_TLS, timeout=15)
     url = "/readyz"
-    pids = backends(faulty.server.dsn)
-    assert pids
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    pids = set[int]()
+
+    def hanging_response() -> httpx.Response | None:
+        """None from a connection that was opened at the moment at which the others were stopped."""
+        for pid in backends(faulty.server.dsn):
+            os.kill(pid, signal.SIGSTOP)
+            pids.add(pid)
         # The time is for a busy machine: a statement may take 30 seconds.
-        stopped = http.get(url)
+        response = http.get(url)
+        return response if response.status_code != 200 else None
+
+    try:
+        stopped = wait_until(hanging_response)
     finally:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
+    assert pids
     assert (stopped.status_code, stopped.json()["detail"]) == (503, SENTENCES["down"])
     wait_until(lambda: http.get(url).status_code == 200)
     http.close()
