@@ -12,7 +12,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families as families_of
 from uuid_utils.compat import uuid7
 
@@ -22,6 +21,7 @@ from plankeeper.access.tokens import hash_token
 from plankeeper.core.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
+from support.metrics import current_value
 from support.server import RunningServer, wait_until
 
 LOG_FIELDS = [
@@ -269,15 +269,6 @@ def samples(client: Client, *names: str) -> dict[tuple[str, frozenset[tuple[str,
 
 def sample_key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     return name, frozenset(labels.items())
-
-
-def current_value(name: str, **labels: str) -> float:
-    """The value of a sample in this process, for waiting: the server takes much longer to write the text of all."""
-    collected = REGISTRY.restricted_registry([name]).collect()
-    values = [
-        each.value for metric in collected for each in metric.samples if (each.name, each.labels) == (name, labels)
-    ]
-    return values[0] if values else 0.0
 
 
 METRIC_FAMILIES = {

@@ -37,6 +37,14 @@ def start_server(cluster: SharedCluster) -> Iterator[Callable[..., RunningServer
         each.stop()
 
 
+@pytest.fixture(scope="module")
+def full(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server with few slots, which is full when a test uses them all."""
+    running = RunningServer(cluster.dsn, max_concurrent_requests=SLOTS, pool_size=10).start()
+    yield running
+    running.stop()
+
+
 @pytest.fixture
 def new_client_of(new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]) -> Iterator[Callable[..., Client]]:
     """Makes a client of a server, with a plan manager of its own."""
@@ -105,7 +113,7 @@ def assert_busy(response: httpx.Response, detail: str) -> None:
 
 
 def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database(
-    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+    full: RunningServer, new_client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
     take = Pool._acquire  # noqa: SLF001 - whatever a request does in the database begins here
@@ -117,7 +125,6 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
         return await take(pool)
 
     monkeypatch.setattr(Pool, "_acquire", counting)
-    full = start_server(max_concurrent_requests=SLOTS, pool_size=10)
     api, outsider = new_client_of(full), some_key()
     with all_slots_in_use(full, api, SLOTS) as (release, updates):
         before = len(taken)
@@ -195,10 +202,9 @@ def test_a_request_that_waits_too_long_for_a_lock_is_rejected_and_writes_nothing
 
 
 def test_at_ten_times_the_limit_every_request_gets_a_response(
-    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
+    full: RunningServer, new_client_of: Callable[..., Client]
 ) -> None:
     """Each create either returns the row that it inserted, or is rejected without inserting one."""
-    full = start_server(max_concurrent_requests=SLOTS)
     api = new_client_of(full)
 
     def create(number: int) -> httpx.Response:
@@ -216,11 +222,8 @@ def test_at_ten_times_the_limit_every_request_gets_a_response(
     assert api.get("/participants").status_code == 200
 
 
-def test_bodies_in_transit_take_no_slot(
-    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
-) -> None:
+def test_bodies_in_transit_take_no_slot(full: RunningServer, new_client_of: Callable[..., Client]) -> None:
     """Otherwise, one key takes all slots of a worker with few requests."""
-    full = start_server(max_concurrent_requests=SLOTS)
     api, beside = new_client_of(full), new_client_of(full)
     url = httpx.URL(full.url)
     headers = api.headers() | {"Host": "x", "Content-Type": "application/json", "Content-Length": "20"}

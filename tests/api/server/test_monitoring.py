@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from plankeeper.server import monitoring
-from plankeeper.server.metrics import registry
 from plankeeper.server.monitoring import measure
 from support.client import Client
+from support.metrics import current_value
 from support.receiver import Receiver
 from support.server import RunningServer
 from support.webhooks import poll_once, wait_for_deliveries
@@ -38,9 +38,7 @@ def no_leftover_endpoints(server: RunningServer) -> Iterator[None]:
 
 def measured(server: RunningServer, name: str) -> float:
     server.run(measure(server.db))
-    value = registry().get_sample_value(name)
-    assert value is not None
-    return value
+    return current_value(name)
 
 
 def test_due_deliveries_wait_and_those_to_a_failing_endpoint_fail(

@@ -13,9 +13,9 @@ from plankeeper.access.accounts.credentials import VerifiedCredentials
 from plankeeper.access.accounts.schemas import LoginResult
 from plankeeper.access.tokens import hash_token
 from plankeeper.core.errors import ValidationError
-from plankeeper.server.metrics import registry
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
 from support.logins import FailedLogin
+from support.metrics import current_value
 
 
 class AuthenticatorApp:
@@ -133,9 +133,9 @@ def test_code_attempts_are_throttled(ada: AccountDriver, authenticator: Authenti
 
 def failure_counts() -> dict[str, float]:
     """The failed sign-ins that the metrics have counted, by reason."""
-    metrics, name = registry(), "plankeeper_sign_in_failures_total"
     return {
-        reason: metrics.get_sample_value(name, {"reason": reason}) or 0 for reason in ("password", "code", "too_soon")
+        reason: current_value("plankeeper_sign_in_failures_total", reason=reason)
+        for reason in ("password", "code", "too_soon")
     }
 
 
