@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from plankeeper.cli.demo_claims import add_demo_claims
+from plankeeper.cli.demo_month_end import add_demo_month_end
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers
 from plankeeper.core.errors import DomainError
 from support.client import Client
 from support.cluster import SharedCluster
-from support.sample_data import new_claimed_database, new_sample_database
+from support.sample_data import new_claimed_database
 from support.server import RunningServer
 
 LARGER, SMALLER = plan_managers()
@@ -69,10 +69,7 @@ def test_a_second_start_adds_nothing(server: RunningServer) -> None:
     assert count() == before
 
 
-def test_nothing_is_added_without_a_key_for_secrets(cluster: SharedCluster, tmp_path: Path) -> None:
-    server = RunningServer(new_sample_database(cluster)).start()
-    settings = replace(server.settings, secret_key_file=tmp_path / "missing")
+def test_no_fees_are_added_without_a_storage_of_documents(server: RunningServer) -> None:
     with pytest.raises(DomainError):
-        server.run(add_demo_claims(server.db, settings))
-    assert server.run(server.db.one(int, "select count(*) from claim_batches")) == 0
-    server.stop()
+        server.run(add_demo_month_end(server.db, replace(server.settings, documents_url=None)))
+    assert server.run(server.db.one(int, "select count(*) from fees")) == 0

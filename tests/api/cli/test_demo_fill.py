@@ -21,12 +21,16 @@ from plankeeper.access.accounts.schemas import LoginResult
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store
 from plankeeper.cli.demo import CREDENTIALS_FILE, DOCUMENT_COUNT, DemoCredentials, add_demo_documents, load_demo_data
+from plankeeper.cli.demo_claims import add_demo_claims
+from plankeeper.cli.demo_month_end import add_demo_month_end
 from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_date, format_money
 from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
+from plankeeper.database.client import Database
 from plankeeper.resources.documents.store import list_due
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.registry import RESOURCES
@@ -52,6 +56,15 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running = RunningServer(new_sample_database(cluster)).start()
     yield running
     running.stop()
+
+
+class Counts(Struct):
+    """The number of rows of tables."""
+
+    plan_managers: int
+    events: int
+    api_keys: int
+    accounts: int
 
 
 class Refill(NamedTuple):
@@ -125,14 +138,6 @@ def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.fixture
-def other_server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server on a database without data."""
-    running = RunningServer(cluster.new_database()).start()
-    yield running
-    running.stop()
-
-
 def test_filling_again_changes_nothing_and_replaces_the_key(
     server: RunningServer, refill: Refill, clients: list[Client]
 ) -> None:
@@ -148,31 +153,29 @@ def test_filling_again_changes_nothing_and_replaces_the_key(
         old.http.close()
 
 
-def test_kept_credentials_are_used_while_they_are_valid(cluster: SharedCluster, tmp_path: Path) -> None:
-    server = RunningServer(new_sample_database(cluster)).start()
-
-    def load() -> DemoCredentials:
-        return server.run(load_demo_data(server.db, server.settings, tmp_path))
-
-    first = load()
+async def test_kept_credentials_are_used_while_they_are_valid(cluster: SharedCluster, tmp_path: Path) -> None:
+    dsn = new_sample_database(cluster)
     file = tmp_path / CREDENTIALS_FILE
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert load() == first
-    server.run(
-        server.db.execute("update api_keys set expires_at = now() + interval '1 hour' where name = 'sample data'")
-    )
-    second = load()
-    assert (second.key != first.key, second.password == first.password) == (True, True)
-    changed = server.run(passwords.hash_password("another password"))
-    server.run(server.db.execute("update accounts set password_hash = $1", changed))
-    third = load()
-    assert (third.key == second.key, third.password != second.password) == (True, True)
-    file.write_text("{")
-    fourth = load()
-    assert (fourth.key != third.key, fourth.password != third.password) == (True, True)
-    assert load() == fourth
+    async with Database(dsn).open() as db:
+
+        async def load() -> DemoCredentials:
+            return await load_demo_data(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), tmp_path)
+
+        first = await load()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert await load() == first
+        await db.execute("update api_keys set expires_at = now() + interval '1 hour' where name = 'sample data'")
+        second = await load()
+        assert (second.key != first.key, second.password == first.password) == (True, True)
+        changed = await passwords.hash_password("another password")
+        await db.execute("update accounts set password_hash = $1", changed)
+        third = await load()
+        assert (third.key == second.key, third.password != second.password) == (True, True)
+        file.write_text("{")
+        fourth = await load()
+        assert (fourth.key != third.key, fourth.password != third.password) == (True, True)
+        assert await load() == fourth
     assert [each.name for each in tmp_path.iterdir()] == [CREDENTIALS_FILE]
-    server.stop()
 
 
 def test_filling_again_leaves_other_keys_alone(server: RunningServer, refill: Refill) -> None:
@@ -185,19 +188,17 @@ def test_a_plan_manager_beside_the_sample_data_is_no_obstacle(server: RunningSer
     assert refill.credentials[1].plan_manager_id == WATTLEBIRD.id
 
 
-def test_sample_data_is_not_added_to_other_data(other_server: RunningServer) -> None:
-    server = other_server
-
-    async def create_plan_manager() -> None:
-        async with server.db.transaction() as tx:
+async def test_sample_data_is_not_added_to_other_data(dsn: str) -> None:
+    async with Database(dsn).open() as db:
+        async with db.transaction() as tx:
             await store.insert(tx, UUID(int=7), "Real Plans")
-
-    server.run(create_plan_manager())
-    with pytest.raises(click.ClickException, match=r"^The database contains plan managers, but not the sample data"):
-        server.run(load_demo_data(server.db, server.settings))
-    for table in ("plan_managers", "events", "api_keys", "accounts"):
-        count = server.run(server.db.one(int, f"select count(*) from {table}"))
-        assert count == (1 if table == "plan_managers" else 0)
+        with pytest.raises(click.ClickException, match=r"^The database contains plan managers, but not the sample"):
+            await load_demo_data(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}))
+        statement = """
+            select (select count(*) from plan_managers), (select count(*) from events),
+                (select count(*) from api_keys), (select count(*) from accounts)
+        """
+        assert await db.one(Counts, statement) == Counts(1, 0, 0, 0)
 
 
 def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
@@ -356,3 +357,15 @@ def test_without_a_storage_the_operator_learns_why_there_are_no_documents(server
     with pytest.raises(DomainError) as raised:
         server.run(add_demo_documents(server.db, settings, LAST_MOMENT))
     assert "The operator must set PLANKEEPER_DOCUMENTS_URL." in raised.value.detail
+
+
+def test_no_claims_are_added_without_a_key_for_secrets(server: RunningServer, tmp_path: Path) -> None:
+    settings = replace(server.settings, secret_key_file=tmp_path / "missing")
+    with pytest.raises(DomainError):
+        server.run(add_demo_claims(server.db, settings))
+    assert server.run(server.db.one(int, "select count(*) from claim_batches")) == 0
+
+
+def test_no_fees_are_added_without_claims(server: RunningServer) -> None:
+    server.run(add_demo_month_end(server.db, server.settings))
+    assert server.run(server.db.one(int, "select count(*) from fees")) == 0

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.cli.sample_data import plan_managers, records
 from plankeeper.imports.importer import ImportReport
 from plankeeper.resources.upsert import ImportCounts, RowError
 from support.client import Client
@@ -107,22 +106,6 @@ def test_importing_the_same_file_again_changes_nothing(
     assert recorded_events(seeded_api) == before
     for resource in ("participants", "providers", "invoices"):
         assert get_json(seeded_api, f"/{resource}", updated_since=moment)["data"] == []
-
-
-def test_importing_the_sample_data_twice_changes_nothing(
-    api: Client, import_content: Import, recorded_events: Events
-) -> None:
-    for resource, rows in records(plan_managers()[1].id):
-        file = to_json_lines(list(rows))
-        first = import_content(api, resource, file)
-        assert_imported(first, created=first.row_count)
-        assert_imported(import_content(api, resource, file), unchanged=first.row_count)
-    types = [event.type for event in recorded_events(api)]
-    created = [each for each in types if each.endswith((".created", ".started", ".ended"))]
-    # A plan takes the place of the one that the participant's fields have created.
-    replaced = [each for each in types if each == "plan.deleted"]
-    assert len(created) == len(types) - len(replaced)
-    assert 0 < 2 * len(replaced) <= created.count("plan.created")
 
 
 def test_ids_and_timestamps_are_accepted_in_other_notations(

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 import pytest
@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.plan_managers import store
 from plankeeper.cli.sample_data import plan_managers, records
+from plankeeper.imports.importer import ImportReport
 from plankeeper.imports.reader import read_rows
 from plankeeper.imports.writer import CsvWriter, JsonLinesWriter
 from plankeeper.resources.registry import RESOURCES
@@ -73,21 +74,42 @@ def round_trip(
     return exported
 
 
+class Sample(NamedTuple):
+    """A plan manager with the sample data, and the reports of its first and second import of each resource."""
+
+    id: UUID
+    reports: list[tuple[ImportReport, ImportReport]]
+
+
 @pytest.fixture(scope="module")
-def sample_id(server: RunningServer) -> UUID:
-    """A plan manager with the sample data."""
+def sample(server: RunningServer) -> Sample:
     id_ = cast("UUID", uuid7())
     server.run(_create_plan_manager(server, id_))
+    reports: list[tuple[ImportReport, ImportReport]] = []
     for resource, rows in records(plan_managers()[1].id):
-        assert server.run(import_bytes(server, id_, resource, to_json_lines(list(rows)))).errors == []
-    return id_
+        file = to_json_lines(list(rows))
+        first, second = (server.run(import_bytes(server, id_, resource, file)) for _ in range(2))
+        reports.append((first, second))
+    return Sample(id_, reports)
+
+
+def test_importing_the_sample_data_twice_changes_nothing(server: RunningServer, sample: Sample) -> None:
+    for first, second in sample.reports:
+        assert_imported(first, created=first.row_count)
+        assert_imported(second, unchanged=first.row_count)
+    types = server.run(server.db.rows(str, "select type from events where plan_manager_id = $1", sample.id))
+    created = [each for each in types if each.endswith((".created", ".started", ".ended"))]
+    # A plan takes the place of the one that the participant's fields have created.
+    replaced = [each for each in types if each == "plan.deleted"]
+    assert len(created) == len(types) - len(replaced)
+    assert 0 < 2 * len(replaced) <= created.count("plan.created")
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_sample_data_survives_a_round_trip(
-    server: RunningServer, second_server: RunningServer, sample_id: UUID, format_: str
+    server: RunningServer, second_server: RunningServer, sample: Sample, format_: str
 ) -> None:
-    files = round_trip(server, second_server, sample_id, format_)
+    files = round_trip(server, second_server, sample.id, format_)
     assert [len(file.splitlines()) > 1 for file in files.values()] == [True] * len(RESOURCES)
 
 

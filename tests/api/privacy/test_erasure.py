@@ -1,7 +1,8 @@
 """Erasure: the texts about a person are found nowhere afterwards, everything else is as it was."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -14,10 +15,18 @@ from plankeeper.privacy.schemas import ErasureReport
 from plankeeper.privacy.service import LegalHoldError
 from plankeeper.resources.documents import service as documents
 from support.client import Client
-from support.factories import SeededPlanManager, import_invoice, seed_plan_manager, upload_document
+from support.factories import (
+    SeededPlanManager,
+    import_invoice,
+    seed_plan_manager,
+    unique_text,
+    upload_document,
+    webhooks,
+)
 from support.importing import import_records
 from support.server import RunningServer, wait_until
 from support.stored_rows import places_of, stable_rows
+from support.supplier_statements import record_statement
 
 PERSON = ("participant.", "member.")  # where the texts of the person and of its team member are
 
@@ -62,11 +71,40 @@ def write_more(world: SeededPlanManager) -> list[str]:
     return [*texts, "member@example.com"]
 
 
-def test_no_text_about_the_person_is_left_in_any_table_and_nothing_to_erase(world: SeededPlanManager) -> None:
+class Erasure(NamedTuple):
+    """An erasure of a person of whom there is something in every table, and of whom another plan manager has a copy."""
+
+    world: SeededPlanManager
+    texts: list[str]  # about the person
+    places: set[str]  # the tables that had them
+    preview: ErasureReport
+    report: ErasureReport
+    unchanged: dict[str, tuple[Any, Any]]  # rows before and after the preview, and those of the copy
+
+
+@pytest.fixture(scope="module")
+def erasure(server: RunningServer) -> Iterator[Erasure]:
+    """The tests of it leave it as it is."""
+    world = seed_plan_manager(server, unique_text)
     texts = write_more(world)
-    assert places_of(world, *texts) >= {"participants", "team_members", "users", "events", "idempotency_records"}
+    copy = seed_plan_manager(server, lambda name: world.texts.get(name, name))
+    before, copied, places = stable_rows(world), stable_rows(copy), places_of(world, *texts)
+    preview = erase(world, preview=True)
+    after = stable_rows(world)
     report = erase(world)
-    assert places_of(world, *texts) == set()
+    unchanged = {"preview": (before, after), "copy": (copied, stable_rows(copy))}
+    assert places_of(copy, *person_texts(world)) >= {"participants", "team_members", "events"}
+    with pytest.raises(NotFound):
+        erase(world, copy.ids["participant_id"])
+    yield Erasure(world, texts, places, preview, report, unchanged)
+    for each in (world, copy):
+        each.client.http.close()
+
+
+def test_no_text_about_the_person_is_left_in_any_table_and_nothing_to_erase(erasure: Erasure) -> None:
+    world, report = erasure.world, erasure.report
+    assert erasure.places >= {"participants", "team_members", "users", "events", "idempotency_records"}
+    assert places_of(world, *erasure.texts) == set()
     assert report.counts.items() >= {"participants": 1, "team_members": 2, "users": 3, "responses": 2}.items()
     assert report.counts["events"] > 7
     assert world.client.get(f"/participants/{world.ids['participant_id']}").status_code == 404
@@ -75,15 +113,30 @@ def test_no_text_about_the_person_is_left_in_any_table_and_nothing_to_erase(worl
     assert len(world.event_ids()) == count
 
 
-def test_responses_of_webhook_receivers_about_the_person_are_deleted(world: SeededPlanManager) -> None:
+def test_a_preview_changes_nothing_and_reports_the_same(erasure: Erasure) -> None:
+    before, after = erasure.unchanged["preview"]
+    assert before == after
+    assert erasure.report == erasure.preview
+    assert not erasure.preview.is_empty
+
+
+def test_another_plan_managers_copy_is_untouched(erasure: Erasure) -> None:
+    before, after = erasure.unchanged["copy"]
+    assert before == after
+
+
+def test_responses_of_webhook_receivers_about_the_person_are_deleted(small_world: SeededPlanManager) -> None:
     """Those of the person's events, and those that repeat a text; others stay."""
-    server, detail = world.server, '[{"attempt": 1, "request_headers": {}, "response_body": "%s"}]'
+    world, server = small_world, small_world.server
+    detail = '[{"attempt": 1, "request_headers": {}, "response_body": "%s"}]'
     insert = """
         insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
             created_at, attempt_details)
         values ($1, $2, $3, $4, 'participant.updated', 'succeeded', statement_timestamp(), $5::text::jsonb)
     """
-    about, other, endpoint = UUID(world.ids["event_id"]), uuid7(), UUID(world.ids["endpoint_id"])
+    event = "select id from events where plan_manager_id = $1 and resource_id = $2 limit 1"
+    [about] = server.run(server.db.rows(UUID, event, world.plan_manager_id, world.ids["participant_id"]))
+    other, endpoint = uuid7(), UUID(webhooks(world.client)["webhook_endpoint_id"])
     responses = {
         uuid7(): (about, "ok"),
         uuid7(): (other, world.texts["participant.first_name"]),
@@ -116,14 +169,6 @@ def test_the_feed_keeps_its_events_and_their_order(small_world: SeededPlanManage
         "participant.deleted",
         "participant.erased",
     ]
-
-
-def test_a_preview_changes_nothing_and_reports_the_same(world: SeededPlanManager) -> None:
-    before = stable_rows(world)
-    preview = erase(world, preview=True)
-    assert stable_rows(world) == before
-    assert erase(world) == preview
-    assert not preview.is_empty
 
 
 def test_a_participant_that_was_deleted_earlier_is_erased(world: SeededPlanManager) -> None:
@@ -271,19 +316,6 @@ def test_queries_without_a_text_about_the_person_stay(small_world: SeededPlanMan
     assert sorted(small_world.server.run(read())) == sorted(kept)
 
 
-def test_another_plan_managers_copy_is_untouched(world: SeededPlanManager, server: RunningServer) -> None:
-    other = seed_plan_manager(server, lambda name: world.texts.get(name, name))
-    try:
-        before = stable_rows(other)
-        erase(world)
-        assert stable_rows(other) == before
-        assert places_of(other, *person_texts(world)) >= {"participants", "team_members", "events"}
-        with pytest.raises(NotFound):
-            erase(world, other.ids["participant_id"])
-    finally:
-        other.client.http.close()
-
-
 def test_a_legal_hold_prevents_an_erasure(small_world: SeededPlanManager) -> None:
     participant_id = UUID(small_world.ids["participant_id"])
 
@@ -325,11 +357,14 @@ STATEMENT_FILES = "select pdf_key from statements where plan_manager_id = $1 and
 PROVIDER_FILES = "select object_key from documents where plan_manager_id = $1 and provider_id is not null"
 
 
-def test_the_files_of_the_persons_invoices_and_statements_are_deleted(world: SeededPlanManager) -> None:
-    server, invoice = world.server, f"/invoices/{world.ids['invoice_id']}"
-    upload_document(world.client, world.ids["invoice_id"], b"%PDF-1.7 another one")
-    statement = f"/participants/{world.ids['participant_id']}/statements/{world.ids['statement_id']}"
-    world.client.request("GET", statement, headers={"Accept": "application/pdf"}).raise_for_status()
+def test_the_files_of_the_persons_invoices_and_statements_are_deleted(small_world: SeededPlanManager) -> None:
+    world, server, invoice = small_world, small_world.server, f"/invoices/{small_world.ids['invoice_id']}"
+    for content in (b"%PDF-1.7 a sample", b"%PDF-1.7 another one"):
+        upload_document(world.client, world.ids["invoice_id"], content)
+    server.run(record_statement(server, world.plan_manager_id, UUID(world.ids["provider_id"])))
+    statements = f"/participants/{world.ids['participant_id']}/statements"
+    statement = world.client.create(statements, {"month": "2026-01"})["id"]
+    world.client.request("GET", f"{statements}/{statement}", headers={"Accept": "application/pdf"}).raise_for_status()
     other = import_invoice(server, world.client, {"participant": None, "provider": None})
     kept = upload_document(world.client, other)
     folder = Path((server.settings.documents_url or "").removeprefix("file://"), str(world.plan_manager_id))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import create_connection, socket
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -57,30 +58,40 @@ def cleanup(server: RunningServer, api: Client) -> list[datetime]:
     return server.run(server.db.rows(datetime, statement, UUID(api.plan_manager_id)))
 
 
-def test_an_upload_that_ends_early_or_stops_stores_nothing(server: RunningServer, api: Client, invoice_id: str) -> None:
+def test_an_upload_that_ends_early_stores_nothing(server: RunningServer, api: Client, invoice_id: str) -> None:
     kept = upload_document(api, invoice_id)
     with begin_upload(server, api, invoice_id, 10 * len(PIECE)) as client:
         client.sendall(PIECE)
         wait_until(lambda: len(cleanup(server, api)) == 1)
-    with begin_upload(server, api, invoice_id, 10 * len(PIECE)) as client:
-        client.sendall(PIECE)
-        assert client.recv(100) == b""  # the server closes the connection
-    [first, second] = cleanup(server, api)
-    soon = datetime.now(UTC) + timedelta(minutes=55)
-    assert min(first, second) > soon
-    assert api.get(f"/invoices/{invoice_id}").json()["document"] == kept
-    wait_until(lambda: len(objects(server, api)) == 1)
+    assert_kept(server, api, invoice_id, kept)
 
 
-def test_a_slow_upload_that_makes_progress_is_stored(server: RunningServer, api: Client, invoice_id: str) -> None:
-    pieces = 3
-    with begin_upload(server, api, invoice_id, len(b"%PDF-") + pieces * len(PIECE)) as client:
+def test_an_upload_that_stops_stores_nothing_but_a_slow_one_is_stored(
+    server: RunningServer, api: Client, other: Client, invoice_id: str
+) -> None:
+    kept, pieces = upload_document(api, invoice_id), 3
+    slow_id = factories.import_invoice(server, other, {"participant": None, "provider": None})
+    with (
+        begin_upload(server, api, invoice_id, 10 * len(PIECE)) as stopped,
+        begin_upload(server, other, slow_id, len(b"%PDF-") + pieces * len(PIECE)) as slow,
+    ):
+        stopped.sendall(PIECE)
         for _ in range(pieces):  # together longer than the time limit
             time.sleep(CLIENT_TIMEOUT / 2)
-            client.sendall(PIECE)
-        assert client.recv(20).startswith(b"HTTP/1.1 200 OK")
-    assert cleanup(server, api) == []
-    assert len(objects(server, api)) == 1
+            slow.sendall(PIECE)
+        assert slow.recv(20).startswith(b"HTTP/1.1 200 OK")
+        assert stopped.recv(100) == b""  # the server closes the connection
+    assert_kept(server, api, invoice_id, kept)
+    assert cleanup(server, other) == []
+    assert len(objects(server, other)) == 1
+
+
+def assert_kept(server: RunningServer, api: Client, invoice_id: str, kept: dict[str, Any]) -> None:
+    """What has been received of an upload is deleted soon, and the invoice still has its document."""
+    [due_at] = cleanup(server, api)
+    assert due_at > datetime.now(UTC) + timedelta(minutes=55)
+    assert api.get(f"/invoices/{invoice_id}").json()["document"] == kept
+    wait_until(lambda: len(objects(server, api)) == 1)
 
 
 async def test_half_of_a_file_that_a_killed_server_leaves_is_deleted(tmp_path: Path) -> None:

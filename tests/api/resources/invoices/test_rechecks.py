@@ -23,7 +23,7 @@ from plankeeper.resources.trash import service as trash
 from support import factories
 from support.client import Client
 from support.importing import import_records
-from support.rechecks import PromptWorker, recheck_at_once
+from support.rechecks import MAX_ID, PromptWorker, recheck_at_once
 from support.server import RunningServer, wait_until
 
 Recheck = Callable[[], None]
@@ -289,7 +289,10 @@ def test_a_write_of_the_same_invoices_gets_into_no_deadlock(
     assert not any("inactive_participant" in warnings_of(api, each) for each in invoices)
 
 
-def test_the_server_checks_by_itself(api: Client, record_ids: dict[str, str], import_invoice: Put) -> None:
+def test_the_server_checks_by_itself(
+    api: Client, record_ids: dict[str, str], import_invoice: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecheckWorker, "_before", MAX_ID)  # also the newest rows
     invoice = import_invoice()
     api.put(f"/participants/{record_ids['participant']}", {"status": "Inactive"})
     wait_until(lambda: warnings_of(api, invoice) == ["inactive_participant"])
