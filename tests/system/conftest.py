@@ -20,6 +20,7 @@ LONGEST = (
     "tests/system/faults/test_kills.py",
     "tests/system/plans/test_plans.py",
     "tests/system/faults/test_keep_copy.py",
+    "tests/system/proxies/test_rolling_restarts.py",
 )
 
 
