@@ -58,10 +58,14 @@ test-fast: .venv/dev docs
 	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(NOT_FAST) $(WORDING_TEST)) \
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
+# They compare times: nothing else may run meanwhile.
+TIMED_TESTS := $(addprefix tests/system/load/test_,many_plan_managers.py over_capacity.py processor_time.py quota.py \
+	sign_in_flood.py)
+
 test-system: .venv/dev .venv/clients/ready docs
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/system/load \
-		--ignore=$(SHORT_BROWSER_TEST) tests/system tests/browser tests/cli
-	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(SHORT_BROWSER_TEST) $(TIMED_TESTS)) \
+		tests/system tests/browser tests/cli
+	$(BIN)/pytest $(TIMED_TESTS)
 
 test-cluster: .venv/dev
 	$(BIN)/pytest -rP tests/system/patroni

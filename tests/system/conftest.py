@@ -20,6 +20,7 @@ LONGEST = (
     "tests/system/faults/test_kills.py",
     "tests/system/plans/test_plans.py",
     "tests/system/faults/test_keep_copy.py",
+    "tests/system/proxies/test_rolling_restarts.py",
 )
 
 
@@ -32,15 +33,27 @@ def _load_sample_data(folder: Path) -> None:
     assert ServeProcess(folder, "--demo").stop() == 0
 
 
+def _migrate(folder: Path) -> None:
+    assert ServeProcess(folder).stop() == 0
+
+
+def _copier(source: Path) -> Callable[[Path], None]:
+    def copy(folder: Path) -> None:
+        subprocess.run(["cp", "--archive", f"{source}/.", folder], check=True)
+
+    return copy
+
+
 @pytest.fixture(scope="session")
 def copy_sample_data(cluster: SharedCluster) -> Callable[[Path], None]:
     """Copies into an empty data folder what the first `serve --demo` made of another one, with its key and its sign-in.
 
     The first start takes three times as long as one that finds its data.
     """
-    source = cluster.prepared_folder("sample", _load_sample_data)
+    return _copier(cluster.prepared_folder("sample", _load_sample_data))
 
-    def copy(folder: Path) -> None:
-        subprocess.run(["cp", "--archive", f"{source}/.", folder], check=True)
 
-    return copy
+@pytest.fixture(scope="session")
+def copy_migrated_data(cluster: SharedCluster) -> Callable[[Path], None]:
+    """Copies into an empty data folder what the first `serve` made of another one: a migrated database, and a key."""
+    return _copier(cluster.prepared_folder("migrated", _migrate))

@@ -18,6 +18,8 @@ PAGE = (PROJECT / "docs/first-change.md").read_text()
 CHANGES = ("Add a field", "Add an endpoint", "Add a page")
 NEXT_REVISION = f"{int(LATEST_REVISION) + 1:04}"
 
+# A run of whole files.
+PYTEST = re.compile(r"\.venv/bin/pytest(?: [\w/.]+)+")
 # A new file has its path above it.
 BLOCK = re.compile(
     r"(?:^ *\*\*(?P<path>\S+)\*\*\n\n)?^(?P<indent> *)```(?P<kind>\w+)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL
@@ -53,6 +55,17 @@ def edit(text: str, hunk: str, name: str = "") -> str:
     return text.replace(old, new)[1:]
 
 
+def commands(text: str) -> list[str]:
+    """The commands of a console. Consecutive runs of whole files are one: each start of the tests takes seconds."""
+    found: list[str] = []
+    for command in (line.removeprefix("$ ") for line in text.splitlines()):
+        if found and PYTEST.fullmatch(found[-1]) and PYTEST.fullmatch(command):
+            found[-1] += command.removeprefix(".venv/bin/pytest")
+        else:
+            found.append(command)
+    return found
+
+
 class Copy:
     """A copy of the repository, with the virtual environment of the tests."""
 
@@ -79,8 +92,8 @@ class Copy:
 
     def carry_out(self, block: Block) -> None:
         if block.kind == "console":
-            for line in block.text.splitlines():
-                self.run(line.removeprefix("$ "))
+            for command in commands(block.text):
+                self.run(command)
         elif block.kind == "diff":
             for change in block.text.split("--- ")[1:]:
                 name, *hunks = re.split(r"\n@@ ?(.*)\n", change)
@@ -108,6 +121,12 @@ def test_a_hunk_is_below_the_name_that_the_page_shows() -> None:
     assert edit("class A:\n    a\n", "+    b\n     a\n", "class A") == "class A:\n    b\n    a\n"
     with pytest.raises(AssertionError, match="aren't in class B, but in class A"):
         edit("class B:\n    b\nclass A:\n    a\n", "+    b\n     a\n", "class B")
+
+
+def test_runs_of_whole_files_are_one_command() -> None:
+    text = "$ .venv/bin/pytest a b.py\n$ .venv/bin/pytest c/d.py\n$ .venv/bin/pytest e -k f\n$ .venv/bin/pytest g\n"
+    runs = [".venv/bin/pytest a b.py c/d.py", ".venv/bin/pytest e -k f", ".venv/bin/pytest g"]
+    assert commands(text) == runs
 
 
 def test_every_step_of_the_first_change_works(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ def full_run_only() -> None:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def folder(copy_migrated_data: Callable[[Path], None]) -> Iterator[Path]:
+    """The data folder of a server that has been started before."""
     with temporary_folder() as made:
+        copy_migrated_data(made)
         yield made
 
 

@@ -5,7 +5,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -74,8 +74,9 @@ class HealthyClients:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ServeProcess]:
+def server(copy_migrated_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with temporary_folder() as folder:
+        copy_migrated_data(folder)
         serving = ServeProcess(folder, workers=2, PLANKEEPER_CLIENT_IO_TIMEOUT=str(CLIENT_TIMEOUT))
         yield serving
         assert serving.stop() == 0

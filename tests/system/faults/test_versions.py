@@ -45,12 +45,12 @@ def test_two_servers_starting_concurrently_on_a_new_folder_share_its_database(
     full_run_only: None, folder: Path, serve: Callable[..., ServeProcess]
 ) -> None:
     servers: list[ServeProcess] = []
-    starts = [threading.Thread(target=lambda: servers.append(serve())) for _ in range(2)]
+    starts = [threading.Thread(target=lambda: servers.append(serve(folder / "new"))) for _ in range(2)]
     for start in starts:
         start.start()
     for start in starts:
         start.join(90)
-    shared = Cluster(folder)
+    shared = Cluster(folder / "new")
     assert not shared.ensure()
     access = create_credentials(shared.dsn)
     one, other = (httpx.Client(base_url=each.url + PREFIX, headers=access.headers) for each in servers)

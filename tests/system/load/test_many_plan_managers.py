@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,6 @@ import pytest
 from plankeeper.database.client import Database
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import Client
-from support.cluster import prepare_database
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from system.load.client import Connection, TimedResponse, closing, percentile
@@ -52,10 +51,11 @@ class Usage:
 
 
 @pytest.fixture
-def dsn() -> Iterator[str]:
-    with temporary_folder() as folder, Cluster(folder) as running:
-        prepare_database(running.dsn)
-        yield running.dsn
+def dsn(copy_migrated_data: Callable[[Path], None]) -> Iterator[str]:
+    with temporary_folder() as folder:
+        copy_migrated_data(folder)
+        with Cluster(folder) as running:
+            yield running.dsn
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ class Flood:
     statuses: Counter[int] = field(default_factory=Counter[int])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def serving(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
     with temporary_folder() as folder:
         copy_sample_data(folder)
@@ -78,8 +78,8 @@ async def measure(serving: ServeProcess, seconds: float, attackers: int) -> tupl
     attacks = [
         asyncio.create_task(attack(serving.url, number, start + seconds + 1, flood)) for number in range(attackers)
     ]
-    await asyncio.sleep(1)
-    await asyncio.gather(*(request_api(serving, start + 1 + seconds, seen) for _ in range(API_CLIENTS)))
+    await asyncio.sleep(1 if attackers else 0)
+    await asyncio.gather(*(request_api(serving, time.time() + seconds, seen) for _ in range(API_CLIENTS)))
     await asyncio.gather(*attacks)
     return seen, flood
 

@@ -5,7 +5,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from plankeeper.database.client import Database
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE
 from support import next_release
-from support.cluster import as_owner, prepare_database
+from support.cluster import as_owner
 from support.folder import temporary_folder
 from support.program import ServeProcess, environment
 from system.load.client import Connection, create_plan_manager_and_key, percentile
@@ -35,10 +35,10 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def dsn(folder: Path) -> Iterator[str]:
+def dsn(folder: Path, copy_migrated_data: Callable[[Path], None]) -> Iterator[str]:
     """A database of its own, as durable as that of a production."""
-    with Cluster(folder / "data") as running:
-        prepare_database(running.dsn)
+    copy_migrated_data(folder)
+    with Cluster(folder) as running:
         yield running.dsn
 
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextlib import closing as closing_at_end
@@ -19,7 +19,6 @@ import pytest
 from plankeeper.database.client import Database
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import Client
-from support.cluster import prepare_database
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from system.load.client import Connection, closing, create_plan_manager_and_key, percentile, write_request
@@ -108,10 +107,10 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def dsn(folder: Path) -> Iterator[str]:
+def dsn(folder: Path, copy_migrated_data: Callable[[Path], None]) -> Iterator[str]:
     """A database of its own: no other test's sequencer or worker has a hand in it."""
+    copy_migrated_data(folder)
     with Cluster(folder) as running:
-        prepare_database(running.dsn)
         yield running.dsn
 
 

@@ -45,7 +45,6 @@ async def read_page(database: str, resource: str, query: str) -> tuple[PageRows[
 
 DEEP = (
     "offset=90000",
-    "offset=90000",
     "offset=90000&sort=-id",
     "offset=90000&sort=updated_at",
     "offset=90000&sort=-updated_at",

@@ -108,7 +108,8 @@ def test_webhooks_of_the_sample_data_can_be_sent_to_this_machine(
     assert serving.stop() == 0
 
 
-def test_a_killed_worker_is_replaced(data_dir: Path) -> None:
+def test_a_killed_worker_is_replaced(data_dir: Path, copy_migrated_data: Callable[[Path], None]) -> None:
+    copy_migrated_data(data_dir)
     serving = ServeProcess(data_dir)
     [worker] = serving.workers()
     worker.kill()
@@ -176,7 +177,10 @@ def _all_ids(serving: ServeProcess) -> set[str]:
     return ids
 
 
-def test_no_process_is_left_behind_when_the_server_is_killed(data_dir: Path) -> None:
+def test_no_process_is_left_behind_when_the_server_is_killed(
+    data_dir: Path, copy_migrated_data: Callable[[Path], None]
+) -> None:
+    copy_migrated_data(data_dir)
     serving = ServeProcess(data_dir)
     family = serving.child_processes()
     serving.process.kill()

@@ -52,8 +52,9 @@ def link_path(mail: MailServer, count: int) -> str:
 
 @pytest.mark.parametrize("tls", ["starttls", "smtps"])
 def test_an_invited_person_joins_and_resets_a_forgotten_password(
-    folder: Path, new_browser: Callable[[ServeProcess], Browser], tls: str
+    folder: Path, new_browser: Callable[[ServeProcess], Browser], copy_migrated_data: Callable[[Path], None], tls: str
 ) -> None:
+    copy_migrated_data(folder)
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     with MailServer(tls=tls, has_login=True, authority=authority) as mail:

@@ -16,7 +16,7 @@ def test_processor_time_includes_running_and_ended_processes() -> None:
     end = time.process_time() + 0.3
     while time.process_time() < end:
         pass
-    # Each value is rounded down to hundredths of a second.
+    # The time of what has ended is rounded down to hundredths of a second.
     assert processor_seconds([os.getpid()]) - before >= 0.56
 
 
