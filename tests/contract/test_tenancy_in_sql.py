@@ -294,8 +294,8 @@ def _is_bound(statement: Statement, tenant_tables: set[str]) -> bool:
     selected = [each for each in references if each.verb != "into"]
     filled = re.findall(r"insert into \w+ \(\s*plan_manager_id,", sql)
     plain = len(re.findall(r"(?<!\.)\bplan_manager_id = \$1(?!\d)", sql))
-    aliases = {each.alias for each in selected if not re.search(rf"\b{each.alias}\.plan_manager_id = \$1(?!\d)", sql)}
-    unnamed = [each for each in selected if each.alias in aliases]
+    named = set(re.findall(r"\b(\w+)\.plan_manager_id = \$1(?!\d)", sql))
+    unnamed = [each for each in selected if each.alias not in named]
     first_is_tenant = all(re.search(r"(select|values \()\s*\$1,", sql) for _ in inserts)
     return len(filled) == len(inserts) and first_is_tenant and len(unnamed) <= plain and not _has_alternative(sql)
 

@@ -126,9 +126,10 @@ ABOUT_FIELDS = {
 
 
 def operations_for(kind: str) -> dict[str, Operation]:
-    """All operations, or, of each size of a body, the operation with the fewest fields and the one with the most."""
+    """One of those with the same fields, or, of each size of a body, those with the fewest and the most fields."""
     if kind in ABOUT_FIELDS:
-        return WITH_BODY
+        by_fields = {(each.body, each.read_only, each.max_body_bytes): (name, each) for name, each in WITH_BODY.items()}
+        return dict(by_fields.values())
     in_order = sorted(WITH_BODY.items(), key=lambda each: len(known_fields(each[1].body or Struct)))
     fewest = {each.max_body_bytes: (name, each) for name, each in reversed(in_order)}
     most = {each.max_body_bytes: (name, each) for name, each in in_order}

@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 
 from plankeeper.core.fields import is_email
 
-LOCAL_PARTS = st.one_of(
-    st.text("aZ09._+-'\"!# \\@é\n", max_size=8), st.from_regex(r"[a-z0-9._+-]{1,70}", fullmatch=True)
-)
+LOCAL_PARTS = st.one_of(st.text("aZ09._+-'\"!# \\@é\n", max_size=8), st.text("az09._+-", min_size=1, max_size=70))
 LABELS = st.one_of(
     st.sampled_from(
         ["example", "com", "au", "local", "localhost", "test", "invalid", "onion", "arpa", "xn--nxasmq6b", "xn--", "é"]
     ),
     st.text("aB0-_[]é ", max_size=6),
-    st.from_regex(r"[a-z0-9-]{50,70}", fullmatch=True),
+    st.text("az09-", min_size=50, max_size=70),
 )
 DOMAINS = st.lists(LABELS, min_size=1, max_size=6).map(".".join)
 

@@ -57,9 +57,9 @@ PLAIN = st.sampled_from(
         "ann@example.com", "ann@", "017a5f00-0000-7000-8000-0000000000aa", "017a5f00",
     ]
 )  # fmt: skip
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-    st.sampled_from(["name", "other", "a\0"]), inner, max_size=2
-), max_leaves=4)  # fmt: skip
+NAMES = st.sampled_from(["name", "other", "a\0"])
+PARTS = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(NAMES, PLAIN, max_size=2)
+VALUES = PLAIN | st.lists(PARTS, max_size=3) | st.dictionaries(NAMES, PARTS, max_size=2)
 OBJECTS = st.dictionaries(st.sampled_from([*Everything.__struct_encode_fields__, "unknown"]), VALUES, max_size=4)
 
 

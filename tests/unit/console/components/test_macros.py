@@ -560,8 +560,9 @@ def macros() -> dict[str, nodes.Macro]:
     found: dict[str, nodes.Macro] = {}
     for template in TEMPLATES:
         assert ENVIRONMENT.loader
-        tree = ENVIRONMENT.parse(ENVIRONMENT.loader.get_source(ENVIRONMENT, template)[0])
-        found |= {f"{template} {each.name}": each for each in tree.find_all(nodes.Macro)}
+        source = ENVIRONMENT.loader.get_source(ENVIRONMENT, template)[0]
+        if "macro" in source:  # to parse all templates takes a second
+            found |= {f"{template} {each.name}": each for each in ENVIRONMENT.parse(source).find_all(nodes.Macro)}
     return found
 
 
