@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,7 +152,7 @@ class ServeProcess:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def workers(self) -> list[psutil.Process]:
-        return [each for each in self.child_processes() if "spawn_main" in " ".join(_command_line(each))]
+        return [each for each in self.child_processes() if "spawn_main" in " ".join(command_line(each))]
 
     def postmaster(self) -> psutil.Process:
         children = psutil.Process(self.process.pid).children()
@@ -175,7 +177,18 @@ class ServeProcess:
         return code
 
 
-def _command_line(process: psutil.Process) -> list[str]:
+def signal_process(process: psutil.Process, number: signal.Signals) -> None:
+    """Unless it has ended meanwhile, as PostgreSQL's processes do without their postmaster."""
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
+
+
+def kill_all(processes: Iterable[psutil.Process]) -> None:
+    for each in processes:
+        signal_process(each, signal.SIGKILL)
+
+
+def command_line(process: psutil.Process) -> list[str]:
     """Its command line; of one that has ended, none."""
     try:
         return process.cmdline()

@@ -242,7 +242,7 @@ SHORT_RUN = [
     "tests/api/http/rate_limits",
     "tests/api/webhooks/test_deliveries.py",
     "tests/api/imports/test_import.py::test_a_file_larger_than_a_batch_is_one_transaction",
-    "tests/api/imports/test_import.py::test_importing_the_sample_data_twice_changes_nothing",
+    "tests/api/imports/test_round_trip.py::test_importing_the_sample_data_twice_changes_nothing",
     "tests/api/privacy",
     "tests/api/access/access_log",
     "tests/console/participants/test_participant_pages.py",

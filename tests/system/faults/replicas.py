@@ -10,6 +10,7 @@ import asyncpg
 import psutil
 
 from plankeeper.server.embedded_postgres import binaries
+from support.program import kill_all
 from support.server import wait_until
 from system.faults.access import query
 
@@ -66,9 +67,7 @@ class Node:
         """End every process of it at once, with signal 9."""
         assert self._server is not None
         family = [psutil.Process(self._server.pid), *psutil.Process(self._server.pid).children()]
-        for each in family:
-            if each.is_running():
-                each.kill()
+        kill_all(family)
         self._server.wait(20)
         self._server = None
 

@@ -15,7 +15,7 @@ from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.citus import CitusTrio, citus_trio
 from support.cluster import as_owner
 from support.mail import PUBLIC_URL, MailServer
-from support.program import ServeProcess, run_program, shared_key_file
+from support.program import ServeProcess, command_line, kill_all, run_program, shared_key_file
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials
 from system.faults.accounts import assert_consistent
@@ -72,16 +72,14 @@ class Service:
     def kill(self, kind: str) -> None:
         family = self.serving.child_processes()
         if kind == "worker":
-            self._random.choice(self.serving.workers()).kill()
+            kill_all([self._random.choice(self.serving.workers())])
         elif kind == "postmaster":
             self.serving.postmaster().kill()
         elif kind == "backend":
-            self._random.choice(backends(self.serving.postmaster())).kill()
+            kill_all([self._random.choice(backends(self.serving.postmaster()))])
         else:
             self.serving.process.kill()
-            for each in family if kind == "everything" else ():
-                if each.is_running():
-                    each.kill()
+            kill_all(family if kind == "everything" else ())
             # PostgreSQL writes a checkpoint before it ends: more than 20 seconds on a busy disk.
             _, alive = psutil.wait_procs(family, timeout=120)
             assert not alive, alive
@@ -91,7 +89,7 @@ class Service:
 
 def backends(postmaster: psutil.Process) -> list[psutil.Process]:
     """PostgreSQL's processes that serve a connection of ours."""
-    return [each for each in postmaster.children() if " plankeeper " in " ".join(each.cmdline())]
+    return [each for each in postmaster.children() if " plankeeper " in " ".join(command_line(each))]
 
 
 class CitusService:
@@ -119,13 +117,11 @@ class CitusService:
             self._trio.kill(kind)
             self._trio.up()
         elif kind == "worker":
-            self._random.choice(self.serving.workers()).kill()
+            kill_all([self._random.choice(self.serving.workers())])
         else:
             family = self.serving.child_processes()
             self.serving.process.kill()
-            for each in family if kind == "everything" else ():
-                if each.is_running():
-                    each.kill()
+            kill_all(family if kind == "everything" else ())
             _, alive = psutil.wait_procs(family, timeout=120)
             assert not alive, alive
             self.serving.wait_for_exit()

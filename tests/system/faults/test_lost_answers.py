@@ -17,7 +17,7 @@ import pytest
 
 from support.client import PREFIX
 from support.cluster import SharedCluster, as_owner
-from support.program import ServeProcess
+from support.program import ServeProcess, kill_all
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials, query
 from system.faults.proxy import Proxy
@@ -74,7 +74,7 @@ def test_a_write_whose_response_was_lost_is_done_once(
         dsn,
         proxy,
         serving,
-        lambda: kill_all(serving),
+        lambda: kill_server(serving),
         then=lambda: start_behind_proxy(serve, proxy, dsn),
     )
 
@@ -85,9 +85,8 @@ def kill_worker(serving: ServeProcess) -> None:
     wait_until(lambda: any(each.pid != worker.pid for each in serving.workers()))
 
 
-def kill_all(serving: ServeProcess) -> None:
-    for each in [*serving.child_processes(), psutil.Process(serving.process.pid)]:
-        each.kill()
+def kill_server(serving: ServeProcess) -> None:
+    kill_all([*serving.child_processes(), psutil.Process(serving.process.pid)])
     serving.wait_for_exit()
 
 

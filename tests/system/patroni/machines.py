@@ -13,6 +13,7 @@ import psutil
 
 from plankeeper.server.embedded_postgres import binaries
 from support.pages import substitute
+from support.program import kill_all, signal_process
 from support.server import wait_until
 from system.patroni.documented import documented_file, free_ports, on_loopback
 
@@ -128,8 +129,7 @@ class Machine:
         for process in (self._etcd, self._patroni):
             assert process is not None
             process.kill()
-        for each in self.postgresql_processes():
-            signal_process(each, signal.SIGKILL)
+        kill_all(self.postgresql_processes())
         for process in (self._etcd, self._patroni):
             assert process is not None
             process.wait()
@@ -164,11 +164,3 @@ class Machine:
             signal_process(each, signal.SIGQUIT)
         _, alive = psutil.wait_procs(running, 30)
         assert not alive, alive
-
-
-def signal_process(process: psutil.Process, number: signal.Signals) -> None:
-    """Unless it ended in the meantime."""
-    try:
-        process.send_signal(number)
-    except psutil.NoSuchProcess:
-        return

@@ -10,11 +10,12 @@ import httpx
 import pytest
 
 from support.client import PREFIX
+from support.program import signal_process
 from support.server import wait_until
 from system.faults.access import create_credentials
 from system.faults.accounts import assert_consistent, list_all
 from system.faults.load import Load
-from system.patroni.machines import Machine, signal_process
+from system.patroni.machines import Machine
 from system.patroni.site import MAX_WAIT, Site
 
 WRITES = 100  # that are acknowledged before a fault, during it where that is possible, and after it

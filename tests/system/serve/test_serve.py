@@ -20,7 +20,7 @@ from plankeeper import __version__
 from plankeeper.core.version import commit
 from plankeeper.database.schema import LATEST_REVISION
 from support.folder import temporary_folder
-from support.program import ServeProcess, environment, run_program
+from support.program import ServeProcess, environment, kill_all, run_program
 from support.receiver import Receiver
 from support.server import wait_until
 
@@ -138,9 +138,7 @@ def test_no_acknowledged_row_is_lost_when_every_process_is_killed(
         writer.start()
     wait_until(lambda: len(acknowledged) >= enough, 60)
     family = [*serving.child_processes(), psutil.Process(serving.process.pid)]
-    for each in family:
-        if each.is_running():
-            each.kill()
+    kill_all(family)
     psutil.wait_procs(family, timeout=20)
     serving.wait_for_exit()
     for writer in writers:

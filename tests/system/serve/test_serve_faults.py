@@ -15,7 +15,7 @@ import pytest
 
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder
-from support.program import ServeProcess
+from support.program import ServeProcess, kill_all
 from support.server import wait_until
 
 
@@ -66,8 +66,7 @@ def test_a_killed_database_restarts_with_every_acknowledged_write(serving: Serve
     writers = ConcurrentWriters(serving)
     wait_until(lambda: len(writers.acknowledged) > 200)
     postmaster = serving.postmaster()
-    for process in [postmaster, *postmaster.children(recursive=True)]:
-        process.kill()
+    kill_all([postmaster, *postmaster.children(recursive=True)])
     wait_until(lambda: writers.unexpected)
     before = len(writers.acknowledged)
     wait_until(lambda: len(writers.acknowledged) > before + 200)
