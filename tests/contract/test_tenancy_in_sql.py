@@ -219,6 +219,7 @@ def _carries_tenant(key: Key) -> bool:
         "update users u set email = $2 where u.id = $1",
         "insert into users (id, plan_manager_id) values ($1, $2)",
         "insert into users (plan_manager_id, id) select id, $1 from users where plan_manager_id = $1",
+        "insert into users (plan_manager_id, id) select plan_manager_id, id from users where id = $1",
         "select id from users where plan_manager_id = $1 and id = $2 or email is null",
         "select id from users where email is null or plan_manager_id = $1",
         "select id from users where (plan_manager_id = $1 or email is null) and id = $2",
@@ -238,6 +239,7 @@ def test_a_statement_without_the_plan_manager_is_detected(sql: str) -> None:
     "sql",
     [
         "select id from users where plan_manager_id = $1 and (id = $2 or email is null)",
+        "insert into users (plan_manager_id, id) select plan_manager_id, id from users where plan_manager_id = $1",
         "select id from users where plan_manager_id = $1 and id = case when $2 or $3 then $4 else $5 end",
         "select id from users where plan_manager_id = $1 and email = 'this or that' -- or another one",
         "select id from users where plan_manager_id = $1 and id in (select $2 or $3)",
@@ -296,7 +298,9 @@ def _is_bound(statement: Statement, tenant_tables: set[str]) -> bool:
     plain = len(re.findall(r"(?<!\.)\bplan_manager_id = \$1(?!\d)", sql))
     named = set(re.findall(r"\b(\w+)\.plan_manager_id = \$1(?!\d)", sql))
     unnamed = [each for each in selected if each.alias not in named]
-    first_is_tenant = all(re.search(r"(select|values \()\s*\$1,", sql) for _ in inserts)
+    # Rows that are selected from a bound table have its plan manager.
+    first = r"(select|values \()\s*\$1," + (r"|select\s+plan_manager_id," if selected else "")
+    first_is_tenant = all(re.search(first, sql) for _ in inserts)
     return len(filled) == len(inserts) and first_is_tenant and len(unnamed) <= plain and not _has_alternative(sql)
 
 

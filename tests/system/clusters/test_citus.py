@@ -235,6 +235,7 @@ def constant_of(statement: Statement) -> str:
 SHORT_RUN = [
     "tests/api/resources/participants/test_participants.py",
     "tests/api/resources/team_members/test_team_members.py",
+    "tests/api/resources/invoices/test_review_queue.py",
     "tests/api/resources/invoices/test_stored_totals.py::test_compaction_leaves_few_rows",
     "tests/api/resources/providers/test_providers.py",
     "tests/api/http/idempotency",
@@ -268,6 +269,12 @@ NOT_ON_CITUS = {
     ),
     "tests/api/http/test_overload.py": "waits until requests wait for a lock, which is on a worker",
     "tests/api/privacy/test_erasure_races.py": "waits until transactions wait for a lock, which is on a worker",
+    "tests/api/resources/invoices/test_stored_totals.py::test_two_imports_that_create_the_same_invoice_count_it_once": (
+        "waits until an import waits for a lock, which is on a worker"
+    ),
+    "tests/api/database/test_pool.py::test_lists_use_the_connection_that_plans_for_values_already": (
+        "each connection to Citus plans for values"
+    ),
     "tests/api/http/test_protocol.py": "concerns the connections of clients, not the database",
     "tests/api/imports/test_import.py::test_only_some_of_many_invalid_references_are_checked": (
         "a savepoint on the nodes for each of its 200 invalid lines takes longer than the test waits"

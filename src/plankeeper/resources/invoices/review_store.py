@@ -102,10 +102,10 @@ def wanted_values(wanted: ReviewFilter) -> tuple[str, UUID | None, bool, str | N
     return wanted.queue, wanted.assigned_to, wanted.is_unassigned, wanted.warning
 
 
-# The candidate can have been decided since it was found.
+# The candidate can have been decided since it was found. Citus loses the type of a selected `$1`.
 TAKE: LiteralString = f"""
     insert into review_leases (plan_manager_id, invoice_id, account_id, expires_at)
-    select $1, id, $7, $8 from invoices where plan_manager_id = $1 and id = $6 and {MATCHES}
+    select plan_manager_id, id, $7, $8 from invoices where plan_manager_id = $1 and id = $6 and {MATCHES}
     on conflict (plan_manager_id, invoice_id) do update set
         account_id = excluded.account_id, expires_at = excluded.expires_at
     where review_leases.expires_at < $9 or review_leases.account_id = excluded.account_id
@@ -147,7 +147,7 @@ async def _take(
 
 RENEW: LiteralString = """
     insert into review_leases (plan_manager_id, invoice_id, account_id, expires_at)
-    select $1, id, $3, $4 from invoices where plan_manager_id = $1 and id = $2
+    select plan_manager_id, id, $3, $4 from invoices where plan_manager_id = $1 and id = $2
     on conflict (plan_manager_id, invoice_id) do update set
         account_id = excluded.account_id, expires_at = excluded.expires_at
     where review_leases.expires_at < $5 or review_leases.account_id = excluded.account_id
