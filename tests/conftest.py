@@ -23,6 +23,7 @@ from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
 from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.database import write_buffer
 from plankeeper.events import sequencer
 from support.client import ALL_SCOPES, Client
 from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
@@ -115,6 +116,14 @@ def frequent_sweeps() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequencer, "MIN_SWEEP_INTERVAL", 0.05)
         patch.setattr(sequencer, "MAX_SWEEP_INTERVAL", 0.05)
+        yield
+
+
+@pytest.fixture(scope="module")
+def soon_written() -> Iterator[None]:
+    """Servers write their buffers twenty times a second, for tests that wait for the rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write_buffer, "FLUSH_INTERVAL", 0.05)
         yield
 
 

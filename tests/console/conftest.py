@@ -7,7 +7,6 @@ import pytest
 from httpx import Response
 from uuid_utils.compat import uuid7
 
-from plankeeper.database import write_buffer
 from support.client import Client
 from support.console import Account, Browser, give_permissions
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
@@ -16,11 +15,8 @@ from support.server import RunningServer
 
 
 @pytest.fixture(scope="module", autouse=True)
-def soon_written() -> Iterator[None]:
-    """Servers write views and requests in a moment, not after a second, for which tests of their pages would wait."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write_buffer, "FLUSH_INTERVAL", 0.1)
-        yield
+def _pages_soon_written(soon_written: None) -> None:
+    """Otherwise, each test of the pages of views and of requests would wait a second."""
 
 
 @pytest.fixture(scope="session")

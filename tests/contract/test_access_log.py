@@ -19,7 +19,6 @@ from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter
 from plankeeper.console.views import pages as views
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.database import write_buffer
 from plankeeper.events.schemas import list_disclosed
 from plankeeper.events.store import get_many
 from plankeeper.http.routing import PREFIX, Operation
@@ -36,6 +35,8 @@ from support.factories import (
 )
 from support.importing import import_records
 from support.server import RunningServer, wait_until
+
+pytestmark = pytest.mark.usefixtures("soon_written")
 
 KINDS = ("participant", "invoice")
 UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -58,14 +59,6 @@ NAMES_ONLY = {
     "/console/settings/access": "the access log itself",
     "/console/settings/access.csv": "likewise",
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def records_at_once() -> Iterator[None]:
-    """The server writes what is in its buffers after an instant, instead of each second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write_buffer, "FLUSH_INTERVAL", 0.05)
-        yield
 
 
 class RecordReader:

@@ -97,8 +97,7 @@ def emit_events(server: RunningServer, api: Client, count: int = 1, type_: str =
 
 async def deliver_soon(server: RunningServer, plan_manager_id: UUID) -> None:
     """Do what a server does with events when it looks for those of other processes, once or twice a second."""
-    db: Any = server.db
-    while await assign_positions(db, plan_manager_id, BATCH_SIZE) is None:
+    while await assign_positions(server.db, plan_manager_id, BATCH_SIZE) is None:
         await asyncio.sleep(0.005)  # the server is doing it
     await fan_out(server.db, plan_manager_id)
 
