@@ -284,13 +284,13 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
-    upload_document(client, ids["invoice_id"])
-    ids["statement_id"] = _make_statement(client, ids)
-    ids["approval_token"] = _create_approval_link(seeded)
     latest = (
         "select id || '.' || count - 1 from api_request_batches where plan_manager_id = $1 order by id desc limit 1"
     )
     ids["logged_request_id"] = server.run(server.db.one(str, latest, plan_manager_id))
+    upload_document(client, ids["invoice_id"])
+    ids["statement_id"] = _make_statement(client, ids)
+    ids["approval_token"] = _create_approval_link(seeded)
     change = {"id": ids["participant_id"], "postcode": "7000", "postal_statement": True}
     assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
