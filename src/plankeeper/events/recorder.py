@@ -62,11 +62,12 @@ def build_event(
         return None
     previous = before if after is None else changed_fields(before, after) if before else None
     resource: Any = after or before
+    created_at = datetime.now(UTC)  # before the id: events since a time are searched by the lowest id of that time
     return EventRow(
         plan_manager_id=ctx.plan_manager_id,
         id=uuid7(),
         type=type_,
-        created_at=datetime.now(UTC),
+        created_at=created_at,
         actor_kind=ctx.actor.kind,
         actor_id=ctx.actor.id,
         actor_name=ctx.actor.name,

@@ -1,9 +1,11 @@
 """Where the feed starts, and the types that it is limited to."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
 from uuid_utils.compat import uuid7
 
 from support.client import Client
@@ -215,3 +217,19 @@ def test_an_unknown_type_of_an_endpoint_or_of_deliveries_is_rejected(api: Client
         "event_type": "'nosuch' is not an event type: expected for example participant.created"
     }
     assert api.get(deliveries, event_type="participant.created").status_code == 200
+
+
+def test_an_event_whose_server_was_interrupted_counts_from_its_time(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events since a time are searched by their ids: none may be older than its event says."""
+
+    def uuid7_before_a_pause() -> UUID:
+        made = uuid7()
+        time.sleep(0.01)
+        return made
+
+    monkeypatch.setattr("plankeeper.events.recorder.uuid7", uuid7_before_a_pause)
+    api.create("/providers", {})
+    event = wait_for_feed(api, 2)[-1]
+    assert api.get("/events", created_since=event["created_at"]).json()["data"] == [event]

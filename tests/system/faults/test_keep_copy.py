@@ -9,9 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -152,7 +152,14 @@ class Script:
                 "PLAN_MANAGER": service.credentials.plan_manager_id,
             }
         )
+
+    def __enter__(self) -> Self:
         self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait(20)
 
     def start(self) -> None:
         self.process = subprocess.Popen(
@@ -165,18 +172,15 @@ class Script:
         self.process.wait(20)
 
     def copy(self) -> dict[str, dict[str, Any]]:
-        with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as copy:
-            found: dict[str, dict[str, Any]] = {"participant": {}, "team_member": {}, "provider": {}, "invoice": {}}
+        """The resources by id, of each kind: none while the script hasn't made its file and its tables."""
+        found: dict[str, dict[str, Any]] = {"participant": {}, "team_member": {}, "provider": {}, "invoice": {}}
+        with (
+            suppress(sqlite3.OperationalError),
+            closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as copy,
+        ):
             for kind, id_, data in copy.execute("select kind, id, data from resources"):
                 found[kind][id_] = json.loads(data)
-            return found
-
-
-def participant_count(script: Script) -> int:
-    try:
-        return len(script.copy()["participant"])
-    except sqlite3.OperationalError:  # the script hasn't made its tables yet
-        return 0
+        return found
 
 
 class RandomWriter:
@@ -245,28 +249,27 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
     invoices = [str(uuid7()) for _ in range(300)]
     service.import_participants(imported[:2000], "Before")
     service.import_invoices(invoices[:100], "Before")
-    script = Script(service, folder / "copy.sqlite")
-    with random_writes(service):
-        for number in range(KILLS):
-            time.sleep(chance.uniform(0.3, 2))
-            script.kill()
-            if number == 1:
-                service.import_participants(imported, "Again")
-                service.import_invoices(invoices, "Again")
-            script.start()
-    expected = {
-        "participant": service.resources("/participants"),
-        "team_member": service.resources("/team-members"),
-        "provider": service.resources("/providers"),
-        "invoice": service.resources("/invoices", include="line_items"),
-    }
-    assert len(expected["invoice"]) == len(invoices)
-    assert {each["line_items"][0]["description"] for each in expected["invoice"].values()} == {"Again"}
-    assert len(expected["participant"]) > len(imported)
-    ids = [each["id"] for each in expected["team_member"].values()]
-    assert len(ids) > len(set(ids))  # somebody is on several teams
-    wait_until(lambda: script.copy() == expected)
-    script.kill()
+    with Script(service, folder / "copy.sqlite") as script:
+        with random_writes(service):
+            for number in range(KILLS):
+                time.sleep(chance.uniform(0.3, 2))
+                script.kill()
+                if number == 1:
+                    service.import_participants(imported, "Again")
+                    service.import_invoices(invoices, "Again")
+                script.start()
+        expected = {
+            "participant": service.resources("/participants"),
+            "team_member": service.resources("/team-members"),
+            "provider": service.resources("/providers"),
+            "invoice": service.resources("/invoices", include="line_items"),
+        }
+        assert len(expected["invoice"]) == len(invoices)
+        assert {each["line_items"][0]["description"] for each in expected["invoice"].values()} == {"Again"}
+        assert len(expected["participant"]) > len(imported)
+        ids = [each["id"] for each in expected["team_member"].values()]
+        assert len(ids) > len(set(ids))  # somebody is on several teams
+        wait_until(lambda: script.copy() == expected)
 
 
 def test_the_documented_script_ends_if_its_requests_are_wrong(service: Service, folder: Path) -> None:
@@ -282,12 +285,11 @@ def test_the_documented_script_ends_if_its_requests_are_wrong(service: Service, 
 
 def test_the_documented_script_loads_everything_again_if_its_event_is_gone(service: Service, folder: Path) -> None:
     service.client.create("/participants", {"last_name": "One"})
-    script = Script(service, folder / "copy.sqlite")
-    wait_until(lambda: participant_count(script) == 1)
-    script.kill()
-    with closing(sqlite3.connect(folder / "copy.sqlite")) as copy, copy:
-        copy.execute("update cursors set value = ? where name = 'events'", (str(uuid7()),))
-    service.client.create("/participants", {"last_name": "Two"})
-    script.start()
-    wait_until(lambda: participant_count(script) == 2)
-    script.kill()
+    with Script(service, folder / "copy.sqlite") as script:
+        wait_until(lambda: len(script.copy()["participant"]) == 1)
+        script.kill()
+        with closing(sqlite3.connect(folder / "copy.sqlite")) as copy, copy:
+            copy.execute("update cursors set value = ? where name = 'events'", (str(uuid7()),))
+        service.client.create("/participants", {"last_name": "Two"})
+        script.start()
+        wait_until(lambda: len(script.copy()["participant"]) == 2)
