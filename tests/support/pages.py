@@ -147,7 +147,12 @@ def http_differences(expected: str, actual: str) -> list[str]:
     return problems + json_differences(expected_body, body)
 
 
+# What a command prints if it takes more than five seconds, as on a busy machine.
+PROGRESS_LINE = re.compile(r"^[\d.,]+ \w+ (?:read|written)(?:, creating indexes)?\n", re.MULTILINE)
+
+
 def text_differences(expected: str, actual: str) -> list[str]:
+    actual = PROGRESS_LINE.sub("", actual)
     return [] if matches(expected.rstrip(), actual.rstrip()) else [f"printed was:\n{actual}"]
 
 
