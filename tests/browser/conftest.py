@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import chromium_flags, chromium_program
+from support.chromium import ACTION_TIMEOUT, chromium_flags, chromium_program
 from support.client import Client
 from support.console import Account, add_session
 from support.server import RunningServer
@@ -59,7 +59,7 @@ class SharedPage:
             base_url=url, java_script_enabled=has_script, reduced_motion="reduce", viewport=VIEWPORT
         )
         self.page = self.context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(ACTION_TIMEOUT)
         self.errors = note_errors(self.page)
 
     def reset(self) -> list[str]:
@@ -108,7 +108,7 @@ def fresh_page(chromium: Any, server: RunningServer) -> Iterator[Any]:
     """The same in a browser of its own."""
     context = chromium.new_context(base_url=server.url, viewport=VIEWPORT)
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(ACTION_TIMEOUT)
     errors = note_errors(opened)
     yield opened
     context.close()
@@ -136,7 +136,7 @@ def new_page(chromium: Any, server: RunningServer, has_script: bool) -> Iterator
         context = chromium.new_context(base_url=server.url, java_script_enabled=has_script, reduced_motion="reduce")
         contexts.append(context)
         opened = context.new_page()
-        opened.set_default_timeout(20_000)
+        opened.set_default_timeout(ACTION_TIMEOUT)
         return opened
 
     yield open_page

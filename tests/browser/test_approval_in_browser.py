@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import axe_violations
+from support.chromium import ACTION_TIMEOUT, axe_violations
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import create_account, fill_sign_in_form, wait_until_signed_in
@@ -47,7 +47,7 @@ def context(chromium: Any, public_front: TlsFront, mailing: MailingServer, has_s
         base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce", viewport=PHONE if has_script else WIDE,
         java_script_enabled=has_script, bypass_csp=has_script,
     )  # fmt: skip
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(ACTION_TIMEOUT)
     yield opened
     opened.close()
 

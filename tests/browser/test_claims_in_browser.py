@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from support.chromium import axe_violations
+from support.chromium import ACTION_TIMEOUT, axe_violations
 from support.claims import Office
 from support.client import ALL_SCOPES, Client
 from support.console import Account, add_session
@@ -26,7 +26,7 @@ def page(chromium: Any, server: RunningServer, new_account: Callable[..., Accoun
     """An owner's page. Its policy lets axe-core in, which is a script."""
     context = chromium.new_context(base_url=server.url, viewport=PHONE, bypass_csp=True, reduced_motion="reduce")
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(ACTION_TIMEOUT)
     add_session(context, server, new_account("owner"))
     yield opened
     context.close()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from plankeeper.http.public.documentation import SITE
+from support.chromium import ACTION_TIMEOUT
 from support.documentation import require_site, site_pages
 from support.server import RunningServer
 
@@ -59,7 +60,7 @@ def leave_out_search(context: Any) -> None:
 
 def watch(context: Any) -> WatchedPage:
     found = WatchedPage(context.new_page())
-    found.page.set_default_timeout(20_000)
+    found.page.set_default_timeout(ACTION_TIMEOUT)
     found.page.on("pageerror", lambda error: found.errors.append(str(error)))
     found.page.on("console", lambda message: found.errors.append(message.text) if message.type == "error" else None)
     found.page.on("request", lambda request: found.hosts.add(urlsplit(request.url).netloc))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.chromium import ACTION_TIMEOUT
 from support.client import Client
 from support.cluster import SharedCluster
 from support.console import Account, create_account, open_signed_in
@@ -52,7 +53,7 @@ def screen(chromium: Any, fee_server: RunningServer, has_script: bool) -> Iterat
         base_url=fee_server.url, java_script_enabled=has_script, reduced_motion="reduce", viewport=size
     )
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(ACTION_TIMEOUT)
     yield opened
     context.close()
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from support.chromium import ACTION_TIMEOUT
 from support.cluster import SharedCluster
 from support.console import PASSWORD, create_account, sign_out
 from support.openid_provider import OpenIdProvider
@@ -36,7 +37,7 @@ def page(chromium: Any, public_front: TlsFront, public: RunningServer) -> Iterat
     public_front.lead_to(public.url)
     context = chromium.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(ACTION_TIMEOUT)
     errors: list[str] = []
     opened.on("console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None)
     yield opened

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from support.chromium import ACTION_TIMEOUT
 from support.cluster import SharedCluster
 from support.console import create_account, fill_sign_in_form, wait_until_signed_in
 from support.factories import create_client
@@ -54,7 +55,7 @@ def story(chromium: Any, public_front: TlsFront, mailing: MailingServer) -> Iter
 
     def open_page(name: str) -> Any:
         context = chromium.new_context(base_url=PUBLIC_URL, ignore_https_errors=True, reduced_motion="reduce")
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(ACTION_TIMEOUT)
         page = context.new_page()
         if name:
             account = mailing.server.run(create_account(mailing.server, plan_manager_id, "owner", name))

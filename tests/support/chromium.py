@@ -9,6 +9,8 @@ from typing import Any
 AXE = Path(__file__).parents[1] / "browser/axe/axe.min.js"
 # The rules whose result depends on the colours of a page.
 COLOR_RULES = ("color-contrast", "link-in-text-block")
+# Milliseconds for a click and the like: they allow for a busy machine, and are no bound of the product.
+ACTION_TIMEOUT = 60_000
 RUN_AXE = "options => axe.run(document, options).then(results => results.violations)"
 
 # The headless build comes first: it needs 40 % less processor time for the same pages.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from support.chromium import axe_violations
+from support.chromium import ACTION_TIMEOUT, axe_violations
 
 MAX_PAGE_SIZE = 100_000  # bytes, with all that belongs to a page
 # A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
@@ -75,7 +75,7 @@ def watched_page(chromium: Any, url: str) -> Iterator[Watched]:
     # The policy of the pages keeps scripts out, and axe-core is one: it is let in here, and tried elsewhere.
     context = chromium.new_context(base_url=url, viewport=WIDE, bypass_csp=True, reduced_motion="reduce")
     found = Watched(context.new_page(), url)
-    found.page.set_default_timeout(20_000)
+    found.page.set_default_timeout(ACTION_TIMEOUT)
     context.expose_function("hit", lambda: found.hits.append("a text was run"))
     found.page.on("dialog", lambda dialog: (found.hits.append(dialog.message), dialog.dismiss()))
     found.page.on("pageerror", lambda error: found.hits.append(str(error)))
