@@ -123,19 +123,19 @@ def test_what_a_killed_server_leaves_is_deleted_when_it_is_due(
     now = datetime.now(UTC)
     # An upload whose row was never written, one that is in progress, and one that was killed before it began.
     left, current, missing = (f"{plan_manager_id}/{name}.pdf" for name in ("left", "current", "missing"))
-    for key, due_at in ((left, now), (current, now + timedelta(hours=1)), (missing, now)):
-        server.run(store.add_object(server.db, plan_manager_id, key, due_at))
-        if key != missing:
-            (kept.parent / Path(key).name).write_bytes(b"%PDF-")
 
     async def fail(_self: object, _keys: object) -> None:
         raise StorageError
 
     with monkeypatch.context() as patch:
-        patch.setattr(DocumentStorage, "delete", fail)
+        patch.setattr(DocumentStorage, "delete", fail)  # also for the server, which cleans up by itself
+        for key, due_at in ((left, now), (current, now + timedelta(hours=1)), (missing, now)):
+            server.run(store.add_object(server.db, plan_manager_id, key, due_at))
+            if key != missing:
+                (kept.parent / Path(key).name).write_bytes(b"%PDF-")
         server.run(service.delete_due_objects(server.db, server.settings))
-    assert len(objects(server, api)) == 3
-    assert min(cleanup(server, api)) > now + timedelta(minutes=4)  # it is tried again
+        assert len(objects(server, api)) == 3
+        assert min(cleanup(server, api)) > now + timedelta(minutes=4)  # it is tried again
     make_due = "update object_cleanup set due_at = $2 where plan_manager_id = $1 and object_key <> $3"
     server.execute_as_owner(make_due, plan_manager_id, now, current)
     server.run(service.delete_due_objects(server.db, server.settings))
