@@ -90,7 +90,7 @@ class ExampleServer(NamedTuple):
         wait_until(lambda: self.server.run(self._unsequenced_events()) == 0)
         return subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command], check=False, stdout=subprocess.PIPE, stderr=errors, text=True,
-            cwd=self.folder, env=self.environment, timeout=60,
+            cwd=self.folder, env=self.environment, timeout=300,
         )  # fmt: skip
 
     def run_sample(self, sample: Block) -> subprocess.CompletedProcess[str]:
@@ -104,7 +104,7 @@ class ExampleServer(NamedTuple):
         wait_until(lambda: self.server.run(self._unsequenced_events()) == 0)
         return subprocess.run(
             [*program, f"{shim}\n{client}\n{sample.text}"], check=False, capture_output=True, text=True,
-            cwd=self.folder, env=self.environment, timeout=60,
+            cwd=self.folder, env=self.environment, timeout=300,
         )  # fmt: skip
 
     async def _unsequenced_events(self) -> int:
