@@ -56,7 +56,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "end_date": "2031-06-30",
     },
     "PUT /participants/{participant_id}/plans/{plan_id}": {
-        "end_date": "2026-12-30",
+        "end_date": "2029-12-30",
         "components": [{"name": "Core", "kind": "flexible", "categories": [1], "amount": 100}],
     },
     "POST /participants/{participant_id}/statements": {"month": "2026-01"},

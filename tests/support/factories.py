@@ -429,7 +429,7 @@ def _contact_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[s
         },
         "plans": {
             "id": ids["plan_id"], "participant_id": ids["participant_id"], "start_date": "2026-01-01",
-            "end_date": "2026-12-31", "components": [
+            "end_date": "2029-12-31", "components": [
                 {
                     "kind": "flexible", "categories": [1], "amount": 500, **texts.fields("component", "name"),
                     "spent_elsewhere": {"amount": 5, "as_of": "2026-02-01", **texts.fields("elsewhere", "source")},

@@ -185,17 +185,14 @@ def test_each_write_queues_what_it_changes(
 
 
 def test_at_midnight_the_invoices_are_checked(
-    server: RunningServer,
-    api: Client,
-    record_ids: dict[str, str],
-    queued: Callable[[], int],
-    recheck: Recheck,
-    monkeypatch: pytest.MonkeyPatch,
+    server: RunningServer, api: Client, queued: Callable[[], int], recheck: Recheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = f"/participants/{record_ids['participant']}/plans"
-    api.create(path, {"start_date": "2027-01-01", "end_date": "2027-12-31"})
+    path = f"/participants/{api.create('/participants', {})['id']}/plans"
+    this_year = plans.today(server.settings).year
+    for year in (this_year, this_year + 1):
+        api.create(path, {"start_date": f"{year}-01-01", "end_date": f"{year}-12-31"})
     recheck()
-    monkeypatch.setattr(plans, "today", lambda _settings: date(2027, 1, 1))
+    monkeypatch.setattr(plans, "today", lambda _settings: date(this_year + 1, 1, 1))
     server.run(plans.switch_due(server.db, server.settings))
     assert queued() == 1
 
