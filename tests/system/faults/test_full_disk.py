@@ -106,8 +106,8 @@ def test_when_tables_cannot_grow_reads_work_and_writes_return_503(
         body = {"reason_for_leaving": os.urandom(4000).hex()}
         refused = f"{full} Nothing was written."
         wait_until(lambda: fill_disk(disk) and detail(client.post("/participants", json=body)).startswith(refused))
-    doctor = lambda: run_program("doctor", PLANKEEPER_DATA_DIR=str(disk / "data"))  # noqa: E731
-    sick = wait_until(lambda: fill_disk(disk) and is_reported(doctor()))
+    data = str(disk / "data")
+    sick = wait_until(lambda: fill_disk(disk) and is_reported(run_program("doctor", PLANKEEPER_DATA_DIR=data)))
     assert sick.returncode == 1
     log = [json.loads(line) for line in serving.lines]
     assert [line for line in log if (line.get("reason"), line.get("sqlstate")) == ("disk_full", "53100")]

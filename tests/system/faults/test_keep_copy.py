@@ -270,6 +270,7 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
         ids = [each["id"] for each in expected["team_member"].values()]
         assert len(ids) > len(set(ids))  # somebody is on several teams
         wait_until(lambda: script.copy() == expected)
+        script.kill()
 
 
 def test_the_documented_script_ends_if_its_requests_are_wrong(service: Service, folder: Path) -> None:
@@ -293,3 +294,4 @@ def test_the_documented_script_loads_everything_again_if_its_event_is_gone(servi
         service.client.create("/participants", {"last_name": "Two"})
         script.start()
         wait_until(lambda: len(script.copy()["participant"]) == 2)
+        script.kill()
