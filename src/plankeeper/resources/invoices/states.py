@@ -463,7 +463,7 @@ def line_amounts(invoice: InvoiceAmounts) -> dict[UUID, Decimal | None]:
 
 def _require_free(line: LineState, cause: Cause) -> None:
     """Raise `invoice_locked` if the batch, the run or the state of a line prevents a cause."""
-    if cause in ("reverse_part", "reverse_all") and line.payment_run is not None:
+    if cause in ("reverse_part", "reverse_rest", "reverse_all") and line.payment_run is not None:
         raise _locked(line, Lock("run", line.payment_run), f"it can't be {_VERBS[cause]}")
     lock = find_lock(line)
     if lock is None or cause not in _STAFF_CAUSES:

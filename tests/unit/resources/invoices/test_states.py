@@ -144,7 +144,7 @@ def test_a_batch_or_a_run_prevents_actions_on_a_line() -> None:
     errors = {cause: error_of(next_status, in_batch, cause) for cause in batch_causes}
     assert {code for code, _ in errors.values()} == {"invoice_locked"}
     assert errors["cancel"][1] == "Line 1 is in claim batch CB-7, so it can't be cancelled."
-    for cause in ("reverse_part", "reverse_all"):
+    for cause in ("reverse_part", "reverse_rest", "reverse_all"):
         detail = "Line 1 is in payment run PR-3, so it can't be reversed."
         assert error_of(next_status, in_run, cause) == ("invoice_locked", detail)
     assert next_status(in_run, "pay_out") == "paid"

@@ -1,0 +1,99 @@
+"""A line of 100 that the agency pays in parts: reversals, refunds, results and returns while its rest is claimed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from support.claims import Office
+from support.client import Client
+from support.money_rules import BROKEN_RULES
+from support.payments import PayingOffice
+from support.results import SubmittedBatch
+from support.server import RunningServer
+
+SCOPES = ("read", "write", "claims", "payments")
+
+
+class Line:
+    """The line. What the agency answers, and what a run pays, are amounts in dollars."""
+
+    def __init__(self, server: RunningServer, client: Client) -> None:
+        self.client, self.today = client, str(datetime.now(UTC).date())
+        self.paying, self.claiming = PayingOffice(server, client), Office(server, client)
+        self.paying.set_account("provider", self.claiming.provider, "Amber Physio")
+        line = self.claiming.line(quantity=1, unit_price=100, total_price=100)
+        self.invoice = self.claiming.invoice("A1", line)
+        self.id = self.invoice["line_items"][0]["id"]
+        self.path = f"/invoices/{self.invoice['id']}"
+
+    def claim(self) -> SubmittedBatch:
+        return SubmittedBatch(self.claiming, self.invoice)
+
+    def answer(self, batch: SubmittedBatch, amount: float) -> None:
+        batch.apply(batch.paid(0, amount))
+
+    def claim_rest(self) -> None:
+        self.client.post(f"{self.path}/lines/{self.id}/claim-rest", {}).raise_for_status()
+
+    def run(self) -> dict[str, Any]:
+        return self.paying.run(self.invoice["id"], process_date=self.today)
+
+    def pay(self) -> float:
+        """Pay what is due, and return it."""
+        run = self.run()
+        self.paying.act(run, "mark-paid").raise_for_status()
+        return run["total"]
+
+    def give_back(self, run: dict[str, Any]) -> None:
+        """The bank returns the payment of a run."""
+        [payment] = self.paying.payments(run)
+        body = {"date": self.today, "reason": "Closed account"}
+        self.client.post(f"/payment-runs/{run['id']}/payments/{payment['id']}/returned", body).raise_for_status()
+        self.paying.set_account("provider", self.claiming.provider, "Amber Physio")
+
+    def try_to_adjust(self, kind: str, amount: float) -> httpx.Response:
+        body = {"line_id": self.id, "kind": kind, "amount": amount, "date": self.today}
+        return self.client.post(f"{self.path}/adjustments", body)
+
+    def adjust(self, kind: str, amount: float) -> None:
+        self.try_to_adjust(kind, amount).raise_for_status()
+
+    def pay_part(self) -> SubmittedBatch:
+        """The agency pays 60, which the provider gets, and the rest of 40 is claimed."""
+        self.answer(self.claim(), 60)
+        assert self.pay() == 60
+        self.claim_rest()
+        return self.claim()
+
+    @property
+    def state(self) -> tuple[str, float]:
+        """The state, and what the agency has paid. The rules of money hold."""
+        broken = self.paying.server.run(self.paying.server.db.rows(str, NAMES_OF_BROKEN, self.paying.plan_manager_id))
+        assert broken == []
+        [line] = self.paying.read(self.invoice["id"])["line_items"]
+        return line["claim_status"], line["paid_amount"]
+
+    def recoveries(self) -> list[tuple[float, float]]:
+        return [(each["to_recover"], each["to_repay"]) for each in self.client.get("/recoveries").json()["data"]]
+
+
+NAMES_OF_BROKEN = f"select rule || ': ' || what from ({BROKEN_RULES}) broken"
+
+
+@pytest.fixture
+def line(server: RunningServer, new_client: Callable[..., Client]) -> Line:
+    return Line(server, new_client(scopes=SCOPES))
+
+
+@pytest.mark.parametrize("amount", [10, 40, 100])
+def test_a_line_in_a_draft_run_is_not_reversed(line: Line, amount: float) -> None:
+    line.answer(line.pay_part(), 40)
+    run = line.run()
+    assert line.paying.download(run).is_success
+    response = line.try_to_adjust("agency_reversal", amount)
+    assert (response.status_code, response.json()["error"]) == (409, "invoice_locked")
+    assert line.paying.act(run, "mark-paid").json()["total"] == 40
+    assert line.state == ("paid", 100)
