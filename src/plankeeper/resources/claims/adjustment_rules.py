@@ -64,7 +64,10 @@ def paid_out_part(money: LineMoney, amount: Decimal) -> Decimal:
 
 
 def reversal_cause(money: LineMoney, amount: Decimal) -> Cause:
-    """`reverse_rest`: what the agency still pays for isn't more than what the payee has got, so nothing is due."""
-    if amount == money.paid:
+    """`reverse_rest`: what the agency still pays for isn't more than what the payee has got, so nothing is due.
+
+    A line that was paid out stays paid: `reverse_all` is only for one of which the payee has got nothing.
+    """
+    if amount == money.paid and not money.paid_out:
         return "reverse_all"
     return "reverse_rest" if money.paid - amount <= money.paid_out else "reverse_part"

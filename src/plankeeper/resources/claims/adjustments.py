@@ -57,7 +57,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
     after = invoice
     if new.kind == "agency_reversal":
         values: dict[str, Any] = {"paid_amount": money.paid - new.amount}
-        if cause == "reverse_all":
+        if new.amount == money.paid:
             values["rejection_reason"] = (adjustment.reason or "The agency has reversed its payment.")[:255]
         [after] = await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line.id, cause, values)], None)
     part = paid_out_part(money, new.amount) if new.kind == "agency_reversal" else ZERO

@@ -97,3 +97,19 @@ def test_a_line_in_a_draft_run_is_not_reversed(line: Line, amount: float) -> Non
     assert (response.status_code, response.json()["error"]) == (409, "invoice_locked")
     assert line.paying.act(run, "mark-paid").json()["total"] == 40
     assert line.state == ("paid", 100)
+
+
+@pytest.mark.parametrize("status", ["payment_ready", "partially_ready"])
+def test_a_reversal_of_all_leaves_what_the_payee_has_to_be_recovered(line: Line, status: str) -> None:
+    line.answer(line.pay_part(), 40 if status == "payment_ready" else 30)
+    _, paid = line.state
+    line.adjust("agency_reversal", paid)
+    assert (line.state, line.recoveries()) == (("partially_paid", 0), [(60, 60)])
+    other = line.paying.provider_with("Other", abn="53004085616")
+    response = line.client.put(line.path, {"pm_provider_id": other})
+    assert (response.status_code, response.json()["error"]) == (409, "invoice_locked")
+    line.claim_rest()
+    line.answer(line.claim(), 100)  # the agency pays all of it again: the payee may keep its 60
+    assert (line.state, line.recoveries()) == (("payment_ready", 100), [(0, 60)])
+    assert line.pay() == 40
+    assert line.state == ("paid", 100)
