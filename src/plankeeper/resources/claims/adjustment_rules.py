@@ -26,9 +26,14 @@ class LineMoney(Struct, frozen=True):
     reversed_paid_out: Decimal = ZERO
 
     @property
+    def net_paid_out(self) -> Decimal:
+        """What the payee has got and not returned."""
+        return self.paid_out - self.refunded
+
+    @property
     def to_recover(self) -> Decimal:
         """What the payee has got and not returned, beyond what the agency still pays for."""
-        return max(ZERO, self.paid_out - self.refunded - self.paid) if self.reversed else ZERO
+        return max(ZERO, self.net_paid_out - self.paid) if self.reversed else ZERO
 
     @property
     def to_repay(self) -> Decimal:
@@ -46,7 +51,7 @@ def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> Field
         return error
     limit, what = {
         "agency_reversal": (money.paid, "the agency has paid for the line"),
-        "provider_refund": (money.paid_out - money.refunded, "the payee has been paid for the line"),
+        "provider_refund": (money.net_paid_out, "the payee has been paid for the line"),
         "repaid_to_agency": (
             money.paid + money.reversed - money.repaid,
             "the agency has paid for the line and not been repaid",
@@ -58,16 +63,19 @@ def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> Field
 
 
 def paid_out_part(money: LineMoney, amount: Decimal) -> Decimal:
-    """What the payee has got of a reversal, beyond what the agency pays for after it."""
-    before, after = money.paid_out - money.paid, money.paid_out - money.paid + amount
-    return max(ZERO, after) - max(ZERO, before)
+    """What the payee has got of a reversal, beyond what the agency pays for after it.
+
+    Refunds of earlier reversals don't count as got. A refund that came before its reversal does: it is to be repaid.
+    """
+    before = money.paid_out - min(money.refunded, money.reversed) - money.paid
+    return max(ZERO, before + amount) - max(ZERO, before)
 
 
 def reversal_cause(money: LineMoney, amount: Decimal) -> Cause:
-    """`reverse_rest`: what the agency still pays for isn't more than what the payee has got, so nothing is due.
+    """`reverse_rest`: what the agency still pays for isn't more than what the payee has, so nothing is due.
 
     A line that was paid out stays paid: `reverse_all` is only for one of which the payee has got nothing.
     """
     if amount == money.paid and not money.paid_out:
         return "reverse_all"
-    return "reverse_rest" if money.paid - amount <= money.paid_out else "reverse_part"
+    return "reverse_rest" if money.paid - amount <= money.net_paid_out else "reverse_part"

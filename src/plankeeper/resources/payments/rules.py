@@ -80,24 +80,31 @@ def payee_of(line: PayableLine) -> PayeeKey | None:
     return PayeeKey(line.payee_kind, line.payee_id)
 
 
-def received_amount(line: PayableLine) -> Decimal:
-    """What the agency has paid for a line, less reversals, in dollars."""
-    received = sum((each.paid for each in line.claims), Decimal(0)) - line.reversed
-    return received if line.paid_amount is None else min(received, line.paid_amount)
+def balance(line: PayableLine) -> Decimal:
+    """What the agency has paid for a line, less reversals and what the payee has got and not refunded, in dollars.
+
+    Below zero if the payee has more than the agency has paid. What an import says that was paid elsewhere, which is
+    what no claim has, is on both sides.
+    """
+    claimed = sum((each.paid for each in line.claims), Decimal(0)) - line.reversed
+    paid = claimed if line.paid_amount is None else line.paid_amount
+    paid_elsewhere = max(paid - claimed, Decimal(0))
+    return paid - max(line.open + paid_elsewhere - line.refunded, Decimal(0))
 
 
 def is_covered(line: PayableLine) -> bool:
-    """Whether the open payments of a line are at most what the agency has paid."""
-    return line.open <= received_amount(line)
+    """Whether the payee gets at most what the agency has paid."""
+    return balance(line) >= 0
 
 
 def amounts_due(line: PayableLine) -> list[tuple[UUID, Decimal]]:
     """What is due of each claim that has no open payment, in dollars.
 
-    Together with the open payments, never more than the agency has paid for the line, less reversals. A reversal
-    concerns the line: it lowers its earliest claims first, which it is about if a line was claimed again.
+    Together with what the payee has got and not refunded, never more than the agency has paid for the line, less
+    reversals. A reversal concerns the line: it lowers its earliest claims first, which it is about if a line was
+    claimed again.
     """
-    rest, due = received_amount(line) - line.open, list[tuple[UUID, Decimal]]()
+    rest, due = balance(line), list[tuple[UUID, Decimal]]()
     for claim in reversed(line.claims):
         amount = min(claim.paid, rest)
         if not claim.is_open and amount > 0:

@@ -371,6 +371,9 @@ def payable_lines(lines: LiteralString) -> LiteralString:
             select coalesce(sum(amount), 0) from adjustments {OF_CLAIMED_LINE} and kind = 'agency_reversal'
         ) as reversed,
         (
+            select coalesce(sum(amount), 0) from adjustments {OF_CLAIMED_LINE} and kind = 'provider_refund'
+        ) as refunded,
+        (
             select coalesce(sum(amount), 0) from payment_lines {OF_CLAIMED_LINE} and is_open
         ) + (
             select coalesce(sum(amount), 0) from fee_taking_lines {OF_CLAIMED_LINE}

@@ -113,3 +113,32 @@ def test_a_reversal_of_all_leaves_what_the_payee_has_to_be_recovered(line: Line,
     assert (line.state, line.recoveries()) == (("payment_ready", 100), [(0, 60)])
     assert line.pay() == 40
     assert line.state == ("paid", 100)
+
+
+@pytest.mark.parametrize("amount", [100, 50])
+def test_what_the_payee_has_refunded_is_paid_again_when_the_agency_pays_again(line: Line, amount: float) -> None:
+    line.answer(line.claim(), 60)
+    assert line.pay() == 60
+    for kind in ("agency_reversal", "provider_refund", "repaid_to_agency"):
+        line.adjust(kind, 60)
+    line.claim_rest()
+    batch = line.claim()
+    assert [each["amount"] for each in batch.claims] == [100]
+    line.answer(batch, amount)
+    line.adjust("agency_reversal", 10)
+    assert line.state == ("partially_ready", amount - 10)
+    run = line.run()
+    assert line.paying.download(run).is_success
+    assert run["total"] == amount - 10
+    line.paying.act(run, "mark-paid").raise_for_status()
+    assert (line.state, line.recoveries()) == (("partially_paid", amount - 10), [])
+
+
+def test_a_refund_before_its_reversal_is_repaid_to_the_agency(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    line.pay()
+    line.adjust("provider_refund", 20)
+    line.adjust("agency_reversal", 20)
+    assert (line.state, line.recoveries()) == (("partially_paid", 40), [(0, 20)])
+    line.adjust("agency_reversal", 5)
+    assert (line.state, line.recoveries()) == (("partially_paid", 35), [(5, 25)])

@@ -47,6 +47,7 @@ def line(*claims: PaidClaim, **values: Any) -> PayableLine:
         "payee_abn": "89000000019",
         "is_deceased": False,
         "reversed": Decimal(0),
+        "refunded": Decimal(0),
         "open": Decimal(0),
         "claims": list(claims),
     }
@@ -81,6 +82,18 @@ def test_a_reversal_is_not_paid_out() -> None:
     again = claim("60.00")
     assert amounts_due(line(paid, again, reversed=Decimal("60.00"))) == [(again.id, Decimal("60.00"))]
     assert amounts_due(line(paid, paid_amount=Decimal("20.00"))) == [(paid.id, Decimal("20.00"))]
+
+
+def test_what_the_payee_has_refunded_is_due_again_with_another_claim() -> None:
+    first, second = claim("60.00", is_open=True), claim("100.00")
+    amounts: dict[str, Any] = {name: Decimal(60) for name in ("open", "reversed", "refunded")}
+    assert amounts_due(line(first, second, **amounts)) == [(second.id, Decimal("100.00"))]
+    assert amounts_due(line(first, claim("40.00", is_open=True), refunded=Decimal(10), open=Decimal(100))) == []
+    rest = claim("40.00")  # a refund that the agency hasn't taken back isn't paid again with the rest
+    assert amounts_due(line(first, rest, refunded=Decimal(10), open=Decimal(60))) == [(rest.id, Decimal("40.00"))]
+    elsewhere = line(second, paid_amount=Decimal(100), reversed=Decimal(60), refunded=Decimal(60))
+    assert amounts_due(elsewhere) == [(second.id, Decimal("100.00"))]
+    assert is_covered(line(first, claim("100.00", is_open=True), **(amounts | {"open": Decimal(160)})))
 
 
 @pytest.mark.parametrize(
@@ -137,6 +150,7 @@ def payable_lines(draw: st.DrawFn) -> PayableLine:
         *claims,
         payee_id=draw(st.sampled_from(PROVIDERS)),
         open=open_amount,
+        refunded=draw(st.integers(0, int(open_amount * 100)).map(lambda cents: Decimal(cents) / 100)),
         reversed=draw(amounts),
         paid_amount=draw(st.none() | amounts),
     )
@@ -146,9 +160,10 @@ def payable_lines(draw: st.DrawFn) -> PayableLine:
 def test_never_more_is_due_than_the_agency_has_paid(candidate: PayableLine) -> None:
     due = dict(amounts_due(candidate))
     received = sum((each.paid for each in candidate.claims), Decimal(0)) - candidate.reversed
-    paid_out = candidate.open + sum(due.values(), Decimal(0))
-    assert paid_out <= max(received, candidate.open)
-    assert candidate.paid_amount is None or paid_out <= max(candidate.paid_amount, candidate.open)
+    before = candidate.open - candidate.refunded
+    after = before + sum(due.values(), Decimal(0))
+    assert after <= max(received, before)
+    assert candidate.paid_amount is None or after <= max(candidate.paid_amount, before)
     for each in candidate.claims:
         assert each.id not in due or (0 < due[each.id] <= each.paid and not each.is_open)
     assert is_covered(candidate) or not due
