@@ -30,7 +30,8 @@ class ClaimState(Struct, frozen=True):
 
     `file_amount` is quantity times unit price in the claim's file, null for a claim without a file. `paid` is the
     result's amount, null before a result. `is_reversed`: the agency has reversed an earlier payment of the line since
-    the claim was made. `has_late_result`: it was cancelled, and a result came in spite of that.
+    the claim was made. `has_late_result`: it was cancelled, and a result came in spite of that. `to_recover`: what the
+    payee has of the line beyond what the agency pays for after its reversals.
     """
 
     id: UUID
@@ -47,6 +48,7 @@ class ClaimState(Struct, frozen=True):
     paid: Decimal | None
     is_reversed: bool
     has_late_result: bool
+    to_recover: Decimal
 
 
 class Result(NamedTuple):
@@ -61,7 +63,12 @@ class Result(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """What happens to the line: with a reversal, a claim that is paid in full doesn't pay the line in full."""
+        """What happens to the line: with a reversal, a claim that is paid in full doesn't pay the line in full.
+
+        If the payee has as much already, or more, nothing is due.
+        """
+        if self.outcome != "rejected" and self.paid <= self.claim.to_recover:
+            return "pay_reversed"
         outcome = "partially_paid" if self.outcome == "paid" and self.claim.is_reversed else self.outcome
         return CAUSES[outcome]
 

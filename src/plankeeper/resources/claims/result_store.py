@@ -12,11 +12,13 @@ from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import in_array, records_of
 from plankeeper.database.versions import later_version
+from plankeeper.resources.claims.adjustment_store import MONEY
 from plankeeper.resources.claims.result_rules import ClaimState
 from plankeeper.resources.claims.result_schemas import Receipt, ReceiptListQuery
 
-# A claim as a result sees it: with the numbers of its file, and whether an earlier payment of its line was reversed.
-CLAIM_STATE: LiteralString = """
+# A claim as a result sees it: with the numbers of its file, whether an earlier payment of its line was reversed, and
+# LineMoney.to_recover of its line.
+CLAIM_STATE: LiteralString = f"""
     claims.id, batch_id, invoice_id, line_id,
     (select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id) as batch_number,
     reference, fields ->> 'ndis_number' as ndis_number, is_rest, amount,
@@ -26,7 +28,22 @@ CLAIM_STATE: LiteralString = """
         where plan_manager_id = $1 and invoice_id = claims.invoice_id and line_id = claims.line_id
             and kind = 'agency_reversal' and created_at > claims.created_at
     ) as is_reversed,
-    state = 'cancelled' and result_at is not null as has_late_result
+    state = 'cancelled' and result_at is not null as has_late_result,
+    case
+        when exists (
+            select from adjustments
+            where plan_manager_id = $1 and invoice_id = claims.invoice_id and line_id = claims.line_id
+                and kind = 'agency_reversal'
+        )
+            then (
+                select greatest(paid_out - refunded - paid, 0)
+                from (
+                    select * from invoice_lines
+                    where plan_manager_id = $1 and invoice_id = claims.invoice_id and id = claims.line_id
+                ) line {MONEY}
+            )
+        else 0
+    end as to_recover
 """
 LIST_BY_REFERENCES = f"""
     select {CLAIM_STATE}

@@ -30,6 +30,7 @@ Cause = Literal[
     "resolve",
     "pay_in_full",
     "pay_in_part",
+    "pay_reversed",
     "reject",
     "cancel_batch",
     "cancel_claim",
@@ -92,6 +93,7 @@ TRANSITIONS = (
     Transition("partially_ready", "partially_paid", "reverse_rest"),
     Transition("partially_paid", "pending", "submit_batch"),
     # The rest of a line whose first part the agency has paid.
+    Transition("pending", "partially_paid", "pay_reversed"),
     Transition("pending", "partially_paid", "reject"),
     Transition("pending", "partially_paid", "cancel_batch"),
     Transition("pending", "partially_paid", "cancel_claim"),
@@ -156,6 +158,7 @@ _VERBS: Mapping[Cause | InvoiceAction, str] = {
     "resolve": "unflagged",
     "pay_in_full": "marked as paid by the agency",
     "pay_in_part": "marked as paid by the agency",
+    "pay_reversed": "marked as paid by the agency",
     "reject": "rejected",
     "cancel_batch": "removed from a claim batch",
     "cancel_claim": "removed from a claim",

@@ -142,3 +142,31 @@ def test_a_refund_before_its_reversal_is_repaid_to_the_agency(line: Line) -> Non
     assert (line.state, line.recoveries()) == (("partially_paid", 40), [(0, 20)])
     line.adjust("agency_reversal", 5)
     assert (line.state, line.recoveries()) == (("partially_paid", 35), [(5, 25)])
+
+
+@pytest.mark.parametrize("reversed_, status", [(50, "partially_paid"), (40, "partially_paid"), (30, "partially_ready")])
+def test_a_rest_that_is_paid_after_a_reversal_is_due_only_beyond_what_the_payee_has(
+    line: Line, reversed_: float, status: str
+) -> None:
+    batch = line.pay_part()
+    line.adjust("agency_reversal", reversed_)
+    assert line.state == ("pending", 60 - reversed_)
+    line.answer(batch, 40)
+    assert line.state == (status, 100 - reversed_)
+    if status == "partially_ready":
+        assert line.pay() == 10
+    assert line.recoveries() == [(max(reversed_ - 40, 0), reversed_)]
+    line.claim_rest()
+    line.answer(line.claim(), reversed_)
+    assert line.state == ("payment_ready", 100)
+
+
+def test_a_part_of_a_rest_that_is_paid_after_a_reversal_is_due_only_beyond_what_the_payee_has(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    line.pay()
+    line.adjust("agency_reversal", 50)
+    line.claim_rest()
+    batch = line.claim()
+    path = f"{line.path}/lines/{line.id}/claim-result"
+    line.client.post(path, {"outcome": "paid", "amount": 40}).raise_for_status()
+    assert (batch.state(), line.state) == ("processed", ("partially_paid", 50))

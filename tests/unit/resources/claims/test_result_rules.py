@@ -39,6 +39,7 @@ def claims(draw: st.DrawFn) -> list[ClaimState]:
                 paid,
                 draw(st.booleans()),
                 False,
+                draw(st.sampled_from((Decimal(0), amount / 3))),
             )
         )  # fmt: skip
     return found
