@@ -202,6 +202,11 @@ def set_line(requests: Requests, line_id: str, change: str) -> None:
 
 
 def locked_invoice(requests: Requests) -> httpx.Response:
+    if requests.operation.path.endswith("/submit"):
+        batch = requests.tenant.client.create("/claim-batches", {"invoice_ids": [CLAIMED_INVOICE_ID]})
+        [claim] = requests.tenant.client.get(f"/claim-batches/{batch['id']}/lines").json()["data"]
+        set_line(requests, claim["line_id"], "open_payment_run = 'P000001'")
+        return requests.send(ids={"submit_claim_batch_id": batch["id"]})
     invoice = {"id": requests.tenant.ids["invoice_id"], "line_items": [{"claim_status": "paid"}]}
     server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
     assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors

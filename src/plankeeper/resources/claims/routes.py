@@ -75,7 +75,7 @@ async def download(ctx: WriteContext, claim_batch_id: UUID) -> Download:
     "/claim-batches/{claim_batch_id}/submit",
     scope=CLAIMS,
     extension=True,
-    errors=("invalid_transition",),
+    errors=("invalid_transition", "invoice_locked"),
 )
 async def submit(ctx: WriteContext, claim_batch_id: UUID) -> ClaimBatch:
     """Submit a draft: its file is uploaded to the agency's portal, and its lines wait for their results."""

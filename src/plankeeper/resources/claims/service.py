@@ -48,7 +48,7 @@ from plankeeper.resources.claims.store import EarlierClaim
 from plankeeper.resources.invoices import line_moves
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.line_moves import LineMove
-from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as settings_store
 from plankeeper.resources.office_settings.number_store import next_number
@@ -324,7 +324,10 @@ async def download(ctx: WriteContext, batch_id: UUID) -> Download:
 
 
 async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
-    """Submit a draft: its lines are pending. Raises NotFound, and DomainError `invalid_transition`."""
+    """Submit a draft: its lines are pending.
+
+    Raises NotFound, and DomainError `invalid_transition`, and `invoice_locked` for a line in a draft payment run.
+    """
     before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     now = datetime.now(UTC)
@@ -334,15 +337,15 @@ async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
     claims = await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id)
     await store.move_claims(ctx.tx, ctx.plan_manager_id, batch_id, ("draft", "submitted"), None, now)
     invoices = await line_moves.lock(ctx, {each.invoice_id for each in claims})
-    await _move(ctx, invoices, [_submit_move(each, before.number) for each in claims])
+    await _move(ctx, invoices, [_submit_move(each, invoices[each.invoice_id], before.number) for each in claims])
     await record_event(ctx, "claim_batch.submitted", before, after)
     return await _get(ctx, batch_id)
 
 
-def _submit_move(claim: Claim, batch_number: str | None) -> LineMove:
-    """The move of a line with its batch. A part of a line with a rest is paid out, here or before an import."""
+def _submit_move(claim: Claim, invoice: Invoice, batch_number: str | None) -> LineMove:
+    """The move of a line with its batch. A part of a partially paid line is paid out, here or before an import."""
     values: dict[str, object] = {"claim_batch_ref": batch_number}
-    if claim.is_rest:
+    if _find_line(claim, invoice).claim_status == "partially_paid":
         values["has_payment"] = True
     return LineMove(claim.invoice_id, claim.line_id, "submit_batch", values)
 
@@ -389,10 +392,13 @@ def _cancel_move(claim: Claim, invoice: Invoice, refs: Mapping[LineKey, str], *,
     if not is_submitted:
         return LineMove(claim.invoice_id, claim.line_id, None, values)
     values["claim_batch_ref"] = refs.get((claim.invoice_id, claim.line_id))
-    line = next(each for each in unset_to_none(invoice.line_items) or [] if each.id == claim.line_id)
-    if claim.is_rest and line.has_payment:
+    if claim.is_rest and _find_line(claim, invoice).has_payment:
         values["is_rest_waiting"] = True
     return LineMove(claim.invoice_id, claim.line_id, "cancel_batch", values)
+
+
+def _find_line(claim: Claim, invoice: Invoice) -> LineItem:
+    return next(each for each in unset_to_none(invoice.line_items) or [] if each.id == claim.line_id)
 
 
 def late_before(settings: OfficeSettings, today: date, zone: ZoneInfo) -> datetime:

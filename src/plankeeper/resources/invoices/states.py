@@ -92,6 +92,7 @@ TRANSITIONS = (
     Transition("partially_ready", "partially_paid", "take_fee"),
     Transition("partially_ready", "partially_paid", "reverse_rest"),
     Transition("partially_paid", "pending", "submit_batch"),
+    Transition("partially_ready", "pending", "submit_batch"),  # returned by the bank while the batch was a draft
     # The rest of a line whose first part the agency has paid.
     Transition("pending", "partially_paid", "pay_reversed"),
     Transition("pending", "partially_paid", "reject"),
@@ -146,6 +147,8 @@ APPROVED_FIELDS = frozenset(
     {"participant_id", "pm_provider_id", "payee", "is_reimbursement", "total", "tax", "subtotal", "line_items"}
 )
 
+# What a draft run prevents, because the line must be ready when the run is marked as paid.
+_RUN_CAUSES = frozenset[Cause]({"submit_batch", "reverse_part", "reverse_rest", "reverse_all"})
 # What people do to a line. A draft batch or run prevents it.
 _STAFF_CAUSES = frozenset[Cause]({"claim_elsewhere", "change", "retry", "split", "claim_rest", "cancel", "reopen"})
 _CENT = Decimal("0.01")
@@ -304,7 +307,8 @@ def next_status(line: LineState, cause: Cause) -> ClaimStatus:
         detail = f"Line {line.number} is {_words(line.status)}, and its rest already waits for a claim batch."
         raise _invalid(line.invoice_id, detail)
     # The rest of a partially paid line is claimed only if somebody has asked for it.
-    if cause == "submit_batch" and line.status == "partially_paid" and not line.is_rest_waiting:
+    is_rest = line.status in ("partially_paid", "partially_ready")
+    if cause == "submit_batch" and is_rest and not line.is_rest_waiting:
         raise _invalid(line.invoice_id, invalid)
     if line.status in UNCHANGED.get(cause, ()):
         return line.status
@@ -466,7 +470,7 @@ def line_amounts(invoice: InvoiceAmounts) -> dict[UUID, Decimal | None]:
 
 def _require_free(line: LineState, cause: Cause) -> None:
     """Raise `invoice_locked` if the batch, the run or the state of a line prevents a cause."""
-    if cause in ("reverse_part", "reverse_rest", "reverse_all") and line.payment_run is not None:
+    if cause in _RUN_CAUSES and line.payment_run is not None:
         raise _locked(line, Lock("run", line.payment_run), f"it can't be {_VERBS[cause]}")
     lock = find_lock(line)
     if lock is None or cause not in _STAFF_CAUSES:

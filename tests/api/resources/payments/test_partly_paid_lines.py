@@ -170,3 +170,23 @@ def test_a_part_of_a_rest_that_is_paid_after_a_reversal_is_due_only_beyond_what_
     path = f"{line.path}/lines/{line.id}/claim-result"
     line.client.post(path, {"outcome": "paid", "amount": 40}).raise_for_status()
     assert (batch.state(), line.state) == ("processed", ("partially_paid", 50))
+
+
+def test_a_batch_is_submitted_after_the_bank_has_returned_the_first_part(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    run = line.run()
+    line.paying.act(run, "mark-paid").raise_for_status()
+    line.claim_rest()
+    batch = line.claiming.batch(line.invoice)
+    line.give_back(run)
+    assert line.state == ("partially_ready", 60)
+    second = line.run()
+    locked = line.client.post(f"/claim-batches/{batch['id']}/submit")
+    assert (locked.status_code, locked.json()["error"]) == (409, "invoice_locked")
+    line.paying.act(second, "cancel").raise_for_status()
+    line.client.post(f"/claim-batches/{batch['id']}/submit").raise_for_status()
+    [shown] = line.paying.read(line.invoice["id"])["line_items"]
+    assert (line.state, shown["has_payment"], shown["is_rest_waiting"]) == (("pending", 60), False, False)
+    path = f"{line.path}/lines/{line.id}/claim-result"
+    line.client.post(path, {"outcome": "paid", "amount": 40}).raise_for_status()
+    assert (line.state, line.pay(), line.state) == (("payment_ready", 100), 100, ("paid", 100))
