@@ -269,7 +269,7 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
         detail = f"{name} is {_words(line.claim_status)}: only a line that is ready for payment can be confirmed."
         raise _invalid(invoice_id, detail)
     claimed = await invoice_store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    if line_id in {each.line_id for each in claimed}:
+    if any(each.line_id == line_id and each.has_claim for each in claimed):
         raise _invalid(invoice_id, f"{name} has a claim, so its result is known.")
     account = ctx.actor.account_id
     importers = await result_store.list_importers(ctx.tx, ctx.plan_manager_id, str(invoice_id))

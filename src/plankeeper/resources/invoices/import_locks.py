@@ -1,4 +1,4 @@
-"""What an import can't change: lines with a claim or a payment that was made here, and what they lock."""
+"""What an import can't change: lines with a claim, payment or adjustment that was made here, and what they lock."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -16,15 +16,16 @@ from plankeeper.resources.invoices.states import (
     require_unlocked,
     roll_up,
 )
+from plankeeper.resources.invoices.store import ClaimedLine
 
 
 def find_claim_error(
-    before: Invoice, row: InvoiceRow, lines: Sequence[InvoiceLineRow] | None, claimed: Mapping[UUID, str | None]
+    before: Invoice, row: InvoiceRow, lines: Sequence[InvoiceLineRow] | None, claimed: Mapping[UUID, ClaimedLine]
 ) -> tuple[str, str] | None:
     """The field of a row that an import can't change, and why not; None if it can.
 
-    `lines` are those of the import, None if it leaves them as they are. `claimed` are the claimed lines, with the
-    number of the last batch.
+    `lines` are those of the import, None if it leaves them as they are. `claimed` are the lines with a claim or an
+    adjustment.
     """
     old_row, old_lines = to_row(before), to_line_rows(before)
     new_lines = old_lines if lines is None else lines
@@ -49,16 +50,17 @@ def find_claim_error(
     return None
 
 
-def _reason(line: InvoiceLineRow, batch: str | None) -> str:
+def _reason(line: InvoiceLineRow, claimed: ClaimedLine) -> str:
     if line.open_claim_batch:
         return f"is in claim batch {line.open_claim_batch}"
     if line.open_payment_run:
         return f"is in payment run {line.open_payment_run}"
-    where = f" in claim batch {batch}" if batch else ""
-    return f"is {line.claim_status.replace('_', ' ')} and was claimed{where}"
+    where = f" in claim batch {claimed.batch_number}" if claimed.batch_number else ""
+    reason = f"was claimed{where}" if claimed.has_claim else "has an adjustment"
+    return f"is {line.claim_status.replace('_', ' ')} and {reason}"
 
 
-def _only_claimed(state: InvoiceState, claimed: Mapping[UUID, str | None]) -> InvoiceState:
+def _only_claimed(state: InvoiceState, claimed: Mapping[UUID, ClaimedLine]) -> InvoiceState:
     """The invoice with the locks of claimed lines only: an import can change what another import has stored."""
     lines = (
         each if each.id in claimed or find_lock(each) is None else replace(each, claim_status="new")

@@ -138,11 +138,11 @@ async def _require_unclaimed(
     lines: Sequence[InvoiceLineRow],
     before: Mapping[UUID, Invoice],
 ) -> None:
-    """Raise InvalidRowsError for rows that change a line with a claim or a payment made here, or what it locks."""
-    claimed = defaultdict[UUID, dict[UUID, str | None]](dict)
+    """Raise InvalidRowsError for rows that change a line that was claimed, paid or adjusted here, or what it locks."""
+    claimed = defaultdict[UUID, dict[UUID, store.ClaimedLine]](dict)
     known = [record.id for record in records if record.id in before]
     for each in await store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, known) if known else ():
-        claimed[each.invoice_id][each.line_id] = each.batch_number
+        claimed[each.invoice_id][each.line_id] = each
     if not claimed:
         return
     new_lines = defaultdict[UUID, list[InvoiceLineRow]](list)

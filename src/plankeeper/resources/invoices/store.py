@@ -253,6 +253,9 @@ DELETE_OTHER_LINES = """
         and not exists (
             select from claims where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
         )
+        and not exists (
+            select from adjustments where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
+        )
 """
 MARK_OTHER_LINES = """
     update invoice_lines set is_deleted = true
@@ -263,7 +266,7 @@ MARK_OTHER_LINES = """
 async def delete_other_lines(
     tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], line_ids: Sequence[UUID]
 ) -> None:
-    """Delete the lines of invoices but those with the ids. Those with a claim are marked as deleted."""
+    """Delete the lines of invoices but those with the ids; those with claims or adjustments are marked as deleted."""
     await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
     await tx.execute(MARK_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
 
@@ -345,23 +348,31 @@ async def write_counts(
 
 
 class ClaimedLine(Struct, frozen=True):
-    """A line that has a claim, in any state, with the number of its last batch."""
+    """A line that has a claim in any state, with the number of its last batch, or only adjustments."""
 
     invoice_id: UUID
     line_id: UUID
+    has_claim: bool
     batch_number: str | None
 
 
 LIST_CLAIMED_LINES = f"""
-    select invoice_id, line_id, max((
-        select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id
-    )) as batch_number
-    from claims
-    where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")}
+    select invoice_id, line_id, bool_or(is_claim) as has_claim, max(batch_number) as batch_number
+    from (
+        select invoice_id, line_id, true as is_claim, (
+            select number from claim_batches where plan_manager_id = $1 and id = claims.batch_id
+        ) as batch_number
+        from claims
+        where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")}
+        union all
+        select invoice_id, line_id, false, null
+        from adjustments
+        where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")}
+    ) record
     group by invoice_id, line_id
 """
 
 
 async def list_claimed_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[ClaimedLine]:
-    """The lines of invoices that have been claimed here: only actions on claims and payments change them."""
+    """The lines that have been claimed or adjusted here: only actions on claims and payments change them."""
     return await db.rows(ClaimedLine, LIST_CLAIMED_LINES, plan_manager_id, invoice_ids)

@@ -58,6 +58,23 @@ def test_an_import_does_not_change_a_claimed_line(office: Office) -> None:
     assert office.read(invoice)["line_items"] == invoice["line_items"]
 
 
+def test_an_import_does_not_change_a_line_with_an_adjustment(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="partially_ready", paid_amount=200)
+    other = office.line(id=str(uuid7()), service_date_from="2026-01-14")
+    row = office.values("I1", line, other, id=id_, claim_status="partially_ready")
+    assert import_row(office, **row) == []
+    reversal = {"line_id": line_id, "kind": "agency_reversal", "amount": 50, "date": "2026-02-01"}
+    office.client.create(f"/invoices/{id_}/adjustments", reversal)
+    reason = "line 1 is partially ready and has an adjustment, so it can't be"
+    assert import_row(office, **row) == [("line_items", f"{reason} changed")]
+    assert import_row(office, id=id_, line_items=[other]) == [("line_items", f"{reason} deleted")]
+    invoice = office.read({"id": id_})
+    assert import_row(office, id=id_, line_items=lines_of(invoice)) == []
+    assert office.read(invoice) == invoice
+    assert confirm(office, id_, line_id) == ""
+
+
 def test_an_import_changes_what_an_import_has_stored(office: Office) -> None:
     id_, line = str(uuid7()), office.line(id=str(uuid7()), claim_status="paid")
     assert import_row(office, **office.values("I1", line, id=id_, claim_status="paid")) == []
