@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw, Struct
 
+from plankeeper.access.policy import Permission
 from plankeeper.core.context import WriteContext
 from plankeeper.core.formatting import format_date
 from plankeeper.core.json import to_json
@@ -23,7 +24,7 @@ from plankeeper.imports.importer import BATCH_SIZE, ImportReport, upsert_batch
 from plankeeper.imports.matching import Matcher, MatchResult, assign_ids
 from plankeeper.imports.schemas import ImportOptions, ImportRowRecord, Outcome, OutcomeCounts, Problem
 from plankeeper.imports.source_files import SourceFile, SourceRow, read_source
-from plankeeper.resources.invoices.import_states import keep_states
+from plankeeper.resources.invoices.import_states import find_overrides, keep_states
 from plankeeper.resources.note_types import store as note_type_store
 from plankeeper.resources.participants import rules as participant_rules
 from plankeeper.resources.providers import rules as provider_rules
@@ -119,12 +120,12 @@ class RowResult:
 
 
 async def import_mapped(
-    ctx: WriteContext, file: SourceFile, options: ImportOptions, *, may_propose: bool = False
+    ctx: WriteContext, file: SourceFile, options: ImportOptions, has_permission: Callable[[Permission], bool]
 ) -> AsyncIterator[list[RowResult]]:
     """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
-    `ctx.import_id` must be set: the results of rows are derived from its events. `may_propose`: whether rows can have
-    bank details.
+    `ctx.import_id` must be set: the results of rows are derived from its events. `has_permission`: what the importer
+    may do, because rows with bank details and with ignored warnings that block claims require a permission.
     """
     resource, last_event = RESOURCES[options.resource], _NIL
     references = await load_references(ctx.tx, ctx.plan_manager_id)
@@ -134,8 +135,10 @@ async def import_mapped(
     )
     is_first = True
     while batch := await read_batch(source):
-        if not may_propose:
+        if not has_permission("make_payments"):
             batch = [_without_bank_details(each) for each in batch]
+        if options.resource == "invoices" and not has_permission("override_blocks"):
+            batch = await _without_overrides(ctx, batch)
         results = await _import_batch(ctx, options, resource, matcher, batch)
         events = await event_store.list_by_import(ctx.tx, ctx.plan_manager_id, _import_id(ctx), last_event)
         last_event = events[-1].id if events else last_event
@@ -159,6 +162,18 @@ def _without_bank_details(source: SourceRow) -> SourceRow:
         return source
     problem = Problem("bank_account_number", "", "can only be imported by people who can make payments")
     return source._replace(row=None, problems=[*source.problems, problem])
+
+
+async def _without_overrides(ctx: WriteContext, batch: Sequence[SourceRow]) -> list[SourceRow]:
+    """The rows, those rejected that ignore a warning that blocks claims."""
+    errors = await find_overrides(ctx, [each.row for each in batch if each.row])
+    problems = {each.line_number: Problem(each.field, "", each.message) for each in errors}
+    return [
+        source._replace(row=None, problems=[*source.problems, problem])
+        if (problem := problems.get(source.line_number))
+        else source
+        for source in batch
+    ]
 
 
 def count_outcomes(counts: OutcomeCounts, results: Iterable[RowResult]) -> None:

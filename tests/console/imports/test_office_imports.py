@@ -344,3 +344,26 @@ def test_lines_of_existing_invoices_keep_their_states_and_paid_amounts(owner: Br
     stored = client.get(f"/invoices/{row['id']}").json()["line_items"]
     found = [(each["description"], each["claim_status"], each["paid_amount"]) for each in stored]
     assert found == [("Mowing twice", "paid", 20), ("Weeding", "new", None)]
+
+
+def test_warnings_that_block_claims_are_ignored_only_with_the_permission(
+    owner: Browser, client: Client, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    row = {"id": str(uuid7()), "state_management": {"ignored_errors": ["missing_provider", "check_total"]}}
+    new = {"state_management": {"ignored_errors": ["possible_duplicate"]}}
+    content = b"\n".join(to_json(each).encode() for each in (row, new))
+    manager = new_browser(new_account("manager"))
+    check = upload(manager, content, "invoices")
+    assert counts(check) == {"Rows": 2, "Errors": 2}
+    reason = "only people who can ignore blocking warnings can import that"
+    assert [each.partition("must")[2] for each in rows(check)] == [
+        f" not ignore missing_provider: {reason}", f" not ignore possible_duplicate: {reason}",
+    ]  # fmt: skip
+    allowed = {"state_management": {"ignored_errors": ["check_total"]}}
+    assert counts(upload(manager, to_json(allowed).encode(), "invoices")) == {"Rows": 1, "New": 1}
+    assert counts(confirm(owner, import_path(upload(owner, content, "invoices"))))["New"] == 2
+    # What the invoice ignores already can be imported again.
+    changed = to_json(row | {"invoice_number": "INV-1"}).encode()
+    assert counts(confirm(manager, import_path(upload(manager, changed, "invoices")))) == {"Rows": 1, "Changed": 1}
+    invoice = client.get(f"/invoices/{row['id']}").json()
+    assert invoice["state_management"]["ignored_errors"] == ["missing_provider", "check_total"]

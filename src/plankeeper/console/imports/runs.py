@@ -100,14 +100,10 @@ async def _check_rows(
     request: FormRequest, ctx: WriteContext, file: SourceFile, options: ImportOptions, counts: OutcomeCounts
 ) -> None:
     """Raises _RollbackError. The results are saved in the request's own transaction, which stays."""
-    async for results in import_mapped(ctx, file, options, may_propose=_may_propose(request)):
+    async for results in import_mapped(ctx, file, options, request.has_permission):
         count_outcomes(counts, results)
         await store.insert_many(request.tx, [to_record(ctx, each, is_check=True) for each in results])
     raise _RollbackError
-
-
-def _may_propose(request: FormRequest) -> bool:
-    return request.has_permission("make_payments")
 
 
 async def run_import(request: FormRequest, record: Import, file: SourceFile, *, notify: bool) -> bool:
@@ -117,7 +113,7 @@ async def run_import(request: FormRequest, record: Import, file: SourceFile, *, 
     try:
         with _import_slot(request), _error_of_timeout():
             async with asyncio.timeout(MAX_SECONDS), request.tx.savepoint():
-                await _import_rows(ctx, record, file, options, may_propose=_may_propose(request))
+                await _import_rows(request, ctx, record, file, options)
     except _RollbackError:
         ctx.tx.changed_feeds.discard(ctx.plan_manager_id)
         await check_file(request, record, file, options)
@@ -128,12 +124,12 @@ async def run_import(request: FormRequest, record: Import, file: SourceFile, *, 
 
 
 async def _import_rows(
-    ctx: WriteContext, record: Import, file: SourceFile, options: ImportOptions, *, may_propose: bool
+    request: FormRequest, ctx: WriteContext, record: Import, file: SourceFile, options: ImportOptions
 ) -> None:
     """Raises _RollbackError if the result isn't that of the check."""
     counts = OutcomeCounts()
     await store.delete_rows(ctx.tx, ctx.plan_manager_id, record.id)
-    async for results in import_mapped(ctx, file, options, may_propose=may_propose):
+    async for results in import_mapped(ctx, file, options, request.has_permission):
         count_outcomes(counts, results)
         await store.insert_many(ctx.tx, [to_record(ctx, each, is_check=False) for each in results])
     if _outcomes(counts) != _outcomes(record):

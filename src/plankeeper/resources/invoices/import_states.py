@@ -1,4 +1,4 @@
-"""Rows of an import that leave the claim and approval states of existing invoices as they are."""
+"""What rows of an import say about claims: states that existing invoices keep, and warnings that block claims."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
-from plankeeper.resources.invoices import store
+from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.upsert import ImportRow
+from plankeeper.resources.invoices.warnings import Level, level_of
+from plankeeper.resources.upsert import ImportRow, RowError
 
 S = TypeVar("S", bound=Struct)
 
@@ -64,6 +65,34 @@ def _keep_line(item: InvoiceLineImport, stored: dict[UUID, LineItem]) -> Invoice
     if old is None:
         return _without(item, LINE_FIELDS)
     return replace(item, **{name: getattr(old, name) for name in LINE_FIELDS})
+
+
+async def find_overrides(ctx: WriteContext, rows: Sequence[ImportRow[InvoiceImport]]) -> list[RowError]:
+    """The errors of rows that ignore a warning that blocks claims, unless the stored invoice ignores it already."""
+    codes = {row.line_number: found for row in rows if (found := _ignored_codes(row.values))}
+    if not codes:
+        return []
+    levels: dict[str, Level] = {
+        each.code: each.level for each in await check_store.list_levels(ctx.tx, ctx.plan_manager_id)
+    }
+    ids = [UUID(row.values.id) for row in rows if row.line_number in codes and row.values.id is not UNSET]
+    stored = await store.get_many_without_lines(ctx.tx, ctx.plan_manager_id, ids)
+    known = {each.id: each.state_management.ignored_errors for each in stored}
+    errors = list[RowError]()
+    for row in rows:
+        own = () if row.values.id is UNSET else known.get(UUID(row.values.id), ())
+        found = [
+            each for each in codes.get(row.line_number, ()) if each not in own and level_of(each, levels) == "block"
+        ]
+        if found:
+            message = f"must not ignore {found[0]}: only people who can ignore blocking warnings can import that"
+            errors.append(RowError(row.line_number, "state_management", message))
+    return errors
+
+
+def _ignored_codes(values: InvoiceImport) -> list[str]:
+    state = unset_to_none(values.state_management)
+    return [] if state is None else unset_to_none(state.ignored_errors) or []
 
 
 def _without(struct: S, names: Sequence[str]) -> S:
