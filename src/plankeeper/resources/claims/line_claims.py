@@ -31,7 +31,7 @@ from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedEl
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
 from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import to_line_rows, to_line_state, to_row
+from plankeeper.resources.invoices.changes import is_amount, to_line_rows, to_line_state, to_row
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts, next_status
@@ -277,6 +277,8 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
         raise _invalid(invoice_id, f"{name} was imported by you, so another person must confirm its amount.")
     money = await adjustment_store.get_money(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
     paid = money.paid + money.reversed  # `paid_amount` is less what was reversed since
+    if not is_amount(paid, 2):
+        raise _invalid(invoice_id, f"{name} has a paid amount with a part of a cent, {paid}: import it again.")
     amount = claim_amounts(invoice).get(line_id)
     if amount is not None and paid > amount:
         detail = f"{name} costs {amount:.2f}, and the agency can't have paid {paid:.2f} for it: import it again."

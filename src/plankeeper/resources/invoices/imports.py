@@ -253,5 +253,6 @@ def _paid_amount_error(item: InvoiceLineImport) -> str | None:
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
-        if isinstance(value, Decimal) and not is_amount(value, _DECIMAL_PLACES):
-            yield RowError(line_number, prefix + name, f"must be {describe_amount(_DECIMAL_PLACES)}")
+        places = 2 if name == "paid_amount" else _DECIMAL_PLACES  # what was paid is paid out to the cent
+        if isinstance(value, Decimal) and not is_amount(value, places):
+            yield RowError(line_number, prefix + name, f"must be {describe_amount(places)}")

@@ -93,6 +93,19 @@ def test_a_line_that_can_be_claimed_has_no_paid_amount(office: Office, status: s
     assert import_row(office, **negative) == [("line_items[0].paid_amount", "must be 0 or more")]
 
 
+def test_a_part_of_a_cent_is_neither_imported_as_paid_nor_confirmed(office: Office) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, total_price=12.345, claim_status="payment_ready")
+    message = "must be a number below 10^12 with at most 2 decimal places"
+    row = office.values("I1", line | {"paid_amount": 12.345}, id=id_, claim_status="payment_ready")
+    assert import_row(office, **row) == [("line_items[0].paid_amount", message)]
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="payment_ready")) == []
+    assert office.read({"id": id_})["line_items"][0]["paid_amount"] == 12.35
+    office.execute("update invoice_lines set paid_amount = 12.345 where plan_manager_id = $1", office.plan_manager_id)
+    detail = "Line 1 has a paid amount with a part of a cent, 12.345: import it again."
+    assert confirm(office, id_, line_id) == detail
+
+
 def confirm(office: Office, invoice_id: str, line_id: str, actor: Actor = SYSTEM) -> str:
     """The detail of the error, or an empty text."""
 
