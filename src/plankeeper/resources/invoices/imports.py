@@ -47,7 +47,7 @@ InvoiceImportRow = ImportRow[InvoiceImport]
 _DECIMAL_PLACES = 10
 _PAID = ("paid", "payment_ready")
 _PARTLY_PAID = ("partially_paid", "partially_ready")
-_UNPAID = ("new", "flagged", "rejected", "cancelled")
+_UNPAID = ("new", "flagged", "on_hold", "rejected", "cancelled")
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportCounts:

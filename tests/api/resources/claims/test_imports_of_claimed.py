@@ -83,7 +83,7 @@ def test_an_import_changes_what_an_import_has_stored(office: Office) -> None:
     assert office.read({"id": id_})["claim_status"] == "rejected"
 
 
-@pytest.mark.parametrize("status", ["new", "flagged", "rejected", "cancelled"])
+@pytest.mark.parametrize("status", ["new", "flagged", "on_hold", "rejected", "cancelled"])
 def test_a_line_that_can_be_claimed_has_no_paid_amount(office: Office, status: str) -> None:
     message = f"must be empty or 0 for a line that is {status}: the agency has paid nothing for it"
     row = office.values("I1", office.line(claim_status=status, paid_amount=1))
