@@ -17,7 +17,7 @@ from plankeeper.resources.claims import adjustment_store, adjustments, line_clai
 from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import to_line_rows
+from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows
 from plankeeper.resources.invoices.schemas import InvoiceLineRow
 
 pages = Pages()
@@ -66,7 +66,7 @@ async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -
     return {
         "invoice": invoice,
         "line": line,
-        "shown": shown._replace(amount=line_claims.claim_amounts(invoice).get(line_id)),
+        "shown": shown._replace(amount=claim_amounts(invoice).get(line_id)),
         "page_url": line_url(invoice_id, line_id),
         "lines_url": line_url(invoice_id, line_id).removesuffix("/claim"),
         "form": request.form,

@@ -21,12 +21,13 @@ from plankeeper.resources.claims.eligibility import (
     find_state_reason,
 )
 from plankeeper.resources.invoices import check_store
+from plankeeper.resources.invoices.changes import line_price, to_amounts
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
 from plankeeper.resources.invoices.checks import Facts
 from plankeeper.resources.invoices.facts import SplitService
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts
+from plankeeper.resources.invoices.states import InvoiceAmounts, line_amounts
 from plankeeper.resources.invoices.warnings import level_of
 
 CHECKED_AT_ONCE = 500  # invoices
@@ -127,7 +128,7 @@ def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
 
 def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID, Party]) -> Iterator[Candidate]:
     lines = unset_to_none(invoice.line_items) or []
-    amounts = _amounts(invoice, lines, has_wrong_total=found.has_wrong_total)
+    amounts = line_amounts(to_amounts(invoice, lines, has_wrong_total=found.has_wrong_total))
     participant = parties.get(invoice.participant_id) if invoice.participant_id else None
     provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
     has_siblings = sum(not each.is_deleted for each in lines) > 1
@@ -150,7 +151,7 @@ def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID,
                 warned_codes=[code for code in found.warned if number in found.warned[code]],
                 ndis_number=participant.number if participant else None,
                 crosses=found.split.get(number),
-                net=_net(line),
+                net=line_price(line),
                 amount=amounts.get(line.id),
                 is_reimbursement=invoice.is_reimbursement,
                 provider_abn=provider.number if provider else None,
@@ -172,26 +173,3 @@ def _values(line: LineItem) -> dict[str, Any]:
         "claim_type": line.claim_type,
         "cancellation_reason": line.cancellation_reason,
     }
-
-
-def _amounts(invoice: Invoice, lines: Sequence[LineItem], *, has_wrong_total: bool) -> dict[UUID, Decimal | None]:
-    prices = tuple(
-        LineAmount(id=each.id, total_price=_net(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
-        for each in lines
-    )
-    return line_amounts(
-        InvoiceAmounts(
-            total=invoice.total,
-            tax=invoice.tax,
-            subtotal=invoice.subtotal,
-            lines=prices,
-            has_wrong_total=has_wrong_total,
-        )
-    )
-
-
-def _net(line: LineItem) -> Decimal | None:
-    """The price of a line without tax."""
-    if line.total_price is None and line.quantity is not None and line.unit_price is not None:
-        return line.quantity * line.unit_price
-    return line.total_price

@@ -3,7 +3,7 @@
 Raises NotFound for an unknown invoice or line, and DomainError `invalid_transition` and `invoice_locked`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -31,10 +31,10 @@ from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedEl
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
 from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import is_amount, to_line_rows, to_line_state, to_row
+from plankeeper.resources.invoices.changes import claim_amounts, is_amount, to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
-from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts, next_status
+from plankeeper.resources.invoices.states import next_status
 from plankeeper.resources.office_settings import store as settings_store
 
 _CLAIMABLE = ("new", "flagged")
@@ -210,27 +210,6 @@ def _new_claims(
             )
         )
     return claims
-
-
-def claim_amounts(invoice: Invoice) -> Mapping[UUID, Decimal | None]:
-    """The amounts of the lines of an invoice that aren't deleted, in dollars with tax; null without a price."""
-    row, lines = to_row(invoice), to_line_rows(invoice)
-    amounts = tuple(
-        LineAmount(id=each.id, total_price=_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
-        for each in lines
-    )
-    has_wrong_total = "check_total" in invoice.state_management.errors
-    return line_amounts(
-        InvoiceAmounts(
-            total=row.total, tax=row.tax, subtotal=row.subtotal, lines=amounts, has_wrong_total=has_wrong_total
-        )
-    )
-
-
-def _price(line: InvoiceLineRow) -> Decimal | None:
-    if line.total_price is not None or line.quantity is None or line.unit_price is None:
-        return line.total_price
-    return line.quantity * line.unit_price
 
 
 async def _insert_imported(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, now: datetime) -> ClaimState:

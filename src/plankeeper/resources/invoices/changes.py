@@ -1,7 +1,7 @@
 """The changes of an invoice and its lines by a request, computed without input or output."""
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.resources.invoices.check_store import CheckResult
+from plankeeper.resources.invoices.checks import CheckLine
 from plankeeper.resources.invoices.reference_store import ReferenceKind, References, sent_number
 from plankeeper.resources.invoices.schemas import (
     Invoice,
@@ -34,6 +35,7 @@ from plankeeper.resources.invoices.states import (
     LineState,
     approval_after_change,
     change_lines,
+    line_amounts,
     require_matching_totals,
     require_unlocked,
     roll_up,
@@ -334,13 +336,30 @@ def to_line_state(line: InvoiceLineRow) -> LineState:
     )
 
 
-def to_amounts(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceAmounts:
-    """The amounts of an invoice. Whether its totals add up isn't known."""
+def line_price(line: CheckLine | InvoiceLineRow | LineItem) -> Decimal | None:
+    """The price of a line without tax, in dollars: as stated, else quantity times unit price, else null."""
+    if line.total_price is None and line.quantity is not None and line.unit_price is not None:
+        return line.quantity * line.unit_price
+    return line.total_price
+
+
+def to_amounts(
+    invoice: Invoice | InvoiceRow, lines: Iterable[InvoiceLineRow | LineItem], *, has_wrong_total: bool = False
+) -> InvoiceAmounts:
+    """The amounts of an invoice with these lines."""
     amounts = tuple(
-        LineAmount(id=each.id, total_price=each.total_price, gst_code=each.gst_code, is_deleted=each.is_deleted)
+        LineAmount(id=each.id, total_price=line_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
         for each in lines
     )
-    return InvoiceAmounts(total=row.total, tax=row.tax, subtotal=row.subtotal, lines=amounts)
+    return InvoiceAmounts(
+        total=invoice.total, tax=invoice.tax, subtotal=invoice.subtotal, lines=amounts, has_wrong_total=has_wrong_total
+    )
+
+
+def claim_amounts(invoice: Invoice) -> dict[UUID, Decimal | None]:
+    """The amounts of the lines of an invoice that aren't deleted, in dollars with tax; null without a price."""
+    has_wrong_total = "check_total" in invoice.state_management.errors
+    return line_amounts(to_amounts(invoice, unset_to_none(invoice.line_items) or [], has_wrong_total=has_wrong_total))
 
 
 def to_row(invoice: Invoice) -> InvoiceRow:

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from uuid import UUID
 
 from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
+from plankeeper.resources.invoices.changes import line_price
 from plankeeper.resources.invoices.check_store import CheckResult, InvoiceToCheck
 from plankeeper.resources.invoices.checks import CheckLine, Facts, find_facts
 from plankeeper.resources.invoices.facts import Fact
@@ -57,7 +57,7 @@ async def _find_budgets(db: Executor, plan_manager_id: UUID, invoices: Sequence[
 def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[ServiceLine]:
     """The lines of an invoice of a participant as budgets count them."""
     lines = tuple(
-        LineAmount(id=each.id, total_price=_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
+        LineAmount(id=each.id, total_price=line_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
         for each in invoice.lines
         if each.id
     )
@@ -80,12 +80,6 @@ def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[Se
                 received_at=invoice.received_at,
                 position=position,
             )
-
-
-def _price(line: CheckLine) -> Decimal | None:
-    if line.total_price is None and line.quantity is not None and line.unit_price is not None:
-        return line.quantity * line.unit_price
-    return line.total_price
 
 
 def with_line_duplicates(invoices: Sequence[InvoiceToCheck]) -> list[InvoiceToCheck]:

@@ -19,9 +19,8 @@ from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval_mails import describe_days, format_money, visible_lines
-from plankeeper.resources.invoices.changes import to_amounts, to_line_rows, to_row
+from plankeeper.resources.invoices.changes import claim_amounts
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.invoices.states import line_amounts
 from plankeeper.resources.payments import remittance_store
 from plankeeper.resources.payments.remittance import (
     RemittanceAdvice,
@@ -75,7 +74,7 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
 
 
 def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) -> RemittanceInvoice:
-    claimed = line_amounts(to_amounts(to_row(invoice), to_line_rows(invoice)))
+    claimed = claim_amounts(invoice)
     lines = visible_lines(invoice)
     total = sum((paid.get(each.id, NOTHING) for each in lines), NOTHING)
     number = single_line(invoice.invoice_number or "without a number", 50)

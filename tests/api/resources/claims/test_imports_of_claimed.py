@@ -106,6 +106,12 @@ def test_a_part_of_a_cent_is_neither_imported_as_paid_nor_confirmed(office: Offi
     assert confirm(office, id_, line_id) == detail
 
 
+def test_a_paid_line_without_a_paid_amount_gets_its_price(office: Office) -> None:
+    id_, line = str(uuid7()), {"quantity": 2, "unit_price": 50, "gst_code": "P1", "claim_status": "paid"}
+    assert import_row(office, id=id_, claim_status="paid", line_items=[line, line | {"total_price": 90}]) == []
+    assert [each["paid_amount"] for each in office.read({"id": id_})["line_items"]] == [110, 99]
+
+
 def confirm(office: Office, invoice_id: str, line_id: str, actor: Actor = SYSTEM) -> str:
     """The detail of the error, or an empty text."""
 

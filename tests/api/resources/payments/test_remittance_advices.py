@@ -51,6 +51,21 @@ def test_a_provider_with_an_email_gets_a_mail_when_the_run_is_marked_as_paid(
     assert attachments(mail) == [(f"remittance-advice-{payment['reference']}.pdf", "application/pdf")]
 
 
+def test_a_line_without_a_total_is_claimed_at_its_quantity_times_its_unit_price(
+    office: PayingOffice, outbox: Outbox
+) -> None:
+    mailed = office.provider_with("Mailed Physio", remittance_email="accounts@example.com")
+    office.invoice("60.00", number="M1", pm_provider_id=mailed, status="partially_ready")
+    statement = """
+        update invoice_lines set quantity = 2, unit_price = 50, total_price = null where plan_manager_id = $1
+    """
+    office.execute(statement, office.plan_manager_id)
+    office.act(office.run(), "mark-paid").raise_for_status()
+    outbox.catch_up()
+    assert outbox.send_due() == 1
+    assert "claimed $100.00, paid $60.00. The agency paid $40.00 less." in outbox.mail.received[0].text
+
+
 def test_a_mail_about_letters_that_no_font_has_goes_out_without_its_pdf(office: PayingOffice, outbox: Outbox) -> None:
     mailed = office.provider_with("Mailed Physio", remittance_email="accounts@example.com")
     office.invoice("40.00", number="王1", pm_provider_id=mailed)
