@@ -42,9 +42,12 @@ class Office:
 
     def _import(self, resource: str, **values: Any) -> str:
         row = {"id": str(uuid7())} | values
-        report = self.server.run(import_records(self.server, self.plan_manager_id, resource, [row]))
-        assert not report.errors, report.errors
+        self.import_rows(resource, row)
         return row["id"]
+
+    def import_rows(self, resource: str, *rows: dict[str, Any]) -> None:
+        report = self.server.run(import_records(self.server, self.plan_manager_id, resource, [*rows]))
+        assert not report.errors, report.errors
 
     def participant_with(self, **values: Any) -> str:
         return self._import("participants", **({"status": "Active"} | values))

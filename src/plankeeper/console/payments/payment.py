@@ -66,12 +66,12 @@ async def _lines(request: PageRequest, payment: Payment) -> list[ShownLine]:
     request.record_list("invoice", ids, {"page": "payments"})
     participants = [each.participant_id for each in invoices.values() if each.participant_id]
     names = {each.id: each.name for each in await get_display_names(*place, participants, [])}
-    lines = {line.id: line for each in invoices.values() for line in unset_to_none(each.line_items) or []}
+    lines = {(id_, line.id): line for id_, each in invoices.items() for line in unset_to_none(each.line_items) or []}
     found = list[ShownLine]()
     for each in shown:
         invoice = invoices.get(each.invoice_id)
         name = names.get(invoice.participant_id) if invoice and invoice.participant_id else None
-        found.append(ShownLine(each, invoice, lines.get(each.line_id), name or ""))
+        found.append(ShownLine(each, invoice, lines.get((each.invoice_id, each.line_id)), name or ""))
     return found
 
 

@@ -56,7 +56,7 @@ async def take(ctx: WriteContext, new: NewFeeTaking, *, is_dry_run: bool = False
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     plan = await plan_taking(ctx, invoice_ids)
     locked = await lock(ctx, {each.invoice_id for each in plan.lines})
-    chosen = {each.line_id for each in plan.lines}
+    chosen = {(each.invoice_id, each.line_id) for each in plan.lines}
     again = await _plan(ctx, await payment_store.list_of_invoices(ctx.tx, ctx.plan_manager_id, [*locked]), chosen)
     plan = again._replace(left_out=[*plan.left_out, *again.left_out])
     if not plan.taken:
@@ -80,10 +80,16 @@ async def plan_taking(ctx: WriteContext, invoice_ids: Collection[UUID] | None) -
     return await _plan(ctx, lines, None)
 
 
-async def _plan(ctx: WriteContext, lines: Sequence[PayableLine], chosen: Collection[UUID] | None) -> TakingPlan:
-    """`chosen` are the ids of the lines that count, or null for all."""
+async def _plan(
+    ctx: WriteContext, lines: Sequence[PayableLine], chosen: Collection[tuple[UUID, UUID]] | None
+) -> TakingPlan:
+    """`chosen` are the lines that count, with the ids of their invoices first, or null for all."""
     settings: OfficeSettings = await get_settings(ctx.tx, ctx.plan_manager_id)
-    lines = [each for each in lines if is_own_fee(each, settings.abn) and (chosen is None or each.line_id in chosen)]
+    lines = [
+        each
+        for each in lines
+        if is_own_fee(each, settings.abn) and (chosen is None or (each.invoice_id, each.line_id) in chosen)
+    ]
     uncovered = await find_uncovered(ctx, lines) if settings.needs_receipts else frozenset[UUID]()
     ready, unpaid = list[PayableLine](), list[UnpaidLine]()
     for each in lines:

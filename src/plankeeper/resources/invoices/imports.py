@@ -175,8 +175,7 @@ async def _save(
     if updated:
         stored = [to_stored(record, lines_of[record.id]) for record in updated]
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(stored))
-        line_ids = [each.id for each in line_rows]
-        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, replaced_ids, line_ids)
+        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, replaced_ids, line_rows)
     if created:
         results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
         checked = [to_stored(record, lines_of[record.id]) | asdict(results[record.id]) for record in created]
@@ -187,9 +186,10 @@ async def _save(
 def _build_lines(
     replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, Invoice]
 ) -> list[InvoiceLineRow]:
-    stored = {item.id: item for invoice in before.values() for item in unset_to_none(invoice.line_items) or []}
     lines: list[InvoiceLineRow] = []
     for row, record in replaced:
+        old = before.get(record.id)
+        stored = {each.id: each for each in unset_to_none(old.line_items) or []} if old else {}
         items = enumerate(unset_to_none(row.values.line_items) or [])
         own = [_build_line(item, position, record, stored) for position, item in items]
         amounts = line_amounts(to_amounts(record, own))

@@ -247,9 +247,15 @@ async def set_document_key(
     await tx.execute(SET_DOCUMENT_KEY, plan_manager_id, invoice_id, object_key, updated_at)
 
 
-DELETE_OTHER_LINES = """
+_IS_OTHER_LINE: LiteralString = """
+    plan_manager_id = $1 and invoice_id = any ($2) and not exists (
+        select from unnest($3::uuid[], $4::uuid[]) kept (invoice_id, id)
+        where kept.invoice_id = line.invoice_id and kept.id = line.id
+    )
+"""
+DELETE_OTHER_LINES = f"""
     delete from invoice_lines line
-    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3)
+    where {_IS_OTHER_LINE}
         and not exists (
             select from claims where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
         )
@@ -257,18 +263,19 @@ DELETE_OTHER_LINES = """
             select from adjustments where plan_manager_id = $1 and invoice_id = line.invoice_id and line_id = line.id
         )
 """
-MARK_OTHER_LINES = """
-    update invoice_lines set is_deleted = true
-    where plan_manager_id = $1 and invoice_id = any ($2) and id <> all ($3) and not is_deleted
+MARK_OTHER_LINES = f"""
+    update invoice_lines line set is_deleted = true
+    where {_IS_OTHER_LINE} and not is_deleted
 """
 
 
 async def delete_other_lines(
-    tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], line_ids: Sequence[UUID]
+    tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID], lines: Sequence[InvoiceLineRow]
 ) -> None:
-    """Delete the lines of invoices but those with the ids; those with claims or adjustments are marked as deleted."""
-    await tx.execute(DELETE_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
-    await tx.execute(MARK_OTHER_LINES, plan_manager_id, invoice_ids, line_ids)
+    """Delete the lines of invoices but these; those with claims or adjustments are marked as deleted."""
+    values = (invoice_ids, [each.invoice_id for each in lines], [each.id for each in lines])
+    await tx.execute(DELETE_OTHER_LINES, plan_manager_id, *values)
+    await tx.execute(MARK_OTHER_LINES, plan_manager_id, *values)
 
 
 UPSERT_LINES = Write(

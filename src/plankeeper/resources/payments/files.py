@@ -1,6 +1,6 @@
 """The file of a payment run: what is frozen for it, its check before the first download, and its bytes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -193,19 +193,19 @@ async def _find_problems(
     payees = {Payee(each.payee_kind, each.payee_id) for each in payments}
     accounts = await find_payable(ctx.tx, ctx.plan_manager_id, payees, for_update=locks)
     lines = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id)
-    ids = sorted({each.invoice_id for each in lines})
     if locks:
-        await lock(ctx, ids)
-    problems = await _find_line_problems(ctx, ids, {each.line_id for each in lines}, accounts)
+        await lock(ctx, {each.invoice_id for each in lines})
+    problems = await _find_line_problems(ctx, {(each.invoice_id, each.line_id) for each in lines}, accounts)
     return list(dict.fromkeys([*problems, *_find_payee_problems(ctx, payments, accounts)]))
 
 
 async def _find_line_problems(
-    ctx: WriteContext, invoice_ids: Sequence[UUID], line_ids: set[UUID], accounts: Mapping[Payee, PayeeAccount]
+    ctx: WriteContext, paid: Collection[tuple[UUID, UUID]], accounts: Mapping[Payee, PayeeAccount]
 ) -> list[RunProblem]:
-    found = list[RunProblem]()
-    for line in await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, invoice_ids):
-        text = _describe_line_problem(line, accounts) if line.line_id in line_ids else None
+    """`paid` are the lines of the run, with the ids of their invoices first."""
+    found, ids = list[RunProblem](), sorted({invoice_id for invoice_id, _ in paid})
+    for line in await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, ids):
+        text = _describe_line_problem(line, accounts) if (line.invoice_id, line.line_id) in paid else None
         if text:
             name = f"Invoice {line.invoice_number or 'without a number'}"
             found.append(RunProblem("invoice", line.invoice_id, name, text))

@@ -52,12 +52,13 @@ async def make_plan(
     plan = await _plan(ctx, settings, lines, is_by_invoice=is_by_invoice, locks=False)
     if is_dry_run or not plan.payments:
         return plan
-    chosen = {each.line.line_id: each.line.invoice_id for payment in plan.payments for each in payment.lines}
+    # A line's id is unique only in its invoice.
+    chosen = {(each.line.invoice_id, each.line.line_id) for payment in plan.payments for each in payment.lines}
     # Bank details are locked before invoices.
     await find_payable(ctx.tx, ctx.plan_manager_id, _payees(plan.payments), for_update=True)
-    locked = await lock(ctx, {*chosen.values()})
+    locked = await lock(ctx, {invoice_id for invoice_id, _ in chosen})
     again = await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, [*locked])
-    lines = [each for each in again if each.line_id in chosen]
+    lines = [each for each in again if (each.invoice_id, each.line_id) in chosen]
     final = await _plan(ctx, settings, lines, is_by_invoice=is_by_invoice, locks=True)
     return final._replace(locked=locked, left_out=[*plan.left_out, *final.left_out])
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -55,9 +56,9 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
     if payment is None:
         return None
     lines = await remittance_store.list_lines(db, plan_manager_id, payment_id)
-    amounts: dict[UUID, Decimal] = {}
+    amounts = defaultdict[UUID, dict[UUID, Decimal]](dict)  # by invoice and line
     for each in lines:
-        amounts[each.line_id] = amounts.get(each.line_id, NOTHING) + each.amount
+        amounts[each.invoice_id][each.line_id] = amounts[each.invoice_id].get(each.line_id, NOTHING) + each.amount
     ids = sorted({each.invoice_id for each in lines})
     people = {each.invoice_id: each.name for each in await remittance_store.list_people(db, plan_manager_id, ids)}
     invoices = await invoice_store.get_many(db, plan_manager_id, ids)
@@ -69,7 +70,7 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
         paid_on=format_date(payment.paid_on) if payment.paid_on else "",
         total=format_money(payment.amount),
         account_ending=payment.account_ending,
-        invoices=[_describe(each, people.get(each.id) or "A participant", amounts) for each in invoices],
+        invoices=[_describe(each, people.get(each.id) or "A participant", amounts[each.id]) for each in invoices],
     )
 
 

@@ -112,6 +112,20 @@ def test_a_paid_line_without_a_paid_amount_gets_its_price(office: Office) -> Non
     assert [each["paid_amount"] for each in office.read({"id": id_})["line_items"]] == [110, 99]
 
 
+def test_lines_of_two_invoices_can_have_the_same_id(office: Office) -> None:
+    first, second = ({"id": str(uuid7())} for _ in range(2))
+    line = office.line(id=str(uuid7()))
+    rows = [office.values(number, line, **each) for number, each in (("I1", first), ("I2", second))]
+    office.import_rows("invoices", *rows)
+    batch = office.batch(first)
+    office.import_rows("invoices", rows[1])
+    lines = [office.read(each)["line_items"][0] for each in (first, second)]
+    assert [each["open_claim_batch"] for each in lines] == [batch["number"], None]
+    third = {"id": str(uuid7())}
+    office.import_rows("invoices", office.values("I2", office.line(), **second), office.values("I3", line, **third))
+    assert line["id"] not in {each["id"] for each in office.read(second)["line_items"]}
+
+
 def confirm(office: Office, invoice_id: str, line_id: str, actor: Actor = SYSTEM) -> str:
     """The detail of the error, or an empty text."""
 

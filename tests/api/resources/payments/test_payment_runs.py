@@ -54,6 +54,24 @@ def test_a_run_pays_what_the_agency_has_paid(office: PayingOffice) -> None:
     assert office.client.get("/payment-runs", state="paid").json()["data"] == []
 
 
+def test_lines_of_two_invoices_that_have_the_same_id_are_both_paid(office: PayingOffice) -> None:
+    line_id, amounts = str(uuid4()), {"I1": "1.00", "I2": "2.00"}
+    invoices = {number: str(uuid4()) for number in amounts}
+    lines = {"id": line_id, "claim_status": "payment_ready"}
+    office.import_rows("invoices", *(
+        {
+            "id": invoices[number], "invoice_number": number, "pm_provider_id": office.provider,
+            "participant_id": office.participant, "claim_status": "payment_ready",
+            "line_items": [lines | {"total_price": float(amount)}],
+        }
+        for number, amount in amounts.items()
+    ))  # fmt: skip
+    office.insert_claims([(invoices[number], line_id, Decimal(amount)) for number, amount in amounts.items()])
+    run = office.run()
+    assert (run["total"], run["left_out"]) == (3, [])
+    assert office.act(run, "mark-paid").json()["state"] == "paid"
+
+
 def test_a_run_by_invoice_has_a_payment_for_each(office: PayingOffice) -> None:
     first, second = office.invoice("1.00", "2.00", number="2026/442"), office.invoice("3.00", number="A…")
     run = office.run(first, second, group_by="invoice")
