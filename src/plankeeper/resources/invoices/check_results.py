@@ -75,6 +75,8 @@ def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[Se
                 wont_claim=invoice.wont_claim,
                 amount=amounts.get(each.id),
                 paid=each.paid_amount,
+                pending=each.pending,
+                is_rest_waiting=each.is_rest_waiting,
                 category=each.item.category if each.item else None,
                 pace_category=each.item.pace_category if each.item else None,
                 received_at=invoice.received_at,

@@ -11,6 +11,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.resources.invoices.checks import CheckInput
 from plankeeper.resources.invoices.warnings import CodeLevel
+from plankeeper.resources.plans.store import PENDING_AMOUNT
 
 
 class IgnoredFacts(Struct, frozen=True):
@@ -127,6 +128,7 @@ LINE: LiteralString = f"""json_build_object('quantity', line.quantity, 'unit_pri
             'is_deleted', line.is_deleted, 'id', line.id, 'service_date_from', line.service_date_from,
             'service_date_to', line.service_date_to, 'gst_code', line.gst_code, 'component_id', line.component_id,
             'claim_status', line.claim_status, 'paid_amount', line.paid_amount,
+            'is_rest_waiting', line.is_rest_waiting, 'pending', {PENDING_AMOUNT},
             'item', (
                 select json_build_object('category', category, 'pace_category', pace_category,
                     'has_price_limit', has_price_limit, 'price_limits', price_limits)

@@ -58,7 +58,8 @@ class CheckLine(Struct, frozen=True):
     """The values of an invoice line that the checks use. Amounts are in dollars.
 
     `item` is the support item in force on the day of the service; `is_known_item`: the catalogue has it for any day.
-    `has_duplicate`: another invoice has a line with the same participant, item, dates and quantity.
+    `has_duplicate`: another invoice has a line with the same participant, item, dates and quantity. `pending` and
+    `is_rest_waiting` are as in LineSum.
     """
 
     quantity: Decimal | None
@@ -73,6 +74,8 @@ class CheckLine(Struct, frozen=True):
     component_id: UUID | None = None
     claim_status: str = "new"
     paid_amount: Decimal | None = None
+    pending: Decimal | None = None
+    is_rest_waiting: bool = False
     item: PricedItem | None = None
     is_known_item: bool = False
     has_duplicate: bool = False

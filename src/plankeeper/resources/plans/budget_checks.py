@@ -11,7 +11,7 @@ from plankeeper.resources.plans.schemas import PlanComponent, PlanRow, ServiceLi
 
 
 class Available(NamedTuple):
-    """What a line that isn't claimed yet costs, and what its component has available without it, in dollars."""
+    """What a line or its rest that isn't claimed yet costs, and what its component has available without it."""
 
     component: str
     amount: Decimal
@@ -21,7 +21,7 @@ class Available(NamedTuple):
 def find_available(
     plans: Sequence[PlanRow], lines: Iterable[ServiceLine], today: date
 ) -> dict[tuple[UUID, UUID], Available]:
-    """The smallest amount available for each line that isn't claimed yet, by the ids of its invoice and itself.
+    """The smallest amount available for each line or rest that isn't claimed yet, by the ids of its invoice and itself.
 
     Counted are the lines of invoices that were received earlier, and those before it in its own invoice. Compared are
     the last day of the funding period of the service and of each later one that has begun; without periods, the last
@@ -48,10 +48,12 @@ def _find_available(
     found = dict[tuple[UUID, UUID], Available]()
     for line in lines:
         days = [day for day in starts if line.service_date and day >= line.service_date]
-        compared = [left[day] for index, day in enumerate(days) if index == 0 or starts[day] <= today]
         paid, pending, waiting = rules.amounts_of(line)
+        for day in days:
+            left[day] -= paid + pending
+        compared = [left[day] for index, day in enumerate(days) if index == 0 or starts[day] <= today]
         if waiting and compared:
             found[line.invoice_id, line.id] = Available(component.name, waiting, min(compared))
         for day in days:
-            left[day] -= paid + pending + waiting
+            left[day] -= waiting
     return found

@@ -175,6 +175,12 @@ async def list_participants_with_budgets(
     return await db.rows(str, LIST_PARTICIPANTS_WITH_BUDGETS, plan_manager_id, participant_ids)
 
 
+# The amount of the open claim of a pending line `line` of an invoice `invoice`; null if it has none here.
+PENDING_AMOUNT: LiteralString = """case when line.claim_status = 'pending' then (
+                select amount
+                from claims
+                where plan_manager_id = $1 and invoice_id = invoice.id and line_id = line.id and state = 'submitted'
+            ) end"""
 # The amount of a line is its price with tax. A difference between the invoice's tax and the sum of the rounded tenths,
 # of up to a cent for each taxed line, goes to the last of them: as `line_amounts` of plankeeper.resources.invoices.
 SERVICE_LINES: LiteralString = f"""
@@ -185,11 +191,7 @@ SERVICE_LINES: LiteralString = f"""
             line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
             invoice.tax, invoice.received_at, line.position,
             'check_total' = any (invoice.error_codes) as has_wrong_total, line.is_rest_waiting,
-            case when line.claim_status = 'pending' then (
-                select amount
-                from claims
-                where plan_manager_id = $1 and invoice_id = invoice.id and line_id = line.id and state = 'submitted'
-            ) end as pending
+            {PENDING_AMOUNT} as pending
         from (
             select id, participant_id, invoice_date, tax, error_codes, wont_claim, received_at
             from invoices

@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+from uuid_utils.compat import uuid7
+
 from support.claims import Office
 from support.client import Client
 from support.results import SubmittedBatch
@@ -45,3 +47,24 @@ def test_numbers_follow_claims_and_reversals(server: RunningServer, api: Client)
     assert rest.line(0)["claim_status"] == "partially_ready"
     assert numbers() == (240.99, 0, 0)
     assert numbers("2026-09-30") == (290.99, 0, 0)
+
+
+def test_a_rest_that_waits_counts_for_the_other_lines_of_its_invoice(server: RunningServer, api: Client) -> None:
+    office = Office(server, api)
+    component = {"name": "Therapy", "kind": "stated", "categories": [15], "amount": 90}
+    plan = {"start_date": "2026-01-01", "end_date": "2026-12-31", "components": [component]}
+    api.create(f"/participants/{office.participant}/plans", plan)
+    id_, part_paid = str(uuid7()), {"claim_status": "partially_paid", "paid_amount": 40}
+    first = office.line(id=str(uuid7()), quantity=1, unit_price=100, total_price=100, **part_paid)
+    second = office.line(id=str(uuid7()), quantity=1, unit_price=30, total_price=30)
+    office.import_rows("invoices", office.values("A1", first, second, id=id_))
+
+    def warned(description: str) -> list[tuple[Any, ...]]:
+        lines = [{"id": first["id"]}, {"id": second["id"], "description": description}]
+        api.put(f"/invoices/{id_}", {"line_items": lines}).raise_for_status()
+        found = api.get(f"/invoices/{id_}", include="warnings").json()["warnings"]
+        return [(each["line_id"], each["expected"], each["found"]) for each in found if each["code"] == "check_budget"]
+
+    assert warned("Massage") == []
+    api.create(f"/invoices/{id_}/lines/{first['id']}/claim-rest", None)
+    assert warned("Stretching") == [(first["id"], 50, 60), (second["id"], -10, 30)]
