@@ -48,7 +48,7 @@ async def list_names(request: PageRequest, lines: Iterable[LineItem], invoice_da
     wanted = {
         each.id: (each.service_item_number.strip(), day)
         for each in lines
-        if each.service_item_number and (day := each.service_date_from or invoice_date)
+        if each.service_item_number and (day := each.service_date_from or each.service_date_to or invoice_date)
     }
     items = await store.get_in_force(request.db, wanted.values()) if wanted else {}
     return {id_: items[pair].name for id_, pair in wanted.items() if pair in items}

@@ -68,7 +68,7 @@ def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[Se
                 participant_id=participant_id,
                 invoice_id=invoice.id,
                 id=each.id,
-                service_date=each.service_date_from or invoice.invoice_date,
+                service_date=each.service_date_from or each.service_date_to or invoice.invoice_date,
                 service_item_number=each.service_item_number,
                 component_id=each.component_id,
                 claim_status=each.claim_status,

@@ -11,7 +11,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.resources.invoices.checks import CheckInput
 from plankeeper.resources.invoices.warnings import CodeLevel
-from plankeeper.resources.plans.store import PENDING_AMOUNT
+from plankeeper.resources.plans.store import PENDING_AMOUNT, SERVICE_DATE
 
 
 class IgnoredFacts(Struct, frozen=True):
@@ -134,9 +134,7 @@ LINE: LiteralString = f"""json_build_object('quantity', line.quantity, 'unit_pri
                     'has_price_limit', has_price_limit, 'price_limits', price_limits)
                 from support_items
                 where support_item_number = btrim(line.service_item_number)
-                    and start_date <= coalesce(line.service_date_from, line.service_date_to, invoice.invoice_date)
-                    and coalesce(end_date, 'infinity')
-                        >= coalesce(line.service_date_from, line.service_date_to, invoice.invoice_date)
+                    and start_date <= {SERVICE_DATE} and coalesce(end_date, 'infinity') >= {SERVICE_DATE}
                 order by start_date desc
                 limit 1
             ),

@@ -175,6 +175,8 @@ async def list_participants_with_budgets(
     return await db.rows(str, LIST_PARTICIPANTS_WITH_BUDGETS, plan_manager_id, participant_ids)
 
 
+# The first day of the service of a line `line` of an invoice `invoice`, which decides its plan and its catalogue entry.
+SERVICE_DATE: LiteralString = "coalesce(line.service_date_from, line.service_date_to, invoice.invoice_date)"
 # The amount of the open claim of a pending line `line` of an invoice `invoice`; null if it has none here.
 PENDING_AMOUNT: LiteralString = """case when line.claim_status = 'pending' then (
                 select amount
@@ -186,7 +188,7 @@ PENDING_AMOUNT: LiteralString = """case when line.claim_status = 'pending' then 
 SERVICE_LINES: LiteralString = f"""
     with priced as (
         select invoice.participant_id, line.invoice_id, line.id,
-            coalesce(line.service_date_from, invoice.invoice_date) as service_date,
+            {SERVICE_DATE} as service_date,
             line.service_item_number, line.component_id, line.claim_status, invoice.wont_claim, line.paid_amount,
             line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
             invoice.tax, invoice.received_at, line.position,
@@ -273,8 +275,8 @@ async def sum_lines(db: Executor, plan_manager_id: UUID, participant_ids: Sequen
     return await db.rows(LineSum, SUM_LINES, plan_manager_id, participant_ids, day)
 
 
-CLAIMED_LINES: LiteralString = """
-    select line.id, coalesce(line.service_date_from, invoice.invoice_date) as service_date, line.component_id
+CLAIMED_LINES: LiteralString = f"""
+    select line.id, {SERVICE_DATE} as service_date, line.component_id
     from invoices invoice
     join invoice_lines line on line.plan_manager_id = $1 and line.invoice_id = invoice.id
     where invoice.plan_manager_id = $1 and invoice.participant_id = $2

@@ -221,7 +221,7 @@ def test_numbers_come_from_the_lines_of_invoices(
     core, therapy = (each["id"] for each in plan["components"])
     lines = [
         line("2026-07-02", 100, "paid", paid_amount=90),
-        line("2026-07-03", 30, "pending"),
+        line("2026-07-03", 30, "pending") | {"service_date_from": None, "service_date_to": "2026-07-03"},
         line("2026-07-04", 10.5),
         line("2026-07-05", 7, component_id=core),
         line("2026-12-31", 1, "rejected"),
