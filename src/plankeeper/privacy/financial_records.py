@@ -18,7 +18,6 @@ from plankeeper.database.errors import is_unavailable
 from plankeeper.events.recorder import record_event
 from plankeeper.privacy import financial_store, store
 from plankeeper.privacy.schemas import KeptRecords, ParticipantReference
-from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.participants.store import lock_person
 from plankeeper.resources.statements import store as statement_store
 
@@ -75,9 +74,6 @@ async def erase_due(db: Database, settings: Settings) -> None:
 async def _erase(ctx: WriteContext, participant_id: UUID, now: datetime) -> None:
     await lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     if await store.get_hold(ctx.tx, ctx.plan_manager_id, participant_id):
-        return
-    if await participant_exists(ctx.tx, ctx.plan_manager_id, participant_id):  # created again, with the same id
-        await financial_store.delete_kept(ctx.tx, ctx.plan_manager_id, participant_id)
         return
     await store.lock_invoices(ctx.tx, ctx.plan_manager_id, participant_id)
     invoices = await list_invoices(ctx, participant_id, now)

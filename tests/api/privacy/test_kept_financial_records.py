@@ -20,6 +20,7 @@ from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
 from support.client import Client
 from support.factories import upload_document
+from support.importing import import_records
 from support.payments import PayingOffice
 from support.server import RunningServer
 from support.statements import send_statement
@@ -123,6 +124,22 @@ def test_the_document_that_is_kept_is_restricted(person: Person) -> None:
     assert person.client.get(url).status_code == 200
     person.erase()
     assert person.client.get(url).status_code == 404
+
+
+def test_no_import_creates_a_participant_with_the_id_of_an_erased_one(person: Person) -> None:
+    person.erase()
+    server, plan_manager_id = person.office.server, person.office.plan_manager_id
+    rows = [{"first_name": "New", "status": "Active"}, {"id": person.id, "first_name": "Robin", "status": "Active"}]
+    report = server.run(import_records(server, plan_manager_id, "participants", rows))
+    message = "belongs to a person whose data was erased; leave it out to create a new participant"
+    assert [(each.line_number, each.field, each.message) for each in report.errors] == [(2, "id", message)]
+    assert person.client.get(f"/invoices/{person.invoice}/document").status_code == 404
+    person.make_old()
+    person.office.execute(
+        "update kept_financial_records set kept_until = now() where plan_manager_id = $1", plan_manager_id
+    )
+    person.run_task()
+    assert server.run(import_records(server, plan_manager_id, "participants", rows[1:])).counts.created == 1
 
 
 def test_old_records_are_erased_at_once(person: Person) -> None:

@@ -34,10 +34,9 @@ async def get_statement(db: Executor, plan_manager_id: UUID, provider_id: UUID) 
 
 IS_RESTRICTED = """
     select exists (
-        select from kept_financial_records kept
+        select from kept_financial_records
         where plan_manager_id = $1
             and participant_id = (select participant_id from invoices where plan_manager_id = $1 and id = $2)
-            and not exists (select from participants where plan_manager_id = $1 and id = kept.participant_id)
     )
 """
 

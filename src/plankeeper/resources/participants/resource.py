@@ -1,6 +1,6 @@
 """Participants and their plans as resources."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import WriteContext
@@ -28,6 +28,7 @@ class _PlansAndRechecks:
     async def prepare(
         self, ctx: WriteContext, changed: Sequence[tuple[int, ParticipantRow | None, ParticipantRow]]
     ) -> "_Prepared":
+        await _require_not_erased(ctx, {after.id: number for number, before, after in changed if before is None})
         pairs = [(before, after) for _, before, after in changed]
         prepared = await plans.apply_fields(ctx, pairs)
         if prepared.errors:
@@ -43,6 +44,14 @@ class _PlansAndRechecks:
 
 
 _Prepared = tuple[plans.PlanChanges, Sequence[tuple[ParticipantRow | None, ParticipantRow]]]
+
+
+async def _require_not_erased(ctx: WriteContext, line_numbers: Mapping[UUID, int]) -> None:
+    """Raise InvalidRowsError for new participants with the id of an erased one, whose kept records they would get."""
+    erased = await store.list_erased(ctx.tx, ctx.plan_manager_id, list(line_numbers))
+    message = "belongs to a person whose data was erased; leave it out to create a new participant"
+    if erased:
+        raise InvalidRowsError([RowError(line_numbers[each], "id", message) for each in erased])
 
 
 def _check(values: ParticipantImport) -> str | None:

@@ -9,7 +9,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
-from plankeeper.database.row_ids import HAS_ID, records_of
+from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, changed_rows
 from plankeeper.resources.participants.schemas import (
@@ -132,6 +132,18 @@ async def select_for_update(
 ) -> list[StoredParticipant]:
     """The participants with these ids, locked until the transaction ends; unknown ids are ignored."""
     return await tx.rows(StoredParticipant, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
+
+
+LIST_ERASED = f"""
+    select participant_id
+    from kept_financial_records
+    where plan_manager_id = $1 and {in_array("participant_id", "$2::uuid[]")}
+"""
+
+
+async def list_erased(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of the ids that belong to erased participants whose financial records are kept."""
+    return await db.rows(UUID, LIST_ERASED, plan_manager_id, participant_ids)
 
 
 REFERENCE_NAMES = f"""
