@@ -20,7 +20,7 @@ from plankeeper.core.json import to_json
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.privacy import export_store, store
 from plankeeper.privacy.schemas import JsonObject, LegalHold, ResponseRecord
-from plankeeper.privacy.service import PersonTexts
+from plankeeper.privacy.service import PersonTexts, split_file
 from plankeeper.resources.documents.schemas import DocumentRow
 
 
@@ -201,7 +201,9 @@ def _file_pattern(participant_id: UUID, people: Iterable[JsonObject]) -> re.Patt
 async def _file_lines(db: Executor, plan_manager_id: UUID, pattern: re.Pattern[str]) -> list[FileLines]:
     found: list[FileLines] = []
     for each in await store.list_files(db, plan_manager_id):
-        lines = [line for line in each.content.decode(errors="replace").splitlines() if pattern.search(line)]
+        lines = list[str]()
+        async for part in split_file(each.content):
+            lines += [line for line in part.splitlines() if pattern.search(line)]
         if lines:
             found.append(FileLines(each.name, each.created_at, each.created_by, lines))
     return found

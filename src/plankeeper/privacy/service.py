@@ -1,7 +1,8 @@
 """Erasure of one participant's data, and legal holds that prevent it. The console and the commands share it."""
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
 from uuid import UUID
@@ -64,6 +65,7 @@ _IDENTIFIER_FIELDS = (
     "secondary_email",
     "secondary_phone_number",
 )
+PART_LENGTH = 64 * 1024  # characters of a file that are searched at once
 _MIN_LENGTH = 2  # a single letter would match every text
 
 
@@ -79,8 +81,8 @@ class PersonTexts:
         """Add the texts of a participant, of a team member, or of the earlier values of one."""
         self.names |= _texts(record, _NAME_FIELDS)
         self.identifiers |= _texts(record, _IDENTIFIER_FIELDS)
-        first_names = _texts(record, ("first_name", "preferred_name"))
-        self._full_names |= {(first, last) for first in first_names for last in _texts(record, ("last_name",))}
+        first_names = _inner_texts(record, ("first_name", "preferred_name"))
+        self._full_names |= {(first, last) for first in first_names for last in _inner_texts(record, ("last_name",))}
 
     @property
     def pattern(self) -> str | None:
@@ -90,7 +92,7 @@ class PersonTexts:
         """
         # The longest first: a name can begin with another one.
         texts = sorted(self.names | self.identifiers, key=lambda each: (-len(each), each))
-        return "|".join(map(_word, texts)) or None
+        return _words(map(re.escape, texts)) if texts else None
 
     @property
     def folded(self) -> list[str]:
@@ -100,10 +102,13 @@ class PersonTexts:
 
     def file_pattern(self, participant_id: UUID) -> re.Pattern[str]:
         """Matches a file with the id or one of the identifiers, or with first and last name beside each other."""
-        words = [_word(each) for each in (str(participant_id), *sorted(self.identifiers))]
-        full_names = [rf"{_word(first)}\W+(?:\w+\W+)?{_word(last)}" for first, last in sorted(self._full_names)]
-        full_names += [rf"{_word(last)}\W+{_word(first)}" for first, last in sorted(self._full_names)]
-        return re.compile("|".join(words + full_names), re.IGNORECASE)
+        full_names = [(re.escape(first), re.escape(last)) for first, last in sorted(self._full_names)]
+        expressions = [
+            *map(re.escape, (str(participant_id), *sorted(self.identifiers))),
+            *(rf"{first}\W+(?:\w+\W+)?{last}" for first, last in full_names),
+            *(rf"{last}\W+{first}" for first, last in full_names),
+        ]
+        return re.compile(_words(expressions), re.IGNORECASE)
 
 
 def _texts(record: Mapping[str, Any], fields: Iterable[str]) -> set[str]:
@@ -111,8 +116,31 @@ def _texts(record: Mapping[str, Any], fields: Iterable[str]) -> set[str]:
     return {each.strip() for each in values if isinstance(each, str) and len(each.strip()) >= _MIN_LENGTH}
 
 
-def _word(text: str) -> str:
-    return rf"(?<!\w){re.escape(text)}(?!\w)"
+def _inner_texts(record: Mapping[str, Any], fields: Iterable[str]) -> set[str]:
+    """The texts from their first letter or digit to their last one, so that a search takes linear time."""
+    return {re.sub(r"^\W+|\W+$", "", each) for each in _texts(record, fields)} - {""}
+
+
+def _words(expressions: Iterable[str]) -> str:
+    """Matches one of the expressions, from the beginning of a word to the end of one."""
+    return rf"(?<!\w)(?:{'|'.join(expressions)})(?!\w)"
+
+
+async def split_file(content: bytes) -> AsyncGenerator[str]:
+    """Whole lines of a file, in parts. Other tasks run between them."""
+    text, start = content.decode(errors="replace"), 0
+    while start < len(text):
+        end = text.find("\n", start + PART_LENGTH) + 1 or len(text)
+        yield text[start:end]
+        start = end
+        await asyncio.sleep(0)
+
+
+async def _is_in_file(pattern: re.Pattern[str], content: bytes) -> bool:
+    async for part in split_file(content):
+        if pattern.search(part):
+            return True
+    return False
 
 
 def matches(pattern: str | None, text: str) -> bool:
@@ -404,7 +432,7 @@ def _erased_body(body: bytes | None, participant_id: UUID) -> bytes | None:
 async def _erase_imports(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> dict[str, int]:
     pattern = texts.file_pattern(participant_id)
     files = await store.list_files(ctx.tx, ctx.plan_manager_id)
-    found = [each.id for each in files if pattern.search(each.content.decode(errors="replace"))]
+    found = [each.id for each in files if await _is_in_file(pattern, each.content)]
     if found:
         await store.delete_files(ctx.tx, ctx.plan_manager_id, found)
     rows = await store.erase_import_rows(ctx.tx, ctx.plan_manager_id, participant_id, pattern.pattern, found)
