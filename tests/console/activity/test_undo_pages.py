@@ -96,6 +96,25 @@ def test_a_change_between_page_and_form_is_not_overwritten(
     assert get_person(client, person)["city"] == "Broome"
 
 
+def test_an_undo_ignores_no_blocking_warning(server: RunningServer, owner: Browser, client: Client) -> None:
+    invoice = client.create("/invoices", {"line_items": [{"total_price": 10}]})["id"]
+    page = f"/console/invoices/{invoice}/warnings"
+
+    def ignored() -> list[str]:
+        return client.get(f"/invoices/{invoice}").json()["state_management"]["ignored_errors"]
+
+    for code in ("missing_participant", "check_dates"):
+        assert owner.submit(f"{page}/{code}/ignore", {"reason": "Known from the provider"}).status_code == 303
+    for code, status, expected in (
+        ("missing_participant", 409, ["check_dates"]),
+        ("check_dates", 303, ["check_dates"]),
+    ):
+        assert owner.submit(f"{page}/{code}/warn").status_code == 303
+        response = undo(owner, last_event(server, invoice, "invoice.warning_restored"))
+        assert (response.status_code, ignored()) == (status, expected)
+        assert ("Ignore it on the page of the invoice, with a reason." in response.text) == (status == 409)
+
+
 def test_references_permissions_and_flags_are_undone(
     server: RunningServer, owner: Browser, client: Client, person: str
 ) -> None:

@@ -23,6 +23,9 @@ REST_IS_WAITING = (
     "The rest of a line that is put up for the next claim batch remains so. To keep it out of claim batches, hold the"
     " invoice."
 )
+BLOCK_NEEDS_REASON = (
+    "An undo doesn't ignore a warning that blocks claims. Ignore it on the page of the invoice, with a reason."
+)
 
 
 async def _update(ctx: WriteContext, key: str, change: InvoiceUpdate) -> Invoice:
@@ -80,12 +83,18 @@ def _lines_with_rest(changed: Changed) -> set[str]:
 
 
 async def _change_ignored(ctx: WriteContext, key: str, before: Changed, after: Changed) -> None:
-    """Undo that warnings were ignored, or that they count again. Other ignored warnings stay so."""
+    """Undo that warnings were ignored, or that they count again. Other ignored warnings stay so.
+
+    A blocking warning isn't ignored by an undo, which has neither the reason nor the facts that it was ignored with.
+    """
     old, new = (set[str](each["state_management"]["ignored_errors"]) for each in (before, after))
     for code in sorted(new - old):
         await service.restore(ctx, UUID(key), code)
     for code in sorted(old - new):
-        await service.ignore(ctx, UUID(key), code, "Ignored again by an undo", overrides_blocks=True)
+        try:
+            await service.ignore(ctx, UUID(key), code, "Ignored again by an undo")
+        except DomainError as error:
+            raise DomainError("invalid_transition", BLOCK_NEEDS_REASON) from error
 
 
 async def _mark_as_deleted(ctx: WriteContext, keys: Sequence[str]) -> None:
