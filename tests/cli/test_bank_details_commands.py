@@ -47,6 +47,9 @@ def test_proposals_are_listed_approved_and_rejected(office: Office) -> None:
     assert line.endswith(
         f"provider {office.provider_id}  Amber Physio: none -> ...678, proposed by Robin Hale; call 02 5550 1234"
     )
+    office.client.put(f"/providers/{office.provider_id}", {"primary_phone_number": "0491 570 156"})
+    [line] = lines(office, "bank-details", "list", *plan_manager)
+    assert line.endswith("; call 02 5550 1234 (changed in the last 90 days; before: 02 5550 1234)")
     assert error(office, "bank-details", "approve", str(proposal)).startswith("Error: Missing option '--called-back'")
     blank = error(office, "bank-details", "approve", str(proposal), "--called-back", " ")
     assert blank == "Error: Invalid value for --called-back: must have 1 to 500 characters, and not be blank."

@@ -41,6 +41,8 @@ def _describe(waiting: WaitingProposal) -> str:
     row = waiting.row
     change = f"{f'...{row.current_ending}' if row.current_ending else 'none'} -> ...{row.proposed_ending}"
     phone = row.proposed_phone or "no phone number on record"
+    if waiting.phone_changes:
+        phone += f" (changed in the last 90 days; before: {waiting.phone_changes[0].before or 'none'})"
     same = f"; the same account as {', '.join(each.text for each in waiting.same)}" if waiting.same else ""
     return (
         f"{row.proposal_id}  {row.proposed_at:%Y-%m-%d %H:%M}  {row.payee_kind} {row.payee_id}  {waiting.name}:"

@@ -9,6 +9,7 @@ import pytest
 from support.bank_details import ACCOUNT, OTHER_ACCOUNT, Office
 from support.client import Client
 from support.console import Account, Browser, main_text
+from support.importing import import_records
 from support.server import RunningServer
 
 CALL = {"called_back": "Called Sam on 02 5550 1234"}
@@ -72,6 +73,33 @@ def test_the_approver_sees_a_changed_phone_and_others_with_the_account(
     assert "before: 0491 570 156" in text
     assert "before: 02 5550 1234" in text
     assert "Twin Pty Ltd (provider, proposed)" in text
+
+
+def test_several_changes_of_the_phone_dont_hide_the_first_number(
+    office: Office, manager: Callable[..., Browser]
+) -> None:
+    for number in ("0491 570 006", "0491 570 156", "0491 570 157"):
+        assert office.client.put(f"/providers/{office.provider_id}", {"primary_phone_number": number}).is_success
+    page = main_text(
+        manager("approve_bank_details").get(f"/console/bank-details/{office.propose(office.actor())}").text
+    )
+    before = re.findall(r"before: ([\d ]+\d)", page)
+    assert before == ["02 5550 1234", "0491 570 006", "0491 570 156"]
+
+
+@pytest.mark.parametrize("number, is_changed", [("0491 570 156", True), ("02 5550 1234", False)])
+def test_the_approver_sees_the_phone_of_a_payee_that_was_deleted_and_created_again(
+    office: Office, manager: Callable[..., Browser], number: str, *, is_changed: bool
+) -> None:
+    assert office.client.delete(f"/providers/{office.provider_id}").is_success
+    row = {"id": office.provider_id, "entity_name": "Amber Physio", "primary_phone_number": number}
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "providers", [row]))
+    assert report.counts.created == 1
+    browser, proposal = manager("approve_bank_details"), office.propose(office.actor())
+    page = main_text(browser.get(f"/console/bank-details/{proposal}").text)
+    assert f"Phone on record when it was proposed: {number}" in page
+    assert ("before: 02 5550 1234" in page) == is_changed
+    assert ("Phone changed" in browser.get("/console/bank-details").text) == is_changed
 
 
 @pytest.mark.parametrize(

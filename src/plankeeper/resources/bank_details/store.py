@@ -303,31 +303,34 @@ class PhoneChange(Struct):
     actor_name: str | None
 
 
+# A deletion changes the number if the payee was created with another one afterwards.
 LIST_PHONE_CHANGES: LiteralString = """
-    select payee_id, before, created_at as at, actor_kind, actor_name
-    from unnest($2::text[], $3::uuid[]) payee (kind, payee_id)
+    select payee_id, change.before, change.created_at as at, change.actor_kind, change.actor_name
+    from unnest($2::text[], $3::uuid[], $4::text[]) payee (kind, payee_id, proposed_phone)
     cross join lateral (
-        select previous ->> 'primary_phone_number' as before, created_at, actor_kind, actor_name
+        select previous ->> field as before, created_at, actor_kind, actor_name
         from events
+        cross join lateral (
+            select case payee.kind when 'provider' then 'primary_phone_number' else 'phone_number' end as field
+        ) phone
         where plan_manager_id = $1 and resource_id = payee.payee_id::text and resource_kind = payee.kind
-            and created_at >= $4 and previous::jsonb ? 'primary_phone_number' and type = 'provider.updated'
-        union all
-        select previous ->> 'phone_number', created_at, actor_kind, actor_name
-        from events
-        where plan_manager_id = $1 and resource_id = payee.payee_id::text and resource_kind = payee.kind
-            and created_at >= $4 and previous::jsonb ? 'phone_number' and type = 'participant.updated'
-        order by created_at desc
-        limit 2
+            and created_at >= $5 and previous::jsonb ? field and (
+                type in ('provider.updated', 'participant.updated')
+                or type in ('provider.deleted', 'participant.deleted')
+                    and previous ->> field is distinct from payee.proposed_phone
+            )
+        order by created_at
+        limit 20
     ) change
 """
 
 
 async def list_phone_changes(
-    db: Executor, plan_manager_id: UUID, payees: Sequence[Payee], since: datetime
+    db: Executor, plan_manager_id: UUID, rows: Sequence[BankDetailsRow], since: datetime
 ) -> list[PhoneChange]:
-    """The latest changes of the phone numbers of payees, the newest first."""
-    kinds, ids = [each.kind for each in payees], [each.id for each in payees]
-    return await db.rows(PhoneChange, LIST_PHONE_CHANGES, plan_manager_id, kinds, ids, since)
+    """The first changes of the phone numbers of the payees of proposals since a time, the oldest first."""
+    kinds, ids, phones = zip(*((each.payee_kind, each.payee_id, each.proposed_phone) for each in rows), strict=True)
+    return await db.rows(PhoneChange, LIST_PHONE_CHANGES, plan_manager_id, kinds, ids, phones, since)
 
 
 # History

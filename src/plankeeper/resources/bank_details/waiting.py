@@ -40,7 +40,7 @@ class WaitingProposal(NamedTuple):
     is_deleted: bool  # whether the payee is in the trash, or deleted
     details: BankDetails | None
     same: Sequence[SamePayee]
-    phone_changes: Sequence[PhoneChange]  # before the proposal and since, the newest first
+    phone_changes: Sequence[PhoneChange]  # before the proposal and since, the oldest first
 
 
 async def list_waiting(
@@ -68,7 +68,7 @@ async def _describe(
     payees = list({*(each.payee for each in rows), *(Payee(each.kind, each.id) for each in same)})
     contacts = await store.list_contacts(db, plan_manager_id, payees)
     since = datetime.now(UTC) - PHONE_CHANGES_SINCE
-    changes = await store.list_phone_changes(db, plan_manager_id, [each.payee for each in rows], since)
+    changes = await store.list_phone_changes(db, plan_manager_id, rows, since)
     return [
         WaitingProposal(
             row=row,
