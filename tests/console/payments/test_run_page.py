@@ -187,7 +187,7 @@ def test_letters_that_cannot_be_printed_are_said_before_the_run_is_marked_as_pai
     path = f"{page_of(run)}/payments/{payment['id']}"
     response = payer.get(f"{path}/remittance-advice")
     assert response.status_code == 409
-    assert "There is no PDF, because no font has the letters 王." in main_text(response.text)
+    assert "There is no PDF, because no font has the letters 王 (U+738B)" in main_text(response.text)
 
 
 def test_payments_are_paged(office: PayingOffice, payer: Browser) -> None:

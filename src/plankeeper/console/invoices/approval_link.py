@@ -50,7 +50,7 @@ async def show_document_page(request: PageRequest, approval_token: str, number: 
         await request.limit_wrong_links()
         raise NotFound
     document = or_404(await _get_document(request, view.plan_manager_id, view.invoice.id))
-    image = await rendering.render_page(request.settings, document, int(number))
+    image = await rendering.render_page(request.settings, view.plan_manager_id, document, int(number))
     return Response(image.content, media_type=image.media_type)
 
 
@@ -100,6 +100,6 @@ async def _count_pages(request: PageRequest, plan_manager_id: UUID, invoice_id: 
     if document is None:
         return 0
     try:
-        return await rendering.count_pages(request.settings, document)
+        return await rendering.count_pages(request.settings, plan_manager_id, document)
     except (DomainError, NotFound):
         return 0

@@ -27,7 +27,7 @@ async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Resp
     if not number.isascii() or not number.isdigit() or len(number) > len(str(MAX_PAGES)):
         raise NotFound
     document = await _get_or_404(request, invoice_id)
-    image = await rendering.render_page(request.settings, document, int(number))
+    image = await rendering.render_page(request.settings, request.plan_manager_id, document, int(number))
     request.record_access("viewed", "invoice", invoice_id)
     headers = {"server-timing": f'pages;desc="{image.pages}"'}  # for document-pages.js
     return Response(image.content, media_type=image.media_type, headers=headers)

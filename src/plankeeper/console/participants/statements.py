@@ -10,7 +10,7 @@ from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.ids import parse_uuid
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.store import list_of_participants
@@ -89,15 +89,12 @@ async def get(request: PageRequest, participant_id: UUID, statement_id: UUID) ->
 
 @pages.get(_STATEMENT + "/pdf", role="viewer", is_limited=True)
 async def download(request: PageRequest, participant_id: UUID, statement_id: UUID) -> Download:
-    """The PDF. Raises DomainError if no font has a letter of it, or without a storage of documents."""
+    """The PDF. Raises DomainError if there is none, see `render`, or without a storage of documents."""
     place = (request.db, request.plan_manager_id)
     row = await service.get(*place, participant_id, statement_id)
     try:
         content = await service.statement_pdf(ReadContext(*place, request.settings), statement_id)
-    except UnprintableTextError as error:
-        text = (
-            f"There is no PDF, because no font has the letters {error.letters}. The operator of the server can add one."
-        )
-        raise DomainError("invalid_transition", text) from None
+    except UnprintableError as error:
+        raise DomainError("invalid_transition", f"There is no PDF, because {error}.") from None
     request.record_list("participant", [participant_id], {"page": "statements"}, "exported")
     return Download.of_bytes(f"statement-{row.month:%Y-%m}.pdf", "application/pdf", content)

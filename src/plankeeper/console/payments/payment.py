@@ -10,7 +10,7 @@ from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, Pa
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.invoices import store as invoice_store
@@ -93,16 +93,13 @@ async def record_return(request: FormRequest, payment_run_id: UUID, payment_id: 
 
 @pages.get(_PAYMENT + "/remittance-advice", role="manager", permission=PERMISSION)
 async def download_advice(request: PageRequest, payment_run_id: UUID, payment_id: UUID) -> Download:
-    """The remittance advice as a PDF. Raises DomainError if no font has a letter of it."""
+    """The remittance advice as a PDF. Raises DomainError if there is none, see `render`."""
     place = (request.db, request.plan_manager_id)
     payment = or_404(await store.get_payment(*place, payment_run_id, payment_id))
     try:
         file = or_404(await remittance_documents.get_pdf(ReadContext(*place, request.settings), payment_id))
-    except UnprintableTextError as error:
-        text = (
-            f"There is no PDF, because no font has the letters {error.letters}. The operator of the server can add one."
-        )
-        raise DomainError("invalid_transition", text) from None
+    except UnprintableError as error:
+        raise DomainError("invalid_transition", f"There is no PDF, because {error}.") from None
     ids = list(dict.fromkeys(each.invoice_id for each in payment.lines))
     request.record_list("invoice", ids, {"page": "payments"}, "exported")
     return Download.of_bytes(file.name, "application/pdf", file.content)

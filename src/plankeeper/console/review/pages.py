@@ -319,7 +319,7 @@ async def prepare(request: FormRequest, invoice_id: UUID) -> Response:
         raise NotFound
     document = await document_store.get(request.db, request.plan_manager_id, invoice_id)
     if document:
-        await rendering.prepare_page(request.settings, document, 1)
+        await rendering.prepare_page(request.settings, request.plan_manager_id, document, 1)
     return Response(status_code=204)
 
 

@@ -11,7 +11,7 @@ from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.ids import parse_uuid
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.office_settings import store as office_settings
@@ -163,7 +163,7 @@ async def download(request: PageRequest, statement_run_id: UUID) -> Download:
         raise NotFound
     try:
         file = await print_file.get_print_file(ctx, statement_run_id, int(text))
-    except UnprintableTextError as error:
+    except UnprintableError as error:
         raise DomainError("service_unavailable", f"A statement can't be printed: {error}.") from None
     request.record_list("participant", file.participants, {"page": "statements"}, "exported")
     return Download.of_bytes(file.name, print_file.MEDIA_TYPE, file.content)

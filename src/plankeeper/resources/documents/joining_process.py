@@ -1,14 +1,16 @@
 """The process that joins the documents of a print file. In its input, each document has its length before it."""
 
 import io
-import os
 import struct
 import sys
 from typing import Any
 
 from pypdfium2 import PdfDocument
 
-from plankeeper.resources.documents.rendering_process import LOWEST_PRIORITY
+from plankeeper.core.process_limits import set_limits
+
+MAX_MEMORY = 1024**3  # bytes of address space: 100 letters of ordinary size take less than a tenth
+MAX_CPU_TIME = 60  # seconds
 
 
 def join(content: bytes) -> bytes:
@@ -27,7 +29,7 @@ def join(content: bytes) -> bytes:
 
 def main() -> None:
     """Join the documents in the input."""
-    os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
+    set_limits(MAX_MEMORY, MAX_CPU_TIME)
     sys.stdout.buffer.write(join(sys.stdin.buffer.read()))
 
 

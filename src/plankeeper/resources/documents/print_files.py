@@ -1,19 +1,18 @@
 """Files to print: several PDF documents as one, with the page that shows an address before a letter."""
 
-import asyncio
-import os
 import struct
-import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
 
 from msgspec import Struct
 
 from plankeeper.core.errors import DomainError
+from plankeeper.core.processes import ProcessSlots, run_process
 
 MAX_TIME = 120.0  # seconds for joining the documents
+MAX_BYTES = 256 * 1024**2
 _PROGRAM = "plankeeper.resources.documents.joining_process"  # not imported: PDFium stays out of workers
-_ENVIRONMENT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
+_slots = ProcessSlots(1, "Too many print files are being made.")
 
 
 class AddressPage(Struct, frozen=True):
@@ -23,25 +22,16 @@ class AddressPage(Struct, frozen=True):
     lines: Sequence[str]
 
 
-async def join_documents(documents: Sequence[bytes]) -> bytes:
+async def join_documents(plan_manager_id: UUID, documents: Sequence[bytes]) -> bytes:
     """One PDF of several, joined by a process of its own. Raises DomainError 503 if it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", _PROGRAM),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ},
-    )
-    content = b"".join(struct.pack(">Q", len(each)) + each for each in documents)
-    try:
-        async with asyncio.timeout(MAX_TIME):
-            output, _ = await process.communicate(content)
-    except TimeoutError:
-        output = b""
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+    async with _slots.slot(plan_manager_id):
+        output = await run_process(_PROGRAM, content=_pack(documents), max_time=MAX_TIME, max_output=MAX_BYTES)
     if not output.startswith(b"%PDF-"):
         raise DomainError("service_unavailable", "The print file couldn't be made. Try again.")
     return output
+
+
+async def _pack(documents: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for each in documents:
+        yield struct.pack(">Q", len(each))
+        yield each

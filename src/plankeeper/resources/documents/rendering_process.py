@@ -4,8 +4,6 @@ It reads the file from its input. It writes a `RenderingResult` as a line of JSO
 """
 
 import io
-import os
-import resource
 import sys
 from typing import Any
 
@@ -13,6 +11,7 @@ import msgspec
 from PIL import Image, ImageOps
 from pypdfium2 import PdfDocument, PdfiumError
 
+from plankeeper.core.process_limits import set_limits
 from plankeeper.resources.documents.schemas import MAX_PAGES, Problem, RenderingResult
 
 MAX_SIDE = 1800  # pixels of the JPEG: A4 at 150 dots per inch has 1240 by 1754
@@ -21,10 +20,6 @@ Image.MAX_IMAGE_PIXELS = None  # instead of Pillow's own limit
 DOTS_PER_POINT = 150 / 72
 JPEG_QUALITY = 85
 
-MAX_MEMORY = 768 * 1024**2  # bytes of address space
-MAX_CPU_TIME = 10  # seconds
-LOWEST_PRIORITY = 19
-
 
 class UnreadableError(Exception):
     """The document can't be shown."""
@@ -32,19 +27,6 @@ class UnreadableError(Exception):
     def __init__(self, problem: Problem) -> None:
         self.problem: Problem = problem
         super().__init__(problem)
-
-
-def set_limits() -> None:
-    """Limit this process, which hasn't read anything yet."""
-    os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
-    limits = {
-        resource.RLIMIT_AS: MAX_MEMORY,
-        resource.RLIMIT_CPU: MAX_CPU_TIME,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, limit in limits.items():
-        resource.setrlimit(kind, (limit, limit))
 
 
 def open_pdf(content: bytes) -> Any:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 
 from msgspec import Struct
 
+from plankeeper.core.context import ReadContext
 from plankeeper.core.formatting import single_line
 from plankeeper.core.pdf.documents import render
 from plankeeper.mail.messages import Attachment, Text
@@ -79,6 +79,6 @@ def _invoice_text(invoice: RemittanceInvoice) -> str:
     return "\n".join(lines)
 
 
-def remittance_pdf(advice: RemittanceAdvice, at: datetime, fonts_folder: Path | None) -> bytes:
-    """The document. Raises UnprintableTextError for a letter that no font has."""
-    return render("remittance_advice", advice, at, fonts_folder)
+async def remittance_pdf(ctx: ReadContext, advice: RemittanceAdvice, at: datetime) -> bytes:
+    """The document. Raises UnprintableError, and DomainError 503 as `render`."""
+    return await render(ctx.plan_manager_id, "remittance_advice", advice, at, ctx.settings.fonts_folder)

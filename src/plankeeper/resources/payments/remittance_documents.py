@@ -1,15 +1,13 @@
 """Remittance advices on paper: the PDF of a payment, those of a run as one file, and letters that PDFs can't show."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.core.context import ReadContext, or_404
-from plankeeper.core.pdf.documents import UnprintableTextError, render
+from plankeeper.core.pdf.documents import UnprintableError, UnprintableTextError, render
 from plankeeper.resources.documents.print_files import AddressPage, join_documents
 from plankeeper.resources.payments import remittance_store
 from plankeeper.resources.payments.remittance import RemittanceAdvice, remittance_pdf
@@ -28,11 +26,11 @@ class AdviceFile(NamedTuple):
 
 
 async def get_pdf(ctx: ReadContext, payment_id: UUID) -> AdviceFile | None:
-    """The document, or None for an unknown payment. Raises UnprintableTextError."""
+    """The document, or None for an unknown payment. Raises UnprintableError."""
     advice = await get_advice(ctx.db, ctx.plan_manager_id, payment_id)
     if advice is None:
         return None
-    content = await asyncio.to_thread(remittance_pdf, advice, datetime.now(UTC), ctx.settings.fonts_folder)
+    content = await remittance_pdf(ctx, advice, datetime.now(UTC))
     return AdviceFile(f"remittance-advice-{advice.reference}.pdf", content)
 
 
@@ -48,8 +46,9 @@ class PrintFile(NamedTuple):
 async def get_print_file(ctx: ReadContext, run: PaymentRun, part: int, *, is_of_all: bool) -> PrintFile:
     """A part of the remittance advices to post, from 1: those of payees without an email, or of all payees.
 
-    A page with the address comes first where the payee has one. Advices with letters that no font has are left out:
-    see `find_unprintable`. Raises NotFound without such a part, and DomainError 503 if the file can't be made.
+    A page with the address comes first where the payee has one. Advices without a PDF are left out: those with letters
+    that no font has (see `find_unprintable`), and those with thousands of lines. Raises NotFound without such a part,
+    and DomainError 503 if the file can't be made.
     """
     place = (ctx.db, ctx.plan_manager_id)
     page = (PART_SIZE, (part - 1) * PART_SIZE)
@@ -59,22 +58,22 @@ async def get_print_file(ctx: ReadContext, run: PaymentRun, part: int, *, is_of_
         advice = await get_advice(*place, each.id)
         invoices += [line.invoice_id for line in await remittance_store.list_lines(*place, each.id)]
         if advice:
-            with suppress(UnprintableTextError):
-                documents += await asyncio.to_thread(_print, advice, each, at, ctx.settings.fonts_folder)
+            with suppress(UnprintableError):
+                documents += await _print(ctx, advice, each, at)
     or_404(documents or None)
     name = f"remittance-advices-{run.number}-{part}.pdf"
     people = [each.payee_id for each in letters if each.payee_kind == "participant"]
-    return PrintFile(name, await join_documents(documents), people, invoices)
+    return PrintFile(name, await join_documents(ctx.plan_manager_id, documents), people, invoices)
 
 
-def _print(advice: RemittanceAdvice, letter: AdviceLetter, at: datetime, fonts_folder: Path | None) -> list[bytes]:
-    """A remittance advice, after the page with the address. Raises UnprintableTextError."""
+async def _print(ctx: ReadContext, advice: RemittanceAdvice, letter: AdviceLetter, at: datetime) -> list[bytes]:
+    """A remittance advice, after the page with the address. Raises UnprintableError."""
     place = " ".join(filter(None, (letter.city, letter.state, letter.postcode)))
     address = [line for line in (letter.address_line_1, letter.address_line_2, place) if line]
-    documents = [remittance_pdf(advice, at, fonts_folder)]
+    documents = [await remittance_pdf(ctx, advice, at)]
     if address:
         page = AddressPage(advice.office, [letter.payee_name, *address])
-        documents.insert(0, render("address_page", page, at, fonts_folder))
+        documents.insert(0, await render(ctx.plan_manager_id, "address_page", page, at, ctx.settings.fonts_folder))
     return documents
 
 
@@ -95,14 +94,14 @@ async def find_unprintable(ctx: ReadContext, run_id: UUID) -> UnprintableLetters
     texts = await remittance_store.list_texts(ctx.db, ctx.plan_manager_id, run_id)
     used = {each: {letter for letter in text.text if ord(letter) > 127} for each, text in enumerate(texts)}
     letters = sorted(set[str]().union(*used.values()))
-    missing = await asyncio.to_thread(_find_missing, ctx, letters) if letters else set[str]()
+    missing = await _find_missing(ctx, letters) if letters else set[str]()
     if not missing:
         return None
     payees = dict.fromkeys(text.payee_name for each, text in enumerate(texts) if used[each] & missing)
     return UnprintableLetters("".join(sorted(missing)), list(payees))
 
 
-def _find_missing(ctx: ReadContext, letters: Sequence[str]) -> set[str]:
+async def _find_missing(ctx: ReadContext, letters: Sequence[str]) -> set[str]:
     """Those of the letters that no font has, by a document with all of them."""
     advice = RemittanceAdvice(
         office="",
@@ -115,7 +114,7 @@ def _find_missing(ctx: ReadContext, letters: Sequence[str]) -> set[str]:
         invoices=[],
     )
     try:
-        remittance_pdf(advice, datetime.now(UTC), ctx.settings.fonts_folder)
+        await remittance_pdf(ctx, advice, datetime.now(UTC))
     except UnprintableTextError as error:
         return set(error.letters) & set(letters)
     return set()

@@ -1,6 +1,5 @@
 """Sends a remittance advice to each payee with an email, once its run is marked as paid."""
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,12 +9,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.context import WriteContext
+from plankeeper.core.context import ReadContext, WriteContext
+from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_abn, format_date, single_line
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail import store as mail_store
+from plankeeper.mail.client import MailError
 from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
@@ -116,10 +117,12 @@ async def _write(db: Executor, settings: Settings, content: RemittanceMail, at: 
     if payment is None or advice is None or payment.email is None:
         return None
     try:
-        pdf = await asyncio.to_thread(remittance_pdf, advice, at, settings.fonts_folder)
-    except UnprintableTextError:  # the text of the mail says the same
+        pdf = await remittance_pdf(ReadContext(db, content.plan_manager_id, settings), advice, at)
+    except UnprintableError:  # the text of the mail says the same
         log.warning("a remittance advice is sent without its PDF", extra={"payment": content.payment_id})
         pdf = None
+    except DomainError as error:  # too many large documents are being made
+        raise MailError(error.detail) from None
     return AddressedText(payment.email, remittance_text(advice, pdf))
 
 

@@ -11,7 +11,7 @@ from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
 from plankeeper.core.dates import Month
 from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_date, format_money, single_line
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.mail import store as mail_store
@@ -51,7 +51,7 @@ async def _write(db: Executor, settings: Settings, content: StatementMail, _at: 
         return None
     try:
         pdf = await statements.statement_pdf(ctx, target.statement_id)
-    except UnprintableTextError as error:
+    except UnprintableError as error:
         raise MailError(str(error), is_permanent=True) from None
     except DomainError as error:  # the storage of documents fails
         raise MailError(error.detail) from None
@@ -103,7 +103,7 @@ async def _record(tx: Transaction, settings: Settings, content: StatementMail, r
         return
     if result.error is not None:
         message = f"The mail couldn't be sent: {result.error}."
-        cause: ItemReason = "unprintable" if result.error.startswith("no font") else "mail_failed"
+        cause: ItemReason = "unprintable" if result.error.startswith(("no font", "no PDF")) else "mail_failed"
         await settle(ctx, target.item_id, content.recipient_id, "failed", result.at, cause, message)
         return
     if result.recipient is None:

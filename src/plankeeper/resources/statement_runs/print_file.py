@@ -1,6 +1,5 @@
 """The print file of a run: its letters as one PDF, an address page before each statement."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -8,7 +7,7 @@ from uuid import UUID
 
 from plankeeper.core.context import SYSTEM, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import DomainError
-from plankeeper.core.pdf.documents import UnprintableTextError, render
+from plankeeper.core.pdf.documents import UnprintableError, render
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.resources.documents.print_files import AddressPage, join_documents
@@ -34,7 +33,7 @@ class PrintFile(NamedTuple):
 async def get_print_file(ctx: ReadContext, run_id: UUID, part: int, *, posted: bool = False) -> PrintFile:
     """A part of the print file, from 1; with `posted`, of the letters that are in the post already.
 
-    Raises NotFound without such a part, UnprintableTextError, and DomainError 503 without a storage of documents.
+    Raises NotFound without such a part, UnprintableError, and DomainError 503 without a storage of documents.
     """
     run = or_404(await store.get(ctx.db, ctx.plan_manager_id, run_id))
     state = "sent" if posted else "to_print"
@@ -45,14 +44,16 @@ async def get_print_file(ctx: ReadContext, run_id: UUID, part: int, *, posted: b
     for each in letters:
         documents += [await _address_page(ctx, each), await statement_pdf(ctx, each.statement_id)]
     name = f"statements-{run.month}-{part}.pdf"
-    return PrintFile(name, await join_documents(documents), [each.participant_id for each in letters])
+    return PrintFile(
+        name, await join_documents(ctx.plan_manager_id, documents), [each.participant_id for each in letters]
+    )
 
 
 async def _address_page(ctx: ReadContext, letter: Letter) -> bytes:
     page = AddressPage(letter.office, address_lines(letter))
     try:
-        return await asyncio.to_thread(render, "address_page", page, letter.queued_at, ctx.settings.fonts_folder)
-    except UnprintableTextError as error:
+        return await render(ctx.plan_manager_id, "address_page", page, letter.queued_at, ctx.settings.fonts_folder)
+    except UnprintableError as error:
         detail = f"The address of {letter.name} can't be printed: {error}."
         raise DomainError("service_unavailable", detail) from None
 

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.database.errors import is_unavailable
@@ -200,7 +200,7 @@ async def _make_statement(
         if needs_pdf:
             async with ctx.tx.savepoint():
                 await statements.statement_pdf(ctx, made.id)
-    except UnprintableTextError as error:
+    except UnprintableError as error:
         return statement_id, Outcome("failed", "unprintable", f"The document can't be printed: {error}.")
     except (ValidationError, NotFound) as error:
         return statement_id, Outcome("failed", "error", f"It can't be made: {error}")

@@ -1,6 +1,5 @@
 """The PDF of a statement: rendered when it is first needed, stored, and the same bytes ever after."""
 
-import asyncio
 import hashlib
 from datetime import UTC, datetime
 from uuid import UUID
@@ -24,7 +23,7 @@ from plankeeper.resources.statements.schemas import StatementRow
 async def get_pdf(db: Executor, settings: Settings, plan_manager_id: UUID, row: StatementRow) -> bytes:
     """The PDF of a statement, which is rendered and stored the first time.
 
-    Raises DomainError `service_unavailable` without a storage of documents, and UnprintableTextError.
+    Raises DomainError `service_unavailable` without a storage of documents, and UnprintableError.
     """
     if row.pdf_key is None:
         await _make(db, settings, plan_manager_id, row)
@@ -36,7 +35,7 @@ async def _make(db: Executor, settings: Settings, plan_manager_id: UUID, row: St
     """Render and store the PDF, unless another request has stored it by then."""
     storage = storage_of(settings)
     document = to_document(row.statement, settings.time_zone)
-    content = await asyncio.to_thread(render, "statement", document, row.made_at, settings.fonts_folder)
+    content = await render(plan_manager_id, "statement", document, row.made_at, settings.fonts_folder)
     key = f"{plan_manager_id}/{uuid7()}.pdf"
     await add_object(db, plan_manager_id, key, datetime.now(UTC) + UPLOAD_TIME)
     try:

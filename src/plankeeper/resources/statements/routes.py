@@ -9,7 +9,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.ids import UuidOr404
 from plankeeper.core.lists import Page, build_page
-from plankeeper.core.pdf.documents import UnprintableTextError
+from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.statements import html, service, store
@@ -50,7 +50,7 @@ async def _to_page(ctx: ReadContext, statement: Statement) -> Download:
 async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
     try:
         content = await service.statement_pdf(ctx, statement.id)
-    except UnprintableTextError as error:
+    except UnprintableError as error:
         detail = f"The statement can't be printed: {error}. Get it as text/html instead."
         raise DomainError("service_unavailable", detail) from None
     return Download(f"statement-{statement.month}.pdf", PDF, len(content), single_chunk(content))

@@ -170,7 +170,7 @@ async def record_sent(ctx: WriteContext, statement_id: UUID, way: SendWay, recip
 async def statement_pdf(ctx: ReadContext | WriteContext, statement_id: UUID) -> bytes:
     """The PDF of a statement, which is rendered and stored the first time.
 
-    Raises NotFound, DomainError `service_unavailable` without a storage of documents, and UnprintableTextError. A
+    Raises NotFound, DomainError `service_unavailable` without a storage of documents, and UnprintableError. A
     worker passes `ReadContext(db, plan_manager_id, settings)`.
     """
     db = ctx.tx if isinstance(ctx, WriteContext) else ctx.db

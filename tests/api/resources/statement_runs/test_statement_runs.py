@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plankeeper.core.pdf import documents
 from support.client import Client
 from support.server import RunningServer
 from support.statement_runs import ADDRESS, MONTH, StatementOffice
@@ -128,3 +129,13 @@ def test_a_letter_that_no_font_has(office: StatementOffice) -> None:
     item = office.items(run)[tengwar]
     assert (item["state"], item["reason"]) == ("failed", "unprintable")
     assert "U+E000" in item["message"]
+
+
+def test_a_statement_with_too_many_lines_fails(office: StatementOffice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_CONTENT_IN_WORKER", 0)
+    monkeypatch.setattr(documents, "MAX_TIME", 0.01)  # as if it took too much time or memory
+    long = office.participant(postal_statement=True, **ADDRESS)
+    run = office.ended(office.start())
+    item = office.items(run)[long]
+    message = "The document can't be printed: no PDF can have so many lines."
+    assert (item["state"], item["reason"], item["message"]) == ("failed", "unprintable", message)

@@ -1,5 +1,6 @@
 """PDF documents: every bundled script, letters without a font, texts that look like markup, accessibility."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,14 +9,16 @@ from pathlib import Path
 import pypdfium2
 import pytest
 from msgspec.structs import replace
+from uuid_utils.compat import uuid7
 
+from plankeeper.core.errors import DomainError
 from plankeeper.core.pdf import documents
-from plankeeper.core.pdf.documents import FONTS, UnprintableTextError, render
+from plankeeper.core.pdf.documents import FONTS, UnprintableError, UnprintableTextError, render
+from plankeeper.core.processes import MAX_WAITING_PER_PLAN_MANAGER
 from plankeeper.resources.payments.remittance import (
     RemittanceAdvice,
     RemittanceInvoice,
     RemittanceLine,
-    remittance_pdf,
     remittance_text,
 )
 
@@ -32,6 +35,12 @@ ADVICE = RemittanceAdvice(
     invoices=[RemittanceInvoice("2026/442", "Robin Hale", "$110.00", [LINE])],
 )
 NAMES = ["Zoë Müller", "Ελένη", "Дмитрий", "מיכל", "สมชาย", "Nguyễn Thị Hoa"]
+OFFICE = uuid7()
+MIB = 1024**2
+
+
+def remittance_pdf(advice: RemittanceAdvice, at: datetime, fonts_folder: Path | None) -> bytes:
+    return asyncio.run(render(OFFICE, "remittance_advice", advice, at, fonts_folder))
 
 
 def pages(pdf: bytes) -> Iterator[str]:
@@ -130,4 +139,27 @@ def test_a_mail_lists_the_first_invoices_of_many() -> None:
 
 def test_an_error_of_a_template_is_not_about_letters() -> None:
     with pytest.raises(Exception, match="reference"):
-        render("remittance_advice", LINE, AT)
+        asyncio.run(render(OFFICE, "remittance_advice", LINE, AT))
+
+
+def test_a_large_document_is_made_by_a_process_with_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = replace(ADVICE, invoices=[RemittanceInvoice("1", "Robin Hale", "$110.00", [LINE] * 300)])
+    pdf = remittance_pdf(large, AT, None)
+    with pytest.raises(UnprintableTextError, match="U\\+6F22"):
+        remittance_pdf(replace(large, payee="漢字"), AT, None)
+    for limit, value in (("MAX_MEMORY", 100 * MIB), ("MAX_TIME", 0.01), ("MAX_PDF_BYTES", 1000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(documents, limit, value)
+            with pytest.raises(UnprintableError, match="so many lines"):
+                remittance_pdf(large, AT, None)
+    monkeypatch.setattr(documents, "MAX_CONTENT_IN_WORKER", MIB)
+    assert pdf == remittance_pdf(large, AT, None)  # the process makes the same bytes
+
+
+async def test_few_large_documents_wait_for_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_CONTENT_IN_WORKER", 0)
+    monkeypatch.setattr(documents, "MAX_TIME", 0.01)
+    made = [render(OFFICE, "remittance_advice", ADVICE, AT) for _ in range(MAX_WAITING_PER_PLAN_MANAGER + 2)]
+    results = await asyncio.gather(*made, return_exceptions=True)
+    rejected = [each for each in results if isinstance(each, DomainError)]
+    assert [(each.code, each.retry_after) for each in rejected] == [("service_unavailable", 5)]

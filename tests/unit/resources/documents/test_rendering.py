@@ -21,6 +21,7 @@ from plankeeper.resources.documents.rendering import PageImage, count_pages, ren
 from plankeeper.resources.documents.schemas import DocumentRow, RenderingResult
 from support.pdf_files import packed_stream, page_pdf, pdf_file, text_pdf
 
+OFFICE = uuid7()
 Store = Callable[[bytes, MediaType], DocumentRow]
 
 
@@ -55,19 +56,19 @@ def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
 
 async def test_the_pages_of_a_pdf_are_images(settings: Settings, store: Store) -> None:
     document = store(text_pdf(pages=3), "application/pdf")
-    assert await count_pages(settings, document) == 3
-    image = image_of(await render_page(settings, document, 3))
+    assert await count_pages(settings, OFFICE, document) == 3
+    image = image_of(await render_page(settings, OFFICE, document, 3))
     assert image.size == (1240, 1755)
     darkest, lightest = image.convert("L").getextrema()
     assert (darkest < 100, lightest) == (True, 255)  # text on paper
     for number in (0, 4):
         with pytest.raises(NotFound):
-            await render_page(settings, document, number)
+            await render_page(settings, OFFICE, document, number)
 
 
 async def test_large_pages_are_reduced(settings: Settings, store: Store) -> None:
     document = store(text_pdf(size=(14_400, 7_200)), "application/pdf")
-    assert image_of(await render_page(settings, document, 1)).size == (1800, 900)
+    assert image_of(await render_page(settings, OFFICE, document, 1)).size == (1800, 900)
 
 
 async def test_images_are_upright_opaque_and_without_metadata(settings: Settings, store: Store) -> None:
@@ -75,11 +76,15 @@ async def test_images_are_upright_opaque_and_without_metadata(settings: Settings
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Camera of Jane"  # to be rotated by 90 degrees; the maker
     jpeg = store(encoded(photograph, "JPEG", exif=exif), "image/jpeg")
-    image = image_of(await render_page(settings, jpeg, 1))
+    image = image_of(await render_page(settings, OFFICE, jpeg, 1))
     assert (image.size, dict(image.getexif())) == ((900, 1800), {})
     png = store(encoded(Image.new("RGBA", (100, 50), (0, 0, 0, 0)), "PNG"), "image/png")
-    image = image_of(await render_page(settings, png, 1))
-    assert (image.size, image.getpixel((50, 25)), await count_pages(settings, png)) == ((100, 50), (255,) * 3, 1)
+    image = image_of(await render_page(settings, OFFICE, png, 1))
+    assert (image.size, image.getpixel((50, 25)), await count_pages(settings, OFFICE, png)) == (
+        (100, 50),
+        (255,) * 3,
+        1,
+    )
 
 
 ENCRYPTION = b"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(%s)/U(%s)>>/ID[(a)(a)]" % (b"o" * 32, b"u" * 32)
@@ -110,7 +115,10 @@ async def test_files_that_cannot_be_shown_have_a_placeholder(settings: Settings,
     for sentence, contents in files.items():
         for content, media_type in contents:
             document = store(content, media_type)
-            page, pages = await render_page(settings, document, 1), await count_pages(settings, document)
+            page, pages = (
+                await render_page(settings, OFFICE, document, 1),
+                await count_pages(settings, OFFICE, document),
+            )
             if page.media_type != "image/svg+xml" or sentence not in page.content.decode() or pages != 1:
                 failures.append(f"{sentence}: {content[:20]}: {pages} {page.media_type} {page.content[-200:]}")
     assert failures == []
@@ -135,8 +143,11 @@ async def test_a_process_that_takes_too_long_is_killed(
 ) -> None:
     monkeypatch.setattr(rendering, "MAX_TIME", 0.01)
     document = store(text_pdf())
-    assert b"too much time" in (await render_page(settings, document, 1)).content
+    assert b"too much time" in (await render_page(settings, OFFICE, document, 1)).content
     commands = [each.cmdline() for each in psutil.Process().children()]
     assert [each for each in commands if rendering._PROGRAM in each] == []  # noqa: SLF001
     monkeypatch.undo()
-    image_of(await render_page(settings, document, 1))
+    image_of(await render_page(settings, OFFICE, store(text_pdf()), 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(rendering, "run_process", None)  # it isn't started again at once
+        assert b"too much time" in (await render_page(settings, OFFICE, document, 1)).content
