@@ -1,14 +1,18 @@
 """Erasure and legal holds in the console: for owners, confirmed a second time."""
 
+import asyncio
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from threading import Event
 from typing import Any
 from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.privacy import person_export
 from support.console import Account, Browser
 from support.importing import import_records
 from support.server import RunningServer
@@ -126,6 +130,30 @@ def test_an_owner_downloads_everything_about_a_participant(owner: Browser, page:
     assert readable.headers["content-type"] == "text/html; charset=utf-8"
     assert "O’Neil &amp; Sons" in readable.text
     assert readable.text.startswith("<!doctype html>")
+
+
+def test_a_file_is_a_download_while_it_is_made(owner: Browser, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    export, started, is_over = person_export.export_person, Event(), Event()
+
+    async def export_slowly(*arguments: Any) -> person_export.PersonExport:
+        started.set()
+        while not is_over.is_set():
+            await asyncio.sleep(0.01)
+        return await export(*arguments)
+
+    monkeypatch.setattr(person_export, "export_person", export_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(owner.http.get, f"{page}/data.json")
+        try:
+            assert started.wait(60)
+            for name in ("data.json", "data.html"):
+                rejected = owner.get(f"{page}/{name}")
+                assert (rejected.status_code, rejected.headers["retry-after"]) == (429, "5")
+                assert "Another download of yours is in progress." in rejected.text
+        finally:
+            is_over.set()
+        assert first.result().status_code == 200
+    assert owner.get(f"{page}/data.json").status_code == 200
 
 
 def test_managers_neither_export_nor_erase_nor_hold(

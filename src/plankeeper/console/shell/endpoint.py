@@ -1,13 +1,13 @@
 """Processes a request for a page: form, session, CSRF check, role, transaction, handler, response."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
 from asyncpg import IntegrityConstraintViolationError
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
@@ -113,16 +113,16 @@ class PageEndpoint:
         request, state = Request(scope, receive), RequestState.from_scope(scope)
         origin = Origin(request, self._deps.settings.public_url)
         account = CurrentAccount(Cookies(request, is_secure=origin.is_secure))
-        try:
-            response = await self._respond(request, state, account, origin)
-        except ClientDisconnect:
-            self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
-            return
-        except Exception as error:  # noqa: BLE001 - every error is shown as a page
-            response = render_page(self._deps.templates, request, self._error_page(error, state), account)
-            response.headers.update(error_headers(error, self._routes))
-        add_common_headers(response, state.request_id, origin)
-        with self._download_slot(account) if isinstance(response, StreamingResponse) else nullcontext():
+        with ExitStack() as download:
+            try:
+                response = await self._respond(request, state, account, origin, download)
+            except ClientDisconnect:
+                self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
+                return
+            except Exception as error:  # noqa: BLE001 - every error is shown as a page
+                response = render_page(self._deps.templates, request, self._error_page(error, state), account)
+                response.headers.update(error_headers(error, self._routes))
+            add_common_headers(response, state.request_id, origin)
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
 
@@ -130,8 +130,9 @@ class PageEndpoint:
         return error_page(error, state, names_record="{" in (self._path or ""))
 
     async def _respond(
-        self, request: Request, state: RequestState, account: CurrentAccount, origin: Origin
+        self, request: Request, state: RequestState, account: CurrentAccount, origin: Origin, download: ExitStack
     ) -> Response:
+        """The response. That of a download takes its slot, which `download` gives back when it has been sent."""
         form = await self._read_form(request, account) if request.method == "POST" else Form()
         with self._deps.admission:
             await account.load_session(self._deps.db, is_use=self._extends_session(request))
@@ -143,6 +144,8 @@ class PageEndpoint:
             response = await self._respond_before(route, page_request, path_params, request, account, origin)
             if response:
                 return response
+            if route.is_download:
+                download.enter_context(self._download_slot(account))
             if not route.checks_credentials and not route.calls_provider:
                 result = await self._respond_with(route, page_request, path_params)
                 return self._build_response(result, request, page_request, account)
@@ -338,7 +341,6 @@ class PageEndpoint:
         if isinstance(result, ProviderRedirect):
             return provider_redirect_response(result, account)
         if isinstance(result, Download):
-            self._deps.downloads.require_available(page_request.account.account_id, page_request.plan_manager_id)
             return download_response(result, is_head=request.method == "HEAD")
         return render_page(self._deps.templates, request, result, account, page_request)
 

@@ -268,6 +268,7 @@ class PageRoute:
     checks_credentials: bool = False  # whether the handler checks a password or a code, which is slow
     calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
     upload: UploadLimits | None = None  # whether the form may carry files, and which
+    is_download: bool = False  # whether the handler returns a file, which it can have to make first
     extends_session: bool = True  # not for requests that a page sends by itself
     access_log: AccessedKind | None = None  # the access that is recorded for the record of the path's first id
     # The errors for constraints that the commit can violate.
@@ -351,6 +352,7 @@ class Pages:
             if form and form.access_log:  # it shows the form again
                 flags["access_log"] = form.access_log
             form_path = form.path if form else None
+            flags["is_download"] = hints["return"] is Download
             required = (role, permission, handler)
             route = PageRoute(method, PREFIX + path, *required, writes, path_params, on_error, form_path, **flags)
             self.routes.append(route)
