@@ -308,7 +308,7 @@ def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
     own_path = OPERATIONS[name].path.removeprefix(PREFIX).format(**owner.ids)
     assert owner.client.get(own_path, **{field: owner.ids[which]}).json()["data"], "or nothing is proved"
     headers = {"If-None-Match": "*", "Idempotency-Key": str(uuid7())}
-    for params in ({}, {"after": "0"}, {"limit": "1000"}, {"offset": "1"} if path != "/events" else {}):
+    for params in ({}, {"after": "0"}, {"limit": "1000"}, {"offset": "0"}):
         responses = [
             tenant.client.request("GET", path, params={field: value} | params, headers=headers)
             for value in (absent_ids(tenant)[which], owner.ids[which], owner.ids[which].upper())

@@ -41,6 +41,7 @@ EMPTY_AT_FIRST = {
     "GET /invoices/{invoice_id}/adjustments",
     "GET /recoveries",
 }
+WITHOUT_TOTAL = {"GET /events", "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries"}  # they support only cursors
 
 
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
@@ -57,7 +58,7 @@ def test_a_list_shows_nothing_of_another_plan_manager(
     assert not shown & theirs
     if name != "GET /events":  # where its key's own event may stand by now
         assert response["data"] == []
-    assert response["pagination"]["total"] == (None if params or name == "GET /events" else 0)
+    assert response["pagination"]["total"] == (None if params or name in WITHOUT_TOTAL else 0)
 
 
 def test_the_shared_lists_still_exist() -> None:

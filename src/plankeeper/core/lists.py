@@ -164,6 +164,14 @@ class UuidListQuery(ListQuery, frozen=True):
         return "00000000-0000-0000-0000-000000000000" if self.after in (UNSET, "0") else str(self.after)
 
 
+class CursorListQuery(UuidListQuery, frozen=True):
+    """A list that supports cursors only: its pages have no total."""
+
+    offset: Annotated[
+        int, Meta(ge=0, le=0, extra={"message": "must be 0: this list supports cursors only"}, description="Always 0.")
+    ] = 0
+
+
 UpdatedSince = Annotated[
     AwareDatetime | UnsetType,
     EXTENSION,

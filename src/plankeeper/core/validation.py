@@ -288,7 +288,8 @@ def _constraint_error(meta: Meta, value: Any, path: str) -> FieldError | None:
         if meta.ge is not None and value < meta.ge:
             return FieldError(path, f"must be at least {meta.ge}", "too_small")
         if meta.le is not None and value > meta.le:
-            return FieldError(path, f"must be at most {meta.le}", "too_large")
+            message = (meta.extra or {}).get("message") or f"must be at most {meta.le}"
+            return FieldError(path, message, "too_large")
     return None
 
 

@@ -33,8 +33,6 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
 
     Without `after` and `since`, the list starts with the first event. A new event appears within a second of its write.
     """
-    if query.offset:
-        raise invalid_parameter("offset", "must be 0: this list supports cursors only", "too_large")
     types = None
     if not isinstance(query.type, UnsetType):
         selected = ((f"type[{at}]", each) for at, each in enumerate(query.type))

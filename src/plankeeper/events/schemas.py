@@ -15,7 +15,7 @@ from plankeeper.core.fields import (
     component,
 )
 from plankeeper.core.ids import parse_uuid
-from plankeeper.core.lists import CreatedSince, CreatedUntil, UuidListQuery
+from plankeeper.core.lists import CreatedSince, CreatedUntil, CursorListQuery
 
 # Without a schema: the fields differ by the kind of the resource, and old events have the fields of their version.
 EventFields = Annotated[
@@ -128,8 +128,8 @@ EventSort = Annotated[
 ]
 
 
-class EventListQuery(UuidListQuery, frozen=True):
-    """Filters and the start of the feed, which supports cursors only."""
+class EventListQuery(CursorListQuery, frozen=True):
+    """Filters and the start of the feed."""
 
     after: Annotated[
         Annotated[

@@ -19,21 +19,17 @@ router = Router("webhook_deliveries")
 
 @router.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", scope=READ, extension=True)
 async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
-    """List the deliveries of a webhook endpoint. Each contains all its attempts."""
+    """List the deliveries of a webhook endpoint. Each contains all its attempts. Supports cursors only."""
     if isinstance(query.event_type, str) and query.event_type not in EVENT_TYPES:
         message = unknown_type_message(query.event_type)
         allowed = sorted(EVENT_TYPES)
         raise ValidationError(FieldError("event_type", message, "not_allowed", location="query", allowed=[*allowed]))
     filters = _delivery_filter(query)
     read = delivery_store.list_newest if query.is_reversed else delivery_store.list_oldest
-    rows = await read(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, filters, query.limit + 1, query.offset)
+    rows = await read(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, filters, query.limit + 1)
     if not rows and await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound
-    total = None
-    if not query.uses_cursor:
-        counted = await delivery_store.count_matching(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, filters, None)
-        total = counted.deliveries
-    return build_page(query, cut_page(rows, query.limit), total)
+    return build_page(query, cut_page(rows, query.limit), None)
 
 
 def _delivery_filter(query: DeliveryListQuery) -> DeliveryFilter:

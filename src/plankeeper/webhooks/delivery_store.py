@@ -64,29 +64,29 @@ MATCHING: LiteralString = f"""
 # $11 is the event: a statement of its own, because the deliveries of an event have their own index.
 OF_ALL_EVENTS: LiteralString = f"{MATCHING} and $11::uuid is null"
 OF_EVENT: LiteralString = f"{MATCHING} and event_id = $11"
-LIST_NEWEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id desc limit $12 offset $13"
-LIST_NEWEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id desc limit $12 offset $13"
+LIST_NEWEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id desc limit $12"
+LIST_NEWEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id desc limit $12"
 
 
 async def list_newest(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int, offset: int = 0
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
 ) -> list[WebhookDelivery]:
     """The matching deliveries, the newest first."""
-    values = (endpoint_id, *filters, limit, offset)
+    values = (endpoint_id, *filters, limit)
     if filters.event_id is None:
         return await db.rows(WebhookDelivery, LIST_NEWEST, plan_manager_id, *values)
     return await db.rows(WebhookDelivery, LIST_NEWEST_OF_EVENT, plan_manager_id, *values)
 
 
-LIST_OLDEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id limit $12 offset $13"
-LIST_OLDEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id limit $12 offset $13"
+LIST_OLDEST: LiteralString = f"select {COLUMNS} {OF_ALL_EVENTS} order by id limit $12"
+LIST_OLDEST_OF_EVENT: LiteralString = f"select {COLUMNS} {OF_EVENT} order by id limit $12"
 
 
 async def list_oldest(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int, offset: int = 0
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
 ) -> list[WebhookDelivery]:
     """The matching deliveries, the oldest first."""
-    values = (endpoint_id, *filters, limit, offset)
+    values = (endpoint_id, *filters, limit)
     if filters.event_id is None:
         return await db.rows(WebhookDelivery, LIST_OLDEST, plan_manager_id, *values)
     return await db.rows(WebhookDelivery, LIST_OLDEST_OF_EVENT, plan_manager_id, *values)
@@ -109,7 +109,7 @@ COUNT_MATCHING_OF_EVENT: LiteralString = _count(OF_EVENT)
 
 
 async def count_matching(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, max_deliveries: int | None
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, max_deliveries: int
 ) -> DeliveryCount:
     """The number of matching deliveries, of at most `max_deliveries`, and of their attempts in the time selected."""
     values = (endpoint_id, *filters, max_deliveries)

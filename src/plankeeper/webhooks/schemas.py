@@ -22,9 +22,9 @@ from plankeeper.core.lists import (
     MAX_ENUM_VALUES,
     CreatedSince,
     CreatedUntil,
+    CursorListQuery,
     DefaultSort,
     ResourceListQuery,
-    UuidListQuery,
 )
 from plankeeper.events.event_types import EVENT_TYPE
 from plankeeper.events.schemas import Event
@@ -262,7 +262,7 @@ DeliverySort = Annotated[
 ]
 
 
-class DeliveryListQuery(UuidListQuery, frozen=True):
+class DeliveryListQuery(CursorListQuery, frozen=True):
     """Filters for the deliveries of an endpoint."""
 
     sort: Annotated[

@@ -397,13 +397,12 @@ def test_the_list_of_deliveries_is_filtered_and_paged(
     assert list_deliveries(api, endpoint, event_type="provider.created", status="pending") == found[3:]
     assert list_deliveries(api, endpoint, event_type="provider.created", status="failed") == []
     assert list_deliveries(api, endpoint, event_type="provider.created", status="failed,pending") == found[3:]
-    assert api.get(path, status="pending,succeeded", limit=1).json()["pagination"]["total"] == 5
+    assert list_deliveries(api, endpoint, status="pending,succeeded") == found
     [error] = api.get(path, status="pending,gone").json()["errors"]
     assert (error["field"], error["allowed"]) == ("status[1]", ["pending", "succeeded", "failed", "cancelled"])
-    page = api.get(path, limit=2, offset=3).json()
-    assert page["data"] == found[3:]
-    assert page["pagination"] == {"limit": 2, "offset": 3, "has_more": False, "total": 5, "next_cursor": None}
-    assert api.get(path, status="pending", limit=1).json()["pagination"]["total"] == 2
+    page = api.get(path, limit=2).json()
+    next_cursor = found[1]["id"]
+    assert page["pagination"] == {"limit": 2, "offset": 0, "has_more": True, "total": None, "next_cursor": next_cursor}
     walked: list[Any] = []
     after = "0"
     while after is not None:
@@ -438,10 +437,7 @@ def test_deliveries_are_listed_newest_first(server: RunningServer, api: Client, 
         page = api.get(path, sort="-created_at", limit=2, after=after).json()
         walked, after = walked + page["data"], page["pagination"]["next_cursor"]
     assert walked == found[::-1]
-    page = api.get(path, sort="-created_at", limit=2, offset=1).json()
-    assert (page["data"], page["pagination"]["total"]) == (found[2:4][::-1], 5)
-    newest_of_event = api.get(path, sort="-created_at", event_id=found[3]["event_id"]).json()
-    assert (newest_of_event["data"], newest_of_event["pagination"]["total"]) == (found[3:4], 1)
+    assert api.get(path, sort="-created_at", event_id=found[3]["event_id"]).json()["data"] == found[3:4]
     until = found[4]["created_at"]
     before = api.get(path, sort="-created_at", created_until=until, after=found[3]["id"]).json()["data"]
     assert before == found[:3][::-1]
