@@ -220,6 +220,10 @@ class EmptyResponse(Struct):
     """An empty object, the response to a delete."""
 
 
+class EmptyRequest(Struct, forbid_unknown_fields=True):
+    """An empty object, the body of an action without fields. It can be omitted."""
+
+
 class Query(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The query parameters of an operation."""
 

@@ -20,7 +20,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
 from plankeeper.core.errors import FieldError, FieldErrorSummary, ValidationError
-from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, decode_custom_type
+from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, Query, decode_custom_type
 
 S = TypeVar("S", bound=Struct)
 
@@ -193,7 +193,7 @@ class _Search:
     def _unknown_message(self, name: str, struct_type: type[Struct]) -> str:
         known = known_fields(struct_type)
         if not known:
-            return "is unknown; no parameters are supported"
+            return f"is unknown; no {'parameters' if issubclass(struct_type, Query) else 'fields'} are supported"
         if name in _ELSEWHERE:
             return f"is unknown; {_ELSEWHERE[name]}"
         self._suggestions -= 1

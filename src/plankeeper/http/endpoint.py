@@ -162,7 +162,7 @@ class Endpoint:
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
             values[operation.body_name] = file = await _receive_file(operation, ctx, values, state, receive)
             body = file.sha256.encode()
-        elif operation.parser and operation.body_name:
+        elif operation.parser:
             # A slow upload holds no concurrency slot.
             bodies, sender = self._deps.admission.bodies, principal.subject
             if operation.optional_body and not has_body(state.headers):
@@ -171,10 +171,12 @@ class Endpoint:
                 body = await read_body(state.headers, receive, bodies, sender, operation.max_body_bytes)
             path_id = values[operation.id_name] if operation.id_name else None
             try:
-                values[operation.body_name] = operation.parser.parse(body, path_id)
+                parsed = operation.parser.parse(body, path_id)
             except InvalidItemsError as error:
                 query = values.get(operation.query_name or "")
                 raise await self._with_stored_errors(operation, plan_manager_id, query, error) from None
+            if operation.body_name:
+                values[operation.body_name] = parsed
         return body
 
     async def _with_stored_errors(

@@ -26,7 +26,7 @@ from plankeeper.core.context import (
     WriteContext,
 )
 from plankeeper.core.errors import ErrorCode, FieldError
-from plankeeper.core.fields import Query
+from plankeeper.core.fields import EmptyRequest, Query
 from plankeeper.core.files import Download
 from plankeeper.core.json import BodyParser
 from plankeeper.core.read_only_fields import bulk_item_type, find_read_only_fields
@@ -124,7 +124,7 @@ class Operation:
     query: type[Query] | None
     body_name: str | None
     body: type[Struct] | None
-    parser: BodyParser[Any] | None
+    parser: BodyParser[Any] | None  # also of a POST without a body, which accepts an empty object
     read_only: frozenset[str]  # the fields of a body, or of the items of a bulk body, that are ignored
     id_name: str | None  # of the id in the path of the resource to update
     response_type: Any
@@ -173,6 +173,9 @@ class Router:
                 parts["body"] = body = None
             if body and (method == "PUT" or options.get("creates") or item_type):
                 read_only = find_read_only_fields(body, parts["response_type"])
+            parser = BodyParser(body, read_only, item_type) if body else None
+            if method == "POST" and parts["body_name"] is None:
+                parser, options["optional_body"] = BodyParser(EmptyRequest), True
             operation = Operation(
                 method=method,
                 path=PREFIX + path,
@@ -181,7 +184,7 @@ class Router:
                 constraint_errors=self.constraint_errors,
                 lock=None if options.get("receive_file") else lock,
                 required_scopes=scope,
-                parser=BodyParser(body, read_only, item_type) if body else None,
+                parser=parser,
                 read_only=read_only,
                 id_name=list(parts["path_ids"])[-1] if method == "PUT" and body else None,
                 **options,

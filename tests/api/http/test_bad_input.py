@@ -13,6 +13,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import CODES
+from plankeeper.server.app import operations
 from support.client import PREFIX, Client
 from support.server import RunningServer
 from support.sweeps import sweep
@@ -126,6 +127,21 @@ def test_a_body_of_another_media_type_is_rejected(api: Client, unchanged: Callab
 def test_json_is_accepted_with_and_without_a_charset(api: Client, kind: str) -> None:
     response = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
     assert (response.status_code, response.json()["first_name"]) == (200, "Ann")
+
+
+# Actions without fields. They check the body first, and then look for the resource.
+ACTIONS = [each for each in operations() if each.method == "POST" and not (each.body or each.receive_file)]
+
+
+@sweep("path", [each.path.removeprefix(PREFIX) for each in ACTIONS])
+def test_the_body_of_an_action_without_fields_is_empty_or_an_empty_object(api: Client, path: str) -> None:
+    place = re.sub("{.*?}", str(uuid7()), path)
+    for valid in ({}, {"json": {}}):
+        assert api.request("POST", place, **valid).status_code == 404
+    assert field_errors(api.post(place, {"reason": "x"})) == [("reason", "is unknown; no fields are supported")]
+    assert send_raw(api, b"[]", place).json()["error"] == "invalid_json"
+    response = api.request("POST", place, content=b"{}", headers={"Content-Type": "text/plain"})
+    assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
 
 
 def padded_body(size: int) -> bytes:

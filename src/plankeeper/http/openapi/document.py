@@ -18,7 +18,7 @@ from plankeeper.core.errors import (
     ValidationError,
 )
 from plankeeper.core.examples import EXAMPLES
-from plankeeper.core.fields import EmptyResponse
+from plankeeper.core.fields import EmptyRequest, EmptyResponse
 from plankeeper.core.files import Download, MediaType
 from plankeeper.core.lists import Page
 from plankeeper.core.read_only_fields import bulk_item_type
@@ -121,7 +121,7 @@ def _codes_of_shape(operation: Operation) -> Iterator[ErrorCode]:
         yield "insufficient_scope"
     if operation.path_ids:
         yield "not_found"
-    if operation.body:
+    if operation.parser:
         yield from ("invalid_json", "body_too_large", "unsupported_media_type")
     if operation.receive_file:
         yield from ("body_too_large", "unsupported_media_type")
@@ -299,16 +299,11 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     parts = (rest, paragraphs.replace("\n", " "), _describe_scopes(operation), describe_errors(operation))
     entry["description"] = " ".join(part for part in parts if part)
     entry["x-error-codes"] = error_codes(operation)
-    if operation.body:
-        entry["requestBody"] = {
-            "required": not operation.optional_body,
-            "content": {
-                "application/json": {
-                    "schema": reference(body_name(operation)),
-                    "example": EXAMPLES["bodies"][body_name(operation)],
-                }
-            },
-        }
+    if operation.parser:
+        name = body_name(operation)
+        example = EXAMPLES["bodies"][name] if operation.body else _NO_FIELDS
+        content = {"application/json": {"schema": reference(name), "example": example}}
+        entry["requestBody"] = {"required": not operation.optional_body, "content": content}
     if operation.receive_file:
         entry["requestBody"] = {"required": True, "content": _SENT_FILE}
     if operation.extension:
@@ -316,6 +311,7 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     return entry
 
 
+_NO_FIELDS: Mapping[str, Any] = {}
 # Generators of clients read text as a string.
 _TEXT_FILE: Mapping[str, Any] = {"schema": {"type": "string"}}
 # Generators of clients know this type. The server recognises the content, whatever the request says.
@@ -396,8 +392,8 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     for operation in operations:
         if operation.response_type is not Download:
             struct_types.append(operation.response_type)
-        if operation.body:
-            struct_types.append(operation.body)
+        if operation.parser:
+            struct_types.append(operation.body or EmptyRequest)
     components = build_components(struct_types) | error_schemas()
     bodies = name_bodies(operations, components)
     written: set[Any] = {operation.body for operation in operations if operation.body}
@@ -408,6 +404,7 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     add_examples(
         components,
         {
+            "EmptyRequest": _NO_FIELDS,
             "Error": _example("invalid_request"),  # an error with most fields
             "ErrorResource": {"kind": "participant", "id": EXAMPLES["path_ids"]["participant_id"]},
             "PermissionByName": {"name": "view_budget"},

@@ -7,7 +7,7 @@ from msgspec import NODEFAULT, UNSET, Struct
 from msgspec.structs import fields
 
 from plankeeper.core.examples import EXAMPLES
-from plankeeper.core.fields import UUID_PATTERN, Query
+from plankeeper.core.fields import UUID_PATTERN, EmptyRequest, Query
 from plankeeper.core.ids import UuidOr404
 from plankeeper.core.read_only_fields import ID, bulk_item_type
 from plankeeper.http.openapi.schemas import Schema, build_components, reference
@@ -92,7 +92,7 @@ _ID_OF_ITEM = (
 
 def body_name(operation: Operation) -> str:
     """The name of a body's schema: `ParticipantCreate` for a create with the struct `ParticipantUpdate`."""
-    name: str = operation.body.__name__ if operation.body else ""
+    name: str = (operation.body or EmptyRequest).__name__
     return f"{name.removesuffix('Update')}Create" if operation.creates and name.endswith("Update") else name
 
 
