@@ -188,6 +188,7 @@ def check_events(tenant: Tenant, name: str) -> None:
     """A write succeeds, and records the events that it declares."""
     response = send(tenant.client, name, tenant.ids)
     assert response.status_code == WRITES[name].status
+    check_location(tenant, name, response)
     events = recorded_events(tenant, response.headers["x-request-id"])
     assert [each.type for each in events] == EVENTS[name]
     assert {each.actor_kind for each in events} == {"api_key"}
@@ -203,6 +204,31 @@ def check_events(tenant: Tenant, name: str) -> None:
     expected = {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}.get(WRITES[name].method)
     is_action = ids is not tenant.ids and not name.endswith("/receipts")
     assert reported == ((True, True) if is_action else expected)
+
+
+# Writes that return no resource with a path of its own.
+WITHOUT_LOCATION = {
+    "POST /claim-batches/{claim_batch_id}/receipts", "POST /claim-batches/{claim_batch_id}/results", "POST /fees",
+    "POST /invoices/{invoice_id}/adjustments", "POST /invoices/bulk", "POST /participants/bulk", "POST /providers/bulk",
+    "POST /payment-runs/{payment_run_id}/payments/{payment_id}/returned",
+    "POST /webhook-endpoints/{webhook_endpoint_id}/replay", "POST /webhook-endpoints/{webhook_endpoint_id}/test",
+    # The response has a secret, which a GET of the resource doesn't return.
+    "POST /webhook-endpoints", "POST /webhook-endpoints/{webhook_endpoint_id}/rotate-secret",
+    "PUT /invoices/{invoice_id}/document",
+}  # fmt: skip
+# Responses with more fields than that of a GET: only the version of their tag is the same.
+WITH_MORE_FIELDS = {"POST /invoices", "PUT /invoices/{invoice_id}", "POST /fee-takings"}
+
+
+def check_location(tenant: Tenant, name: str, response: httpx.Response) -> None:
+    """A GET of the resource that a write returns has the same tag."""
+    headers = response.headers
+    expected = WRITES[name].method in ("POST", "PUT") and name not in WITHOUT_LOCATION
+    assert ("content-location" in headers, "etag" in headers) == (expected, expected)
+    if expected:
+        read = tenant.client.get(headers["content-location"].removeprefix(PREFIX))
+        versions = (read.headers["etag"].partition("-")[0], headers["etag"].partition("-")[0])
+        assert read.headers["etag"] == headers["etag"] or (name in WITH_MORE_FIELDS and versions[0] == versions[1])
 
 
 def own_id(name: str, response: httpx.Response, ids: dict[str, str]) -> str:

@@ -1,6 +1,6 @@
 """The lifecycle of an API request."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ from plankeeper.http.requests import (
     read_upload,
 )
 from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
-from plankeeper.http.routing import Lock, Operation, ReceivedFile
+from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_returned_path
 from plankeeper.http.search_slots import search_slot
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -90,10 +90,12 @@ class _Write:
 class Endpoint:
     """One path with its operations by method: an ASGI application."""
 
-    def __init__(self, deps: ApiDependencies, path: str, operations: Mapping[str, Operation]) -> None:
+    def __init__(self, deps: ApiDependencies, path: str, all_operations: Sequence[Operation]) -> None:
         self._deps = deps
         self._path = path
+        operations = {each.method: each for each in all_operations if each.path == path}
         self._operations = dict(operations)
+        self._returned_paths = {name: find_returned_path(each, all_operations) for name, each in operations.items()}
         if "GET" in operations and not operations["GET"].writes:  # one that records a download, for example
             self._operations["HEAD"] = operations["GET"]
         # The compressed length of a body that repeats a client's text would reveal something about a secret in it.
@@ -145,7 +147,11 @@ class Endpoint:
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, preconditions, idempotency_key)
             response = await self._write(write, state, principal, plan_manager_id)
-        return response if _is_dry_run(operation, values) else _with_location(response, operation, scope["path"])
+        returned_path = self._returned_paths[operation.method]
+        if returned_path is None or _is_dry_run(operation, values):
+            return response
+        location = "/".join(scope["path"].split("/")[: returned_path.count("/") + 1])
+        return with_location(response, location, is_new=operation.creates, has_secret=operation.has_secret)
 
     async def _read_body(
         self,
@@ -351,13 +357,6 @@ def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFo
     kind = name.removesuffix("_id")
     resource = ErrorResource(kind, path_params[name][:MAX_ID_LENGTH])
     return NotFound(resource, f"The plan manager has no {kind.replace('_', ' ')} with the id in the path.")
-
-
-def _with_location(response: Response, operation: Operation, path: str) -> Response:
-    """The response of a PUT, or of a POST that creates a resource, with the headers that name the resource."""
-    if (not operation.creates and operation.method != "PUT") or operation.receive_file:
-        return response
-    return with_location(response, path, is_new=operation.creates, has_secret=operation.has_secret)
 
 
 class NotFoundEndpoint:

@@ -6,7 +6,7 @@ Starlette's router tries one path after another. That takes 31 µs of processor 
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, Unpack, get_origin, get_type_hints
@@ -131,6 +131,20 @@ class Operation:
     is_bulk: bool  # whether its body has items to create and to update
     has_updated_since: bool  # whether it is a list with the filter `updated_since`
     has_dry_run: bool  # whether a request with `dry_run=true` stores nothing, and has the status 200
+
+
+def find_returned_path(operation: Operation, operations: Iterable[Operation]) -> str | None:
+    """The path whose GET returns the response of a write. A create returns a resource under its path.
+
+    An action returns the resource that it is about. None if the response isn't a resource with a path of its own.
+    """
+    if operation.receive_file or operation.method not in ("POST", "PUT"):
+        return None
+    if operation.method == "PUT" or operation.creates:
+        return operation.path
+    reads = [each for each in operations if each.has_etag and operation.path.startswith(f"{each.path}/")]
+    read = max(reads, key=lambda each: len(each.path), default=None)
+    return read.path if read and read.response_type is operation.response_type else None
 
 
 class Router:

@@ -252,8 +252,9 @@ def _build_services(settings: Settings) -> _Services:
 
 
 def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
-    grouped = group_by_path(operations())
-    endpoints: dict[str, ASGIApp] = {path: Endpoint(deps, path, methods) for path, methods in grouped.items()}
+    declared = operations()
+    grouped = group_by_path(declared)
+    endpoints: dict[str, ASGIApp] = {path: Endpoint(deps, path, declared) for path in grouped}
     for path in grouped:
         folder, _, name = path.rpartition("/")
         if name == "bulk":  # hides the path of one resource

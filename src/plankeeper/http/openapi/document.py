@@ -33,7 +33,7 @@ from plankeeper.http.openapi.operations import (
     refer_to_headers,
 )
 from plankeeper.http.openapi.schemas import Schema, add_examples, build_components, component_name, reference
-from plankeeper.http.routing import PREFIX, Operation
+from plankeeper.http.routing import PREFIX, Operation, find_returned_path
 
 
 def operation_id(operation: Operation) -> str:
@@ -337,9 +337,7 @@ def _describe_scopes(operation: Operation) -> str:
 
 def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
     creates = operation.method == "POST" and operation.writes
-    returns_view = (
-        (operation.method == "PUT" or operation.creates) and not operation.has_secret and not operation.receive_file
-    )
+    returns_view = find_returned_path(operation, operations) is not None and not operation.has_secret
     applies = {
         "ETag": operation.has_etag or returns_view,
         "ContentLocation": returns_view,

@@ -30,7 +30,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: StatementListQuer
     return build_page(query, rows, total)
 
 
-@router.post("/participants/{participant_id}/statements", scope=WRITE, extension=True, status=201)
+@router.post("/participants/{participant_id}/statements", scope=WRITE, extension=True, status=201, creates=True)
 async def create(ctx: WriteContext, participant_id: UUID, new: NewStatement) -> Statement:
     """Make the statement of a plan and a month. Nothing is sent."""
     plan_id = unset_to_none(new.plan_id)
