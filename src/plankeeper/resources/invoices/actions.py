@@ -15,7 +15,7 @@ from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.resources.invoices import store
 from plankeeper.resources.invoices.action_schemas import LineSplit
-from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state
+from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state, update_approval
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import save_draft
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, InvoiceState, act_on_invoice, move_line, roll_up
@@ -87,6 +87,7 @@ async def split_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, split: 
     index = next(index for index, each in enumerate(lines) if each.id == line_id)
     lines[index], second = _split(lines[index], split, len(lines))
     row = _with_state(to_row(before), to_state(to_row(before), [*lines, second]))
+    update_approval(row, {"line_items"})
     return await _save(ctx, "invoice.line_changed", before, row, [*lines, second])
 
 

@@ -291,10 +291,7 @@ def _set_statuses(
     provider = references.by_id.get(row.pm_provider_id) if row.pm_provider_id else None
     is_own_fee = provider is not None and provider.is_own and not row.is_reimbursement
     is_required = participant is not None and participant.approval_required and not is_own_fee
-    approval = approval_after_change(row.approval_status, fields, is_required=is_required)
-    if approval != row.approval_status:  # a decision about something else
-        row.approval_status, row.approval_decided_at, row.approval_decided_by = approval, None, None
-        row.approval_team_member_id = row.approval_reason = None
+    update_approval(row, fields, is_required=is_required)
     state = to_state(row, lines)
     if not _WORK_FIELDS.issuperset(fields):
         state = change_lines(state, changed_ids)
@@ -305,6 +302,14 @@ def _set_statuses(
         line if line.claim_status == each.claim_status else replace(line, claim_status=each.claim_status)
         for line, each in zip(lines, state.lines, strict=True)
     ]
+
+
+def update_approval(row: InvoiceRow, fields: Collection[str], *, is_required: bool = False) -> None:
+    """Set the approval of an invoice after a change of these fields. See `approval_after_change`."""
+    approval = approval_after_change(row.approval_status, fields, is_required=is_required)
+    if approval != row.approval_status:  # a decision about something else
+        row.approval_status, row.approval_decided_at, row.approval_decided_by = approval, None, None
+        row.approval_team_member_id = row.approval_reason = None
 
 
 def to_state(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceState:

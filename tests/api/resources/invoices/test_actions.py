@@ -102,6 +102,14 @@ def test_a_line_is_split_at_a_date(act: Callable[..., Any], invoice: Invoice) ->
     assert [(each["field"], each["code"]) for each in wrong] == [("quantities", "inconsistent")]
 
 
+def test_an_approved_invoice_whose_line_is_split_is_pending_again(act: Callable[..., Any]) -> None:
+    act("request-approval")
+    assert act("approve", reason="By phone").json()["approval_status"] == "approved"
+    split = act("split", 0, date="2026-01-05", quantities=[1, 2]).json()
+    fields = ("approval_status", "approval_decided_at", "approval_decided_by", "approval_reason")
+    assert [split[each] for each in fields] == ["pending", None, None, None]
+
+
 def test_a_warning_is_ignored_and_restored(act: Callable[..., Any]) -> None:
     ignored = act("ignore-warning", code="check_dates", reason="Known").json()
     assert ignored["state_management"]["ignored_errors"] == ["check_dates"]
