@@ -382,11 +382,10 @@ class CheckResult(Struct):
     is_duplicate: bool
 
 
-RESULTS: LiteralString = """
-    errors = result.errors, error_codes = result.error_codes, warning_codes = result.warning_codes,
-    ignored_error_codes = result.ignored_error_codes, is_duplicate = result.is_duplicate
-"""
-WITH_OTHER_RESULT: LiteralString = f"""
+SAVE_RESULTS = f"""
+    update invoices invoice set
+        errors = result.errors, error_codes = result.error_codes, warning_codes = result.warning_codes,
+        ignored_error_codes = result.ignored_error_codes, is_duplicate = result.is_duplicate
     from {records_of("invoices")} result
     where invoice.plan_manager_id = $1 and invoice.id = result.id
         and (
@@ -397,20 +396,14 @@ WITH_OTHER_RESULT: LiteralString = f"""
         )
     returning invoice.id
 """
-SAVE_RESULTS = f"update invoices invoice set {RESULTS}, updated_at = statement_timestamp() {WITH_OTHER_RESULT}"
 
 
 async def save_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
-    """Store results, a JSON list of CheckResult. Returns the ids of invoices whose result has changed."""
+    """Store results, a JSON list of CheckResult. Returns the ids of invoices whose result has changed.
+
+    The invoices keep their version, because results are computed.
+    """
     return await tx.rows(UUID, SAVE_RESULTS, plan_manager_id, results)
-
-
-SAVE_COMPUTED_RESULTS = f"update invoices invoice set {RESULTS} {WITH_OTHER_RESULT}"
-
-
-async def save_computed_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
-    """Store the results of invoices that keep their version, because only other records have changed."""
-    return await tx.rows(UUID, SAVE_COMPUTED_RESULTS, plan_manager_id, results)
 
 
 class IgnoredWarning(Struct):

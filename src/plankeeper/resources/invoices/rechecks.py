@@ -141,7 +141,7 @@ async def _check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, levels_chang
     """Check invoices up to the first one that another transaction has locked, and return them."""
     locked = set(await store.lock_open(ctx.tx, ctx.plan_manager_id, invoice_ids))
     checked = list(takewhile(locked.__contains__, invoice_ids))
-    await recheck_others(ctx, checked, keeps_version=True, levels_changed=levels_changed)
+    await recheck_others(ctx, checked, levels_changed=levels_changed)
     return checked
 
 

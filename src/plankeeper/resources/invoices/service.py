@@ -296,20 +296,17 @@ def _to_event(draft: Draft, saved: SavedInvoice) -> tuple[str, Invoice | None, I
     return "invoice.assigned" if is_assignment else "invoice.updated", before, after
 
 
-async def recheck_others(
-    ctx: WriteContext, invoice_ids: Collection[UUID], *, keeps_version: bool = False, levels_changed: bool = False
-) -> int:
+async def recheck_others(ctx: WriteContext, invoice_ids: Collection[UUID], *, levels_changed: bool = False) -> int:
     """Check invoices again because another record has changed, and record an event for each change.
 
-    Returns the number of changed invoices.
+    Returns the number of changed invoices. Those with other warnings and the same states keep their version.
 
-    `keeps_version`: a change in the background, which must not get in the way of somebody's change of an invoice.
     `levels_changed`: the levels of warnings can be others than before.
     """
     if not invoice_ids:
         return 0
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(invoice_ids))}
-    changed = await check(ctx, [*before], keeps_version=keeps_version)
+    changed = await check(ctx, [*before])
     changed = sorted({*changed, *await resolve_stored(ctx, before.values(), levels_changed=levels_changed)})
     pending = [each.id for each in before.values() if each.approval_status == "pending"]
     await update_requests(ctx, pending, creates=False)
@@ -346,12 +343,11 @@ async def _write_resolved(ctx: WriteContext, invoices: Sequence[Invoice]) -> Non
     await store.touch(ctx.tx, ctx.plan_manager_id, [each.id for each in invoices])
 
 
-async def check(ctx: WriteContext, invoice_ids: Sequence[UUID], *, keeps_version: bool = False) -> list[UUID]:
-    """Check invoices, and return the ids of those whose result has changed."""
+async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
+    """Check invoices, which keep their version, and return the ids of those whose result has changed."""
     invoices = await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
     results = await _find_results(ctx, ctx.tx, invoices)
-    save = check_store.save_computed_results if keeps_version else check_store.save_results
-    return await save(ctx.tx, ctx.plan_manager_id, to_json(results))
+    return await check_store.save_results(ctx.tx, ctx.plan_manager_id, to_json(results))
 
 
 async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckResult]:

@@ -122,7 +122,7 @@ def recheck(server: RunningServer, api: Client, invoice_id: str, *, levels_chang
     async def check() -> None:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            await service.recheck_others(ctx, [UUID(invoice_id)], keeps_version=True, levels_changed=levels_changed)
+            await service.recheck_others(ctx, [UUID(invoice_id)], levels_changed=levels_changed)
 
     server.run(check())
 

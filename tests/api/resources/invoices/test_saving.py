@@ -14,6 +14,7 @@ from support import factories
 from support.client import Client
 from support.console import Account
 from support.importing import import_bytes
+from support.pdf_files import text_pdf
 from support.server import RunningServer, wait_until
 
 Put = Callable[..., str]
@@ -288,6 +289,22 @@ def test_a_changed_number_checks_the_invoices_with_the_old_and_the_new_one(
     shown = [api.get(f"/invoices/{each['id']}").json()["is_duplicate"] for each in (first, second, third)]
     assert shown == [False, True, False]
     assert event_types(api, second["id"], 3) == ["invoice.created", "invoice.updated", "invoice.updated"]
+
+
+def test_warnings_that_another_invoice_causes_leave_the_version(api: Client, record_ids: dict[str, str]) -> None:
+    invoice = INVOICE | {"pm_provider_id": record_ids["provider"], "participant_id": record_ids["participant"]}
+    first, second = (api.create("/invoices", invoice) for _ in range(2))
+    path = f"/invoices/{second['id']}"
+    api.request("PUT", f"{path}/document", content=text_pdf()).raise_for_status()
+    before = api.get(path)
+    api.put(f"/invoices/{first['id']}", {"invoice_number": "INV-2"}).raise_for_status()
+    api.request("PUT", f"/invoices/{first['id']}/document", content=text_pdf()).raise_for_status()
+    after = api.get(path)
+    found = [each.json()["state_management"]["errors"] for each in (before, after)]
+    assert found == [["possible_duplicate"], ["same_document"]]
+    assert after.json()["updated_at"] == before.json()["updated_at"]
+    response = api.put(path, {"due_date": "2026-03-01"}, headers={"If-Match": before.headers["etag"]})
+    assert response.status_code == 200, response.text
 
 
 def test_warnings_come_with_their_facts(api: Client, record_ids: dict[str, str]) -> None:
