@@ -160,7 +160,7 @@ def test_a_rejection_needs_a_reason_which_the_office_reads(
     path = link(mailing, participant)
     missing = decide(visitor, path, "reject")
     assert (missing.status_code, status_of(api, invoice)) == (422, "pending")
-    assert "must have 1 to 1000 characters" in main_text(missing.text)
+    assert "must have 1 to 10000 characters" in main_text(missing.text)
     assert decide(visitor, path, "reject", reason="It rained, nobody came").status_code == 303
     after = api.get(f"/invoices/{invoice['id']}").json()
     assert (after["approval_status"], after["approval_reason"]) == ("rejected", "It rained, nobody came")

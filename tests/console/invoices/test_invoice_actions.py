@@ -71,7 +71,7 @@ def test_an_action_has_a_reason_and_its_timeline_undoes_it(
     before = client.get(f"/invoices/{ident}").json()
     assert offered(owner, ident) == {"hold", "cancel", "wont-claim", "assign", "request-approval"}
     missing = owner.submit(f"{INVOICES}/{ident}/{name}", {"reason": " "})
-    assert (missing.status_code, "must have 1 to 1000 characters" in missing.text) == (422, True)
+    assert (missing.status_code, "must have 1 to 10000 characters" in missing.text) == (422, True)
     done = owner.submit(f"{INVOICES}/{ident}/{name}", {"reason": reason})
     assert done.headers["location"] == f"{INVOICES}/{ident}"
     page = owner.get(done.headers["location"]).text

@@ -151,13 +151,13 @@ def test_one_warning_of_two_is_ignored(owner: Browser, client: Client, import_in
     assert listed_numbers(owner, warning="any") == ["INV-1"]
 
 
-@pytest.mark.parametrize("reason", ["", "  \n ", "x" * 1001])
+@pytest.mark.parametrize("reason", ["", "  \n ", "x" * 10_001])
 def test_a_reason_is_required_and_has_a_maximum_length(
     owner: Browser, client: Client, import_invoice: Put, reason: str
 ) -> None:
     ident = import_invoice(invoice_date="2099-01-01")
     response = owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": reason})
-    assert (response.status_code, "Reason must have 1 to 1000 characters" in response.text) == (422, True)
+    assert (response.status_code, "Reason must have 1 to 10000 characters" in response.text) == (422, True)
     assert reason.strip() in response.text
     assert warning_state(client, ident) == (True, ["check_dates"], [])
     longest = "\r\n".join(["x" * 499, "y" * 500])

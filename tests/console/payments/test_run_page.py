@@ -73,7 +73,7 @@ def test_a_downloaded_run_is_cancelled_with_a_confirmation_and_a_reason(office: 
     for form, field in (
         ({"reason": "The wrong day"}, "not_sent_to_bank"),
         ({"not_sent_to_bank": "true"}, "reason"),
-        ({"not_sent_to_bank": "true", "reason": "x" * 1001}, "reason"),
+        ({"not_sent_to_bank": "true", "reason": "x" * 10_001}, "reason"),
     ):
         response = payer.submit(f"{page}/cancel", form)
         assert response.status_code == 422

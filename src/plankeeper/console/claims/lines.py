@@ -17,6 +17,7 @@ from plankeeper.resources.claims import adjustment_store, adjustments, line_clai
 from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
 from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows
 from plankeeper.resources.invoices.schemas import InvoiceLineRow
 
@@ -71,6 +72,7 @@ async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -
         "lines_url": line_url(invoice_id, line_id).removesuffix("/claim"),
         "form": request.form,
         "max_text": MAX_TEXT,
+        "max_reason": MAX_REASON_LENGTH,
     }
 
 
@@ -138,7 +140,8 @@ def _read_result(form: Form) -> tuple[ResultOutcome, LineClaimResult]:
         day = parse_date(form.text("date"))
     except DateError as error:
         errors["date"] = str(error)
-    reason, reference = read_text(form, "reason", errors), read_text(form, "reference", errors)
+    reason = read_text(form, "reason", errors, MAX_REASON_LENGTH)
+    reference = read_text(form, "reference", errors)
     if errors or outcome is None or day is None:
         raise ValidationError(**errors)
     return outcome, LineClaimResult(
@@ -208,7 +211,7 @@ async def _adjustment_form(
 
 async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UUID, kind: AdjustmentKind) -> Redirect:
     errors = dict[str, str]()
-    reason = read_text(request.form, "reason", errors)
+    reason = read_text(request.form, "reason", errors, MAX_REASON_LENGTH)
     day, amount = read_day_and_amount(request.form)
     if errors:
         raise ValidationError(**errors)

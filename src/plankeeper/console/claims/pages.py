@@ -33,11 +33,11 @@ from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candi
 from plankeeper.resources.claims.preview import LeftOutCandidate, LinesPage
 from plankeeper.resources.claims.schemas import MAX_LINES, ClaimBatch, ClaimBatchCancel, NewClaimBatch
 from plankeeper.resources.claims.service import BatchPreview
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 
 pages = Pages()
 
 LATEST_EVENTS = 8
-MAX_REASON_LENGTH = 1000
 _ALL = NewClaimBatch(all=True)
 _WARNINGS: Mapping[str, WarnedCode] = {each: each for each in WARNED_CODES}
 _REASONS: Mapping[str, Reason] = {each: each for each in REASONS}

@@ -250,10 +250,10 @@ def read_day_and_amount(form: Form) -> tuple[date, Decimal]:
     return day, amount
 
 
-def read_text(form: Form, name: str, errors: dict[str, str] | None = None) -> str:
-    """A short text of a form. Raises ValidationError for one that is too long, or adds it to `errors`."""
+def read_text(form: Form, name: str, errors: dict[str, str] | None = None, max_length: int = MAX_TEXT) -> str:
+    """A text of a form. Raises ValidationError for one that is too long, or adds it to `errors`."""
     text = form.text(name)
-    found = {name: f"must be at most {MAX_TEXT} characters long"} if len(text) > MAX_TEXT else {}
+    found = {name: f"must be at most {max_length} characters long"} if len(text) > max_length else {}
     if found and errors is None:
         raise ValidationError(**found)
     if errors is not None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from plankeeper.console.components.record_picker import account_choices
 from plankeeper.console.invoices.list import INVOICES
-from plankeeper.console.invoices.pages import INVOICES_URL, MAX_REASON_LENGTH, read_reason
+from plankeeper.console.invoices.pages import INVOICES_URL, read_reason
 from plankeeper.console.lists.selection import (
     Outcome,
     confirm_selection,
@@ -23,7 +23,7 @@ from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.invoices import actions, service, store
-from plankeeper.resources.invoices.action_schemas import LineSplit
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH, LineSplit
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate
 
 pages = Pages()

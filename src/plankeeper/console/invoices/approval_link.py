@@ -4,13 +4,14 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, read_reason
+from plankeeper.console.invoices.pages import read_reason
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import Access, or_404
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval import BY_LINK, Decision, LinkView, decide_by_link, open_link
 from plankeeper.resources.invoices.approval_mails import visible_lines
 from plankeeper.resources.invoices.approval_store import get_name

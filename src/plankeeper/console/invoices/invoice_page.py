@@ -17,7 +17,7 @@ from plankeeper.console.invoices.documents import is_hidden
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, invoice_url
+from plankeeper.console.invoices.pages import invoice_url
 from plankeeper.console.invoices.status import describe_standard, describe_status
 from plankeeper.console.invoices.unclaimed import unclaimed_hints
 from plankeeper.console.invoices.unpaid import unpaid_hints
@@ -29,6 +29,7 @@ from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.invoices import check_store, store
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line

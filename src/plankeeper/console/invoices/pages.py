@@ -31,13 +31,13 @@ from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoice_view_sessions.service import ClientReport
 from plankeeper.resources.invoices import service, store
 from plankeeper.resources.invoices import store as invoice_store
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, InvoiceWarning
 
 pages = Pages()
 
 INVOICES_URL = f"{PREFIX}/invoices"
-MAX_REASON_LENGTH = 1000
 
 
 def read_reason(form: Form) -> str:

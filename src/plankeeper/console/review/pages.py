@@ -20,7 +20,7 @@ from plankeeper.console.invoices.evidence import Evidence, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
 from plankeeper.console.invoices.invoice_page import allowed_actions, allowed_line_actions
 from plankeeper.console.invoices.list import active_warnings, load_names, warning_titles
-from plankeeper.console.invoices.pages import MAX_REASON_LENGTH, get_warning, read_reason
+from plankeeper.console.invoices.pages import get_warning, read_reason
 from plankeeper.console.invoices.status import describe_standard, describe_status, is_late
 from plankeeper.console.invoices.upload import DOCUMENT_LIMITS
 from plankeeper.console.notes.section import review_notes
@@ -36,6 +36,7 @@ from plankeeper.events import activity_store
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.invoices import approval, check_store, documents, review_store, service, store
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
 from plankeeper.resources.office_settings import store as office_settings

@@ -58,7 +58,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
     if new.kind == "agency_reversal":
         values: dict[str, Any] = {"paid_amount": money.paid - new.amount}
         if new.amount == money.paid:
-            values["rejection_reason"] = (adjustment.reason or "The agency has reversed its payment.")[:255]
+            values["rejection_reason"] = adjustment.reason or "The agency has reversed its payment."
         [after] = await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line.id, cause, values)], None)
     part = paid_out_part(money, new.amount) if new.kind == "agency_reversal" else ZERO
     await adjustment_store.insert(ctx.tx, ctx.plan_manager_id, to_json(adjustment), part)

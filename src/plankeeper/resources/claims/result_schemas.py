@@ -10,10 +10,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from plankeeper.core.fields import EXTENSION, CreatedAt, Query, Text255, UuidText, component
 from plankeeper.core.lists import UuidListQuery
 from plankeeper.resources.claims.schemas import BatchState, ClaimBatch
+from plankeeper.resources.invoices.action_schemas import ReasonText
 
 Money = Annotated[Decimal, Meta(extra_json_schema={"type": "number"})]
 Reference = Annotated[str, Meta(min_length=1, max_length=255)]
-ResultReason = Annotated[str, Meta(min_length=1, max_length=255)]
 MAX_LINE_IDS = 500
 
 
@@ -110,7 +110,7 @@ class LineClaimResult(Struct, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = UNSET
     reason: Annotated[
-        ResultReason | None | UnsetType, Meta(description="Why it was rejected, cancelled or paid in part.")
+        ReasonText | None | UnsetType, Meta(description="Why it was rejected, cancelled or paid in part.")
     ] = UNSET
     date: Annotated[
         dt.date | UnsetType, Meta(description="The day of the result, not in the future. Default: today.")

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from plankeeper.core.errors import DomainError
+from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 
 MAX_BYTES = 5 * 1024**2
 MAX_ROWS = 10_000  # a batch has at most 5,000
-MAX_TEXT = 255  # characters of a cell that is stored
+MAX_TEXT = 255  # characters of the agency's number that are stored
 
 # The headers of each column, without case, blanks and punctuation. The first is the portal's.
 _HEADERS: Mapping[str, Sequence[str]] = {
@@ -178,7 +179,7 @@ def _parse_row(number: int, cells: Sequence[str], columns: Columns, width: int, 
         values["status"],
         parse_amount(values["amount"], delimiter),
         values.get("agency_number", "")[:MAX_TEXT] or None,
-        values.get("message", "")[:MAX_TEXT] or None,
+        values.get("message", "")[:MAX_REASON_LENGTH] or None,
         _claimed(values, delimiter),
     )
 

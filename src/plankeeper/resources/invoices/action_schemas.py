@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from plankeeper.resources.invoices.schemas import WarningCode
 
 Quantity = Annotated[Decimal, Meta(extra_json_schema={"type": "number"})]
-MAX_REASON_LENGTH = 1000
+MAX_REASON_LENGTH = 10_000
 ReasonText = Annotated[str, Meta(min_length=1, max_length=MAX_REASON_LENGTH)]
 
 

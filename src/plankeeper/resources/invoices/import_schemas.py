@@ -45,7 +45,7 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     claim_batch_ref: Text255 | None | UnsetType = UNSET
     claim_number: Text255 | None | UnsetType = UNSET
     paid_amount: Decimal | None | UnsetType = UNSET
-    rejection_reason: Text255 | None | UnsetType = UNSET
+    rejection_reason: LongText | None | UnsetType = UNSET
     payment_ref: Text255 | None | UnsetType = UNSET
     closing_reason: LongText | None | UnsetType = UNSET
     open_claim_batch: Ignored = UNSET

@@ -95,8 +95,9 @@ def test_results_are_recorded_by_hand(batch: SubmittedBatch) -> None:
     claim = batch.read_claims()[0]
     assert (claim["state"], claim["paid"], claim["result_date"]) == ("paid", 290.99, "2026-11-02")
     assert error_of(act(batch, 0, "claim-result", outcome="rejected")) == (409, "invalid_transition")
-    act(batch, 1, "claim-result", outcome="rejected", reason="Not in the plan")
-    assert (batch.line(1)["rejection_reason"], batch.state()) == ("Not in the plan", "processed")
+    reason = "Not in the plan. " * 500
+    act(batch, 1, "claim-result", outcome="rejected", reason=reason)
+    assert (batch.line(1)["rejection_reason"], batch.state()) == (reason, "processed")
 
 
 def test_a_claim_is_cancelled_in_the_portal_and_its_late_result_holds_the_invoice(batch: SubmittedBatch) -> None:

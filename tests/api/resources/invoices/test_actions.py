@@ -129,9 +129,10 @@ def test_a_program_cannot_ignore_a_warning_that_blocks_claims(act: Callable[...,
 
 
 def test_a_reason_is_required(act: Callable[..., Any]) -> None:
-    for body in ({}, {"reason": ""}, {"reason": "x" * 1001}, {"reason": None}):
+    for body in ({}, {"reason": ""}, {"reason": "x" * 10_001}, {"reason": None}):
         response = act("hold", **body)
         assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, ["reason"]), body
+    assert act("hold", reason="x" * 10_000).json()["hold_reason"] == "x" * 10_000
 
 
 def test_a_line_of_another_invoice_is_not_found(api: Client, invoice: Invoice) -> None:
