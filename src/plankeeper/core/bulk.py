@@ -28,7 +28,7 @@ ITEMS = Meta(
 )
 MATCH = Meta(
     description="The field by which an item without an `id` finds the resource to update. If there is none, the item"
-    " creates one. A number is the same with and without spaces."
+    " creates one. A number is the same with and without spaces and hyphens."
 )
 ItemId = Annotated[
     UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")

@@ -182,6 +182,11 @@ def fold_name(text: str) -> str:
     return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()
 
 
+def digits_of(text: str) -> str:
+    """The digits of a number that is written with spaces or hyphens."""
+    return re.sub(r"[^0-9]", "", text)
+
+
 def plain_number(text: str) -> str:
     """A number without its spaces and hyphens; another text as it is."""
     digits = re.sub(r"[\s\-]", "", text)

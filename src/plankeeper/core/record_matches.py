@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.fields import FieldErrorCode
+from plankeeper.core.formatting import digits_of
 from plankeeper.database.client import Executor
 from plankeeper.database.errors import ConstraintViolation
 
@@ -24,7 +25,7 @@ class MatchField(NamedTuple):
     """A field by which records are found.
 
     `list_holders` gets the values in the form of `normalize`, and may return records with other values. A value that
-    has this number of `digits` is the same with and without spaces.
+    has this number of `digits` is the same with and without spaces and hyphens.
     """
 
     name: str
@@ -32,9 +33,8 @@ class MatchField(NamedTuple):
     digits: int | None = None
 
     def normalize(self, value: str) -> str:
-        digits = value.replace(" ", "")
-        is_number = len(digits) == self.digits and digits.isascii() and digits.isdecimal()
-        return digits if is_number else value
+        digits = digits_of(value)
+        return digits if len(digits) == self.digits else value
 
 
 class MatchError(NamedTuple):

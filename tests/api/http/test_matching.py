@@ -83,7 +83,7 @@ def test_the_same_request_twice_changes_nothing(api: Client, kind: str) -> None:
 
 
 @in_both
-def test_a_number_is_the_same_with_and_without_spaces(api: Client, kind: str) -> None:
+def test_a_number_is_the_same_with_and_without_spaces_and_hyphens(api: Client, kind: str) -> None:
     name, plain, grouped = NUMBERS[kind]
     one, other = (api.create(f"/{kind}", {name: number}) for number in (grouped, "A 1"))
     response = api.post(f"/{kind}/bulk?match={name}", {"items": [{name: plain}, {name: "A1"}, {name: "A 1"}]})
@@ -91,6 +91,9 @@ def test_a_number_is_the_same_with_and_without_spaces(api: Client, kind: str) ->
     assert (matched["id"], matched[name]) == (one["id"], plain)
     assert new["id"] not in (one["id"], other["id"])  # of other texts, spaces count
     assert exact == other
+    hyphens = {name: grouped.replace(" ", "-")}
+    [matched] = api.post(f"/{kind}/bulk?match={name}", {"items": [hyphens]}).json()["data"]
+    assert matched["id"] == one["id"]
 
 
 @in_both

@@ -247,7 +247,7 @@ async def find_implausible_changes(
 
 
 async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
-    """A warning about another participant with the same number, stored with or without spaces."""
+    """A warning about another participant with the same number, stored with or without spaces and hyphens."""
     query = ParticipantListQuery(limit=2, participant_number=number)
     for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
         if other.id != own_id:

@@ -61,7 +61,7 @@ async def plausible_change(request: FormRequest, before: Provider, *, is_new: bo
 
 
 async def _find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[ValueWarning]:
-    """A warning about another provider with the same ABN, stored with or without spaces."""
+    """A warning about another provider with the same ABN, stored with or without spaces and hyphens."""
     query = ProviderListQuery(limit=2, abn=number)
     for other in await queries.list_page(request.tx.reader, request.plan_manager_id, query):
         if other.id != own_id:

@@ -12,6 +12,8 @@ from typing import Any, LiteralString, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct
 
+from plankeeper.database.number_keys import number_key
+
 # Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
@@ -213,8 +215,8 @@ def enum_filter(column: LiteralString, type_: LiteralString = "text", *, label: 
 
 
 def number_filter(column: LiteralString, digits: LiteralString, *, label: str = "") -> Filter:
-    """The filter of a number that is the same with and without spaces; other texts are compared as they are."""
-    spaceless: LiteralString = f"replace({column}, ' ', '')"
-    is_same: LiteralString = f"{spaceless} = replace({{0}}, ' ', '')"
-    is_number: LiteralString = f"{spaceless} ~ '^[0-9]{{{{{digits}}}}}$'"
+    """The filter of a number that is the same with and without spaces and hyphens; other texts are compared exactly."""
+    key = number_key(column, digits)
+    is_same: LiteralString = f"{key} = {number_key('{0}', digits)}"
+    is_number: LiteralString = f"{key} ~ '^[0-9]{{{{{digits}}}}}$'"
     return Filter(f"{is_same} and ({column} = {{0}} or {is_number})", label=label)

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct
 
 from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import abn_key
 from plankeeper.resources.fees.schemas import (
     Candidate,
     Fee,
@@ -60,9 +61,9 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(INSERT, plan_manager_id, records)
 
 
-GET_OWN_PROVIDER = """
+GET_OWN_PROVIDER = f"""
     select exists (
-        select from providers where plan_manager_id = $1 and id = $2 and replace(abn, ' ', '') = $3
+        select from providers where plan_manager_id = $1 and id = $2 and {abn_key()} = $3
     )
 """
 
@@ -242,10 +243,10 @@ async def list_latest_takings(db: Executor, plan_manager_id: UUID, limit: int) -
     return await db.rows(FeeTaking, LATEST_TAKINGS, plan_manager_id, limit)
 
 
-LIST_OWN_PROVIDERS = """
+LIST_OWN_PROVIDERS = f"""
     select id, coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name
     from providers
-    where plan_manager_id = $1 and replace(abn, ' ', '') = $2
+    where plan_manager_id = $1 and {abn_key()} = $2
     order by id
     limit 20
 """

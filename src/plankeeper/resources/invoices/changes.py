@@ -159,7 +159,7 @@ def _match(
         elif id_ != old_id and id_ not in references.by_id:  # a record that was deleted stays on its invoices
             error = FieldError(id_field, f"must be the id of a {kind} of this plan manager", "not_found")
         return {id_field: id_, ambiguous_field: None}, "id", error
-    number = sent_number(number) if isinstance(number, str) else ""
+    number = sent_number(kind, number) if isinstance(number, str) else ""
     found = references.by_number[kind, number]
     match: ReferenceMatch = "none" if not found else "number" if len(found) == 1 else "several"
     id_ = found[0].id if match == "number" else None

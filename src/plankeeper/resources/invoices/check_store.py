@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import abn_key
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.resources.invoices.checks import CheckInput
 from plankeeper.resources.invoices.warnings import CodeLevel
@@ -30,13 +31,13 @@ class InvoiceToCheck(CheckInput, frozen=True):
 
 
 # A provider, and others with the same ABN: an office can have two records of one provider.
-_PROVIDER_IDS: LiteralString = """array(
+_PROVIDER_IDS: LiteralString = f"""array(
                 select invoice.pm_provider_id
                 union all
                 select same.id from providers same
                 where same.plan_manager_id = $1 and same.id <> invoice.pm_provider_id
-                    and replace(same.abn, ' ', '') = (
-                        select nullif(replace(own.abn, ' ', ''), '') from providers own
+                    and {abn_key("same.abn")} = (
+                        select nullif({abn_key("own.abn")}, '') from providers own
                         where own.plan_manager_id = $1 and own.id = invoice.pm_provider_id
                     )
             )"""

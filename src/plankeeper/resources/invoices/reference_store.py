@@ -1,18 +1,20 @@
 """The participants, providers and accounts that requests name by their ids or numbers, in SQL."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, LiteralString, NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.formatting import plain_number
+from plankeeper.core.formatting import digits_of, plain_number
 from plankeeper.database.client import Executor
+from plankeeper.database.number_keys import abn_key, participant_number_key
 from plankeeper.database.row_ids import in_array
 from plankeeper.resources.invoices.schemas import InvoiceUpdate
 
 ReferenceKind = Literal["participant", "provider"]
+_DIGITS: Mapping[ReferenceKind, int] = {"participant": 9, "provider": 11}
 
 
 class FoundRecord(Struct):
@@ -28,8 +30,8 @@ class FoundRecord(Struct):
     is_own: bool
 
 
-IS_OWN: LiteralString = """
-    exists (select from office_settings where plan_manager_id = $1 and abn = replace(found.abn, ' ', ''))
+IS_OWN: LiteralString = f"""
+    exists (select from office_settings where plan_manager_id = $1 and abn = {abn_key("found.abn")})
 """
 # Up to two records for each number say whether it is that of one, of several or of none. With the limit, PostgreSQL
 # looks each number up in its index.
@@ -39,14 +41,14 @@ FIND_RECORDS = f"""
     cross join lateral (
         select id, approval_required
         from participants
-        where plan_manager_id = $1 and replace(participant_number, ' ', '') = sent.number
+        where plan_manager_id = $1 and {participant_number_key()} = sent.number
         limit 2
     ) found
     union all
     select 'provider', sent.number, found.id, false, {IS_OWN}
     from unnest($3::text[]) sent (number)
     cross join lateral (
-        select id, abn from providers where plan_manager_id = $1 and replace(abn, ' ', '') = sent.number limit 2
+        select id, abn from providers where plan_manager_id = $1 and {abn_key()} = sent.number limit 2
     ) found
     union all
     select 'participant', null, id, approval_required, false
@@ -68,15 +70,19 @@ class References(NamedTuple):
     accounts: set[UUID]
 
 
-def sent_number(text: str) -> str:
+def sent_number(kind: ReferenceKind, text: str) -> str:
     """A participant number or an ABN in the form in which records are compared."""
-    return plain_number(text).replace(" ", "")
+    digits = digits_of(text)
+    return digits if len(digits) == _DIGITS[kind] else plain_number(text).replace(" ", "")
 
 
 async def find(db: Executor, plan_manager_id: UUID, changes: Sequence[InvoiceUpdate]) -> References:
     """Those of the records that the changes name which the plan manager has."""
     references = References({}, defaultdict(list), set())
-    numbers = [_numbers(each.participant_number for each in changes), _numbers(each.provider_abn for each in changes)]
+    numbers = [
+        _numbers("participant", (each.participant_number for each in changes)),
+        _numbers("provider", (each.provider_abn for each in changes)),
+    ]
     ids = [_ids(each.participant_id for each in changes), _ids(each.pm_provider_id for each in changes)]
     if any(numbers) or any(ids):
         for record in await db.rows(FoundRecord, FIND_RECORDS, plan_manager_id, *numbers, *ids):
@@ -88,8 +94,8 @@ async def find(db: Executor, plan_manager_id: UUID, changes: Sequence[InvoiceUpd
     return references
 
 
-def _numbers(sent: Iterable[object]) -> list[str]:
-    return sorted({sent_number(each) for each in sent if isinstance(each, str) and each.strip()})
+def _numbers(kind: ReferenceKind, sent: Iterable[object]) -> list[str]:
+    return sorted({sent_number(kind, each) for each in sent if isinstance(each, str) and each.strip()})
 
 
 def _ids(sent: Iterable[object]) -> list[UUID]:

@@ -40,7 +40,7 @@ from plankeeper.resources.participants.service import with_reference_names
 
 MATCH_FIELDS = {
     "external_id": MatchField("external_id", store.list_by_external_ids),
-    "participant_number": MatchField("participant_number", store.list_by_spaceless_numbers, digits=9),
+    "participant_number": MatchField("participant_number", store.list_by_numbers, digits=9),
 }
 _EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
 

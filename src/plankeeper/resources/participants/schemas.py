@@ -286,7 +286,7 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
     ] = UNSET
     participant_number: Annotated[
         Text255 | UnsetType,
-        Meta(description="Returns items with this number; 9 digits match with and without spaces."),
+        Meta(description="Returns items with this number; 9 digits match with and without spaces and hyphens."),
         number_filter("participant_number", "9"),
     ] = UNSET
     email: Annotated[

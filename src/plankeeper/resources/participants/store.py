@@ -9,6 +9,7 @@ from plankeeper.core.json import to_json
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
+from plankeeper.database.number_keys import participant_number_key
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.stored_counts import add_counts
 from plankeeper.database.versions import UPDATED_AT, changed_rows
@@ -310,17 +311,17 @@ async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids
     return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
 
 
-LIST_BY_SPACELESS_NUMBERS = """
+LIST_BY_NUMBERS = f"""
     select id, participant_number as value
     from participants
-    where plan_manager_id = $1 and replace(participant_number, ' ', '') = any ($2)
+    where plan_manager_id = $1 and {participant_number_key()} = any ($2)
 """
 
 
-async def list_by_spaceless_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ValueHolder]:
-    """The participants whose number is one of these, apart from spaces."""
+async def list_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ValueHolder]:
+    """The participants whose number is one of these, apart from spaces and hyphens."""
     spaceless = [each.replace(" ", "") for each in numbers]
-    return await db.rows(ValueHolder, LIST_BY_SPACELESS_NUMBERS, plan_manager_id, spaceless)
+    return await db.rows(ValueHolder, LIST_BY_NUMBERS, plan_manager_id, spaceless)
 
 
 LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('participant matches ' || $1::uuid::text, 0))"

@@ -165,7 +165,7 @@ class ProviderListQuery(ResourceListQuery, frozen=True):
     abn: Annotated[
         Text255 | UnsetType,
         EXTENSION,
-        Meta(description="Returns items with this ABN; 11 digits match with and without spaces."),
+        Meta(description="Returns items with this ABN; 11 digits match with and without spaces and hyphens."),
         number_filter("abn", "11"),
     ] = UNSET
     email: Annotated[

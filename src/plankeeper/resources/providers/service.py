@@ -38,7 +38,7 @@ from plankeeper.resources.resource import Restored, Snapshot, stored_fields
 
 MATCH_FIELDS = {
     "external_id": MatchField("external_id", store.list_by_external_ids),
-    "abn": MatchField("abn", store.list_by_spaceless_abns, digits=11),
+    "abn": MatchField("abn", store.list_by_abns, digits=11),
 }
 CONSTRAINT_ERRORS = {"providers_external_id_key": external_id_error("provider")}
 

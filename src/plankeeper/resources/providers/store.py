@@ -7,6 +7,7 @@ from uuid import UUID
 
 from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import abn_key
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.providers.schemas import Provider, ProviderRecord
@@ -42,7 +43,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[U
     return await db.rows(Provider, GET_MANY, plan_manager_id, provider_ids)
 
 
-IS_SAME_ABN: LiteralString = "replace(abn, ' ', '') = replace($2, ' ', '')"
+IS_SAME_ABN: LiteralString = f"{abn_key()} = {abn_key('$2')}"
 SAME_ABN = f"""
     select {READ_COLUMNS} from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4
 """
@@ -64,15 +65,15 @@ async def list_by_external_ids(db: Executor, plan_manager_id: UUID, external_ids
     return await db.rows(ValueHolder, LIST_BY_EXTERNAL_IDS, plan_manager_id, external_ids)
 
 
-LIST_BY_SPACELESS_ABNS = """
-    select id, abn as value from providers where plan_manager_id = $1 and replace(abn, ' ', '') = any ($2)
+LIST_BY_ABNS = f"""
+    select id, abn as value from providers where plan_manager_id = $1 and {abn_key()} = any ($2)
 """
 
 
-async def list_by_spaceless_abns(db: Executor, plan_manager_id: UUID, abns: Sequence[str]) -> list[ValueHolder]:
-    """The providers whose ABN is one of these, apart from spaces."""
+async def list_by_abns(db: Executor, plan_manager_id: UUID, abns: Sequence[str]) -> list[ValueHolder]:
+    """The providers whose ABN is one of these, apart from spaces and hyphens."""
     spaceless = [each.replace(" ", "") for each in abns]
-    return await db.rows(ValueHolder, LIST_BY_SPACELESS_ABNS, plan_manager_id, spaceless)
+    return await db.rows(ValueHolder, LIST_BY_ABNS, plan_manager_id, spaceless)
 
 
 LOCK_MATCHES = "select pg_advisory_xact_lock(hashtextextended('provider matches ' || $1::uuid::text, 0))"

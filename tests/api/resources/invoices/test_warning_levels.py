@@ -90,7 +90,7 @@ def test_lines_of_one_bulk_are_compared(api: Client, records: dict[str, str]) ->
 
 
 def test_two_records_of_one_provider_have_the_same_numbers(api: Client, create: Callable[..., Invoice]) -> None:
-    twin = api.create("/providers", {"entity_name": "Care Pty Ltd", "abn": "51 824 753 556"})["id"]
+    twin = api.create("/providers", {"entity_name": "Care Pty Ltd", "abn": "51-824-753-556"})["id"]
     first = create(invoice_number="7", quantity=1, total_price=50)
     second = create(invoice_number="7", pm_provider_id=twin)
     assert "possible_duplicate" in second["state_management"]["errors"]

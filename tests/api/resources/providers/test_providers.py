@@ -171,12 +171,12 @@ def test_updated_since_finds_changed_providers(api: Client) -> None:
     assert list_names(api, updated_since=clock) == ["b", "d"]
 
 
-def test_an_abn_is_found_with_and_without_spaces(api: Client) -> None:
-    spaced, plain, other = (
-        api.create("/providers", {"abn": each})["id"] for each in ("51 824 753 556", "51824753556", "AB 12")
-    )
-    for abn in ("51 824 753 556", "51824753556", "5182 4753556"):
-        assert [each["id"] for each in api.get("/providers", abn=abn).json()["data"]] == [spaced, plain]
+def test_an_abn_is_found_with_and_without_spaces_and_hyphens(api: Client) -> None:
+    abns = ("51 824 753 556", "51824753556", "51-824-753-556", "AB 12", "518-247")
+    *same, other, _ = (api.create("/providers", {"abn": each})["id"] for each in abns)
+    for abn in ("51 824 753 556", "51824753556", "5182 4753556", "51-824 753-556"):
+        assert [each["id"] for each in api.get("/providers", abn=abn).json()["data"]] == same
+    assert api.get("/providers", abn="518247").json()["data"] == []
     assert [each["id"] for each in api.get("/providers", abn="AB 12").json()["data"]] == [other]
     assert api.get("/providers", abn="AB12").json()["data"] == []
 

@@ -565,9 +565,14 @@ create table participants (
 -- Filter `external_id`, and imports that match rows by it. Rows without such an id cost nothing when they are written.
 create unique index participants_external_id_key on participants (plan_manager_id, external_id)
     where external_id is not null;
--- Filter `participant_number`, with or without spaces.
-create index participants_by_number_digits on participants
-    (plan_manager_id, replace(participant_number, ' ', '') text_pattern_ops, id);
+-- Filter `participant_number`, with or without spaces and hyphens: `participant_number_key`.
+create index participants_by_number_digits on participants (
+    plan_manager_id,
+    (case when length(regexp_replace(participant_number, '[^0-9]', '', 'g')) = 9
+        then regexp_replace(participant_number, '[^0-9]', '', 'g')
+        else replace(participant_number, ' ', '') end) text_pattern_ops,
+    id
+);
 -- The console's list sorted by NDIS number, and imports that match rows by the exact number.
 create index participants_by_number on participants (plan_manager_id, participant_number, id);
 -- Filter `email`, and the search by the beginning of an email.
@@ -802,8 +807,15 @@ create table providers (
 );
 create unique index providers_external_id_key on providers (plan_manager_id, external_id)
     where external_id is not null;
--- An ABN is written with or without spaces, and filters find both. The index of the exact text sorts the list.
-create index providers_by_abn_digits on providers (plan_manager_id, replace(abn, ' ', '') text_pattern_ops, id);
+-- An ABN is written with or without spaces and hyphens, and filters find all of them: `abn_key`. The index of the exact
+-- text sorts the list.
+create index providers_by_abn_digits on providers (
+    plan_manager_id,
+    (case when length(regexp_replace(abn, '[^0-9]', '', 'g')) = 11
+        then regexp_replace(abn, '[^0-9]', '', 'g')
+        else replace(abn, ' ', '') end) text_pattern_ops,
+    id
+);
 create index providers_by_abn on providers (plan_manager_id, abn, id);
 create index providers_by_email on providers (plan_manager_id, lower(email) text_pattern_ops, id);
 create index providers_by_moment on providers (plan_manager_id, updated_at, id);
