@@ -104,7 +104,7 @@ def apply(copy: sqlite3.Connection, event: Any) -> None:
     if event["type"].endswith(".erased"):
         save(copy, "participant", resource["id"], None)
         delete_team(copy, resource["id"])
-    elif event["type"].endswith((".created", ".updated", ".deleted", ".restored")):
+    elif resource["kind"] == "invoice" or event["type"].endswith((".created", ".updated", ".deleted", ".restored")):
         save(copy, resource["kind"], key_of(resource), event["data"])
 
 

@@ -258,6 +258,10 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
                     service.import_participants(imported, "Again")
                     service.import_invoices(invoices, "Again")
                 script.start()
+        held = invoices[::50]
+        wait_until(lambda: len(script.copy()["invoice"]) == len(invoices))
+        for each in held:  # an action has an event of its own type
+            service.client.post(f"/invoices/{each}/hold", {"reason": "Wait"}).raise_for_status()
         expected = {
             "participant": service.resources("/participants"),
             "team_member": service.resources("/team-members"),
@@ -265,6 +269,7 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
             "invoice": service.resources("/invoices", include="line_items"),
         }
         assert len(expected["invoice"]) == len(invoices)
+        assert [each["claim_status"] for each in expected["invoice"].values()].count("on_hold") == len(held)
         assert {each["line_items"][0]["description"] for each in expected["invoice"].values()} == {"Again"}
         assert len(expected["participant"]) > len(imported)
         ids = [each["id"] for each in expected["team_member"].values()]
