@@ -95,7 +95,7 @@ release-openapi: openapi
 SITE := src/plankeeper/http/public/static/site
 docs: $(SITE)/manifest.json
 
-$(SITE)/manifest.json: .venv/docs/ready mkdocs.yml openapi.json CHANGELOG.md CONTRIBUTING.md benchmarks/README.md \
+$(SITE)/manifest.json: .venv/docs/ready mkdocs.yml openapi.json CHANGELOG.md CONTRIBUTING.md SECURITY.md benchmarks/README.md \
 		$(shell find docs scripts/documentation -type f -not -name '*.pyc')
 	rm -rf $(SITE).new
 	NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --quiet --strict --site-dir $(SITE).new

@@ -34,6 +34,7 @@ LINKED_FILES = (
     "CONTRIBUTING.md",
     "LICENSE",
     "NOTICE",
+    "SECURITY.md",
     "benchmarks/README.md",
     "packaging/Containerfile",
     "packaging/compose/compose.yaml",
@@ -52,6 +53,7 @@ NAMES = {
     "benchmarks/README.md": "benchmarks",
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security-policy",  # docs/security.md is `security`
 }
 # Parts of the theme that the site doesn't use: search in other languages, source maps, an index for crawlers.
 UNUSED = ("assets/javascripts/lunr", "**/*.map", "sitemap.xml", "sitemap.xml.gz")

@@ -31,6 +31,12 @@ def test_every_page_has_a_row(entry: PageRoute) -> None:
     assert f"| `{entry.path}` | {ROLE_LABELS[entry.role]} |" in text_of("docs/console.md")
 
 
+def test_every_row_is_a_page() -> None:
+    rows = [(path, role) for _, path, role in table_rows(section("docs/console.md", "Pages"))]
+    assert set(rows) - {(f"`{each.path}`", ROLE_LABELS[each.role]) for each in PAGES} == set()
+    assert len(rows) == len(set(rows))
+
+
 def test_help_leads_to_a_part_of_the_guide_for_every_section_of_the_console() -> None:
     templates = "".join(each.read_text() for each in TEMPLATES)
     sections = set(re.findall(r'{% set section = "(\w*)" %}', templates))

@@ -35,6 +35,14 @@ def test_every_page_is_reachable_from_the_readme() -> None:
 
 
 @sweep("page", pages())
+def test_a_heading_has_a_blank_line_before_and_after_it(page: str) -> None:
+    """Without them, the site shows it as a part of the paragraph or the table."""
+    lines = ["", *without_blocks(page).splitlines(), ""]
+    headings = [number for number, line in enumerate(lines) if re.match("#+ ", line)]
+    assert [lines[each] for each in headings if lines[each - 1] or lines[each + 1]] == []
+
+
+@sweep("page", pages())
 def test_project_files_named_on_a_page_exist(page: str) -> None:
     named = re.findall(r"`((?:src|tests|docs|\.ci)/[\w./-]+)`", without_blocks(page))
     missing = [name for name in named if not (PROJECT / name).exists()]
