@@ -313,7 +313,7 @@ class Error(Struct):
     resource: Annotated[
         ErrorResource | UnsetType,
         EXTENSION,
-        Meta(description="With `not_found`: what isn't there. With most conflicts: the resource in conflict."),
+        Meta(description="With `not_found`: the missing resource. With most conflicts: the resource in conflict."),
     ] = UNSET
     request_id: Annotated[
         str | UnsetType,

@@ -44,7 +44,7 @@ class Reconciliation(Struct, kw_only=True):
     received: Annotated[
         Decimal,
         Meta(
-            description="What the agency has paid: by receipts, if the office demands them, and otherwise by the dates"
+            description="What the agency has paid: by receipts, if the office requires them, and otherwise by the dates"
             " of results."
         ),
     ]

@@ -31,7 +31,7 @@ SENTENCES: Mapping[UnpaidReason, str] = {
     "no_bank_details": "The payee has no bank details.",
     "bank_details_waiting": "A change of the payee's bank details waits for approval.",
     "bank_details_need_approval": "The bank sent a payment back, so the bank details need to be approved again.",
-    "batch_full": "The file has its most payments. Make another run.",
+    "batch_full": "The file is full. Make another run.",
 }
 
 

@@ -73,7 +73,7 @@ class PlanComponent(Struct, kw_only=True):
         Money | UnsetType, Meta(description="What the agency has paid, and `spent_elsewhere`. Absent in events.")
     ] = UNSET
     pending: Annotated[
-        Money | UnsetType, Meta(description="What is claimed and not yet answered. Absent in events.")
+        Money | UnsetType, Meta(description="What is claimed and has no result yet. Absent in events.")
     ] = UNSET
     waiting: Annotated[Money | UnsetType, Meta(description="What isn't claimed yet. Absent in events.")] = UNSET
     available: Annotated[

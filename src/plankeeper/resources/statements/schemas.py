@@ -57,7 +57,8 @@ class StatementComponent(Struct, frozen=True, kw_only=True):
     spent_before: Annotated[Money, Meta(description="What the agency has paid for services before the month.")]
     spent: Annotated[Money, Meta(description="What the agency has paid for services in the month.")]
     waiting: Annotated[
-        Money, Meta(description="What isn't claimed or answered yet, for services up to the end of the month.")
+        Money,
+        Meta(description="What isn't claimed yet, or has no result yet, for services up to the end of the month."),
     ]
     available: Annotated[Money, Meta(description="What is left. Below zero if the component is overdrawn.")]
 
@@ -85,7 +86,7 @@ class StatementLine(Struct, frozen=True, kw_only=True):
     component_id: Annotated[UUID | None, Meta(description="The component that it counts for; null for none.")]
     amount: Annotated[Money, Meta(description="The price with tax, in dollars.")]
     spent: Annotated[Money, Meta(description="What the agency has paid, in dollars.")]
-    waiting: Annotated[Money, Meta(description="What isn't claimed or answered yet, in dollars.")]
+    waiting: Annotated[Money, Meta(description="What isn't claimed yet, or has no result yet, in dollars.")]
     state: Annotated[LineState, Meta(description="How far the claim and the payment have come.")]
     reason: Annotated[str | None, Meta(description="Why the agency rejected it, or null.")]
     adjustments: Annotated[
