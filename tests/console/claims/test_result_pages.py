@@ -113,3 +113,14 @@ def test_money_that_arrives_is_recorded(owner: Browser, batch: SubmittedBatch) -
     assert owner.submit(path, {"date": "1/1/2999", "amount": "1"}).status_code == 422
     too_much = owner.submit(path, {"date": "15/1/2026", "amount": "-2000"})
     assert "must not correct more than has been received" in too_much.text
+
+
+def test_money_of_a_cancelled_batch_is_corrected(owner: Browser, batch: SubmittedBatch) -> None:
+    page = f"/console/claims/{batch.id}"
+    owner.submit(f"{page}/receipts", {"date": "15/1/2026", "amount": "500"})
+    batch.client.post(f"/claim-batches/{batch.id}/cancel", {"uploaded": False, "reason": "Wrong"}).raise_for_status()
+    assert f'href="{page}/receipts"' in owner.get(page).text
+    assert "you can only correct money that was recorded by mistake" in main_text(owner.get(f"{page}/receipts").text)
+    assert owner.submit(f"{page}/receipts", {"date": "15/1/2026", "amount": "-500"}).status_code == 303
+    assert "so no money is expected for it" in main_text(owner.get(f"{page}/receipts").text)
+    assert f'href="{page}/receipts"' not in owner.get(page).text

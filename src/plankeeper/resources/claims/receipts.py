@@ -21,12 +21,15 @@ from plankeeper.resources.claims.result_schemas import ClaimBatchEvent, NewRecei
 async def record(ctx: WriteContext, batch_id: UUID, new: NewReceipt) -> Receipt:
     """Record a receipt, or a correction with a negative amount.
 
-    Raises NotFound, ValidationError, and `invalid_transition` for a batch that hasn't been submitted.
+    Raises NotFound, ValidationError, and `invalid_transition` for a draft, and for a cancelled batch unless it is a
+    correction.
     """
     batch = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
-    if batch.state in ("draft", "cancelled"):
-        what = "a draft" if batch.state == "draft" else "cancelled"
-        detail = f"Claim batch {batch.number} is {what}, so it has no receipts."
+    if batch.state == "draft" or (batch.state == "cancelled" and new.amount > 0):
+        what = (
+            "a draft, so it has no receipts" if batch.state == "draft" else "cancelled, so it has no further receipts"
+        )
+        detail = f"Claim batch {batch.number} is {what}."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("claim_batch", str(batch_id)))
     today = datetime.now(ctx.settings.time_zone).date()
     if new.date > today:

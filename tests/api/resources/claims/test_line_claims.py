@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from support.claims import Office
+from support.claims import Office, set_office
 from support.client import Client
 from support.importing import import_records
 from support.results import SubmittedBatch
@@ -184,6 +184,19 @@ def test_receipts_of_a_batch(batch: SubmittedBatch) -> None:
     assert error_of(batch.client.post(f"/claim-batches/{draft['id']}/receipts", body)) == (409, "invalid_transition")
     [event, _] = [each for each in wait_for_events(batch.client, "claim_batch.*", 5) if "receipt" in each["type"]]
     assert event["data"]["receipt"] == first
+
+
+def test_receipts_of_a_cancelled_batch_are_corrected(batch: SubmittedBatch) -> None:
+    path, day = f"/claim-batches/{batch.id}/receipts", "2026-11-02"
+    set_office(batch.office.server, batch.client, needs_receipts=True)
+    batch.client.create(path, {"date": day, "amount": 500})
+    batch.client.post(f"/claim-batches/{batch.id}/cancel", {"uploaded": False, "reason": "Wrong"}).raise_for_status()
+    assert error_of(batch.client.post(path, {"date": day, "amount": 1})) == (409, "invalid_transition")
+    assert error_of(batch.client.post(path, {"date": day, "amount": -501})) == (400, "amount")
+    correction = batch.client.create(path, {"date": day, "amount": -500, "reference": "Of another batch"})
+    assert batch.client.get(path).json()["data"][1] == correction
+    closing = batch.client.get("/reconciliation", **{"from": day, "to": day}).json()["closing"]
+    assert closing == 0
 
 
 def test_a_reversal_lowers_what_the_agency_has_paid(batch: SubmittedBatch) -> None:
