@@ -24,6 +24,7 @@ from plankeeper.resources.bank_details.accounts import Payee, decrypt_account
 from plankeeper.resources.bank_details.bank_text import MAX_ACCOUNT_NAME, to_bank_text
 from plankeeper.resources.bank_details.service import require_approval_again
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
+from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -249,8 +250,8 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     await require_second_person(ctx, await get_settings(ctx.tx, ctx.plan_manager_id), run)
     if run.downloaded_at is None:
         await require_current(ctx, run, await store.list_of_run(ctx.tx, ctx.plan_manager_id, run_id))
-    lines, now = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None), datetime.now(UTC)
-    locked = await lock(ctx, {each.invoice_id for each in lines})
+    locked, lines = await _lock_lines(ctx, run_id, None)
+    now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
     by = ctx.actor.name or ctx.actor.kind
     await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, paid_on or run.process_date, by)
@@ -276,8 +277,8 @@ async def cancel(ctx: WriteContext, run_id: UUID, body: PaymentRunCancel) -> Pay
     if run.downloaded_at is not None:
         _require_reason(body)
         await require_second_person(ctx, await get_settings(ctx.tx, ctx.plan_manager_id), run)
-    lines, now = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, None), datetime.now(UTC)
-    locked = await lock(ctx, {each.invoice_id for each in lines})
+    locked, lines = await _lock_lines(ctx, run_id, None)
+    now = datetime.now(UTC)
     before, reason = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id), unset_to_none(body.reason)
     by = ctx.actor.name or ctx.actor.kind
     await store.set_cancelled(ctx.tx, ctx.plan_manager_id, run_id, now, by, reason)
@@ -316,8 +317,8 @@ async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body:
         message = f"must not be before {format_date(run.paid_on)}, the day on which the bank has paid"
         raise ValidationError(FieldError("date", message, "too_small"))
     await require_approval_again(ctx, Payee(payment.payee.kind, payment.payee.id))
-    lines, now = await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, payment_id), datetime.now(UTC)
-    locked = await lock(ctx, {each.invoice_id for each in lines})
+    locked, lines = await _lock_lines(ctx, run_id, payment_id)
+    now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
     sent_back = (now, body.date, unset_to_none(body.reference), body.reason, ctx.actor.name or ctx.actor.kind)
     await store.set_returned(ctx.tx, ctx.plan_manager_id, run_id, payment_id, *sent_back)
@@ -343,6 +344,15 @@ async def _select_draft(ctx: WriteContext, run_id: UUID, verb: str) -> StoredRun
         detail = f"The payment run is {_STATES[run.state]}, so it can't be {verb}."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("payment_run", str(run_id)))
     return run
+
+
+async def _lock_lines(
+    ctx: WriteContext, run_id: UUID, payment_id: UUID | None
+) -> tuple[dict[UUID, Invoice], list[RunLine]]:
+    """The locked invoices of a run, or of one of its payments, and what it pays of their lines."""
+    ids = await store.list_line_ids(ctx.tx, ctx.plan_manager_id, run_id, payment_id)
+    locked = await lock(ctx, {each.invoice_id for each in ids})
+    return locked, await store.list_lines(ctx.tx, ctx.plan_manager_id, run_id, payment_id)
 
 
 async def _finish(ctx: WriteContext, event_type: str, run_id: UUID, before: PaymentRun | None) -> PaymentRun:

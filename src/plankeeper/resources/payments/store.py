@@ -230,7 +230,7 @@ class RunLine(Struct):
     """What a run pays of a line by one payment.
 
     `other_open` is the number of other payments that are neither cancelled nor returned, and `other_ref` the reference
-    of the last one.
+    of the last one that is paid.
     """
 
     payment_id: UUID
@@ -257,7 +257,7 @@ LIST_LINES = f"""
                     select number from payment_runs where plan_manager_id = $1 and id = sent.run_id
                 ) || '-' || lpad(sent.position::text, 4, '0')
                 from payments sent
-                where sent.plan_manager_id = $1 and sent.id = other.payment_id
+                where sent.plan_manager_id = $1 and sent.id = other.payment_id and sent.state = 'paid'
             )) {OF_LINE}
         ) as other_ref
     from (
@@ -277,7 +277,10 @@ LIST_LINES = f"""
 
 
 async def list_lines(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_id: UUID | None) -> list[RunLine]:
-    """The lines of a run's payments, or of one of them. A line is in one payment of a run."""
+    """The lines of a run's payments, or of one of them, whose invoices are locked: so no other payment ends meanwhile.
+
+    A line is in one payment of a run.
+    """
     return await db.rows(RunLine, LIST_LINES, plan_manager_id, run_id, payment_id)
 
 
@@ -291,7 +294,9 @@ class PaidLineId(Struct):
 LIST_LINE_IDS = """
     select paid.invoice_id, paid.line_id
     from (
-        select id, position from payments where plan_manager_id = $1 and run_id = $2 offset 0
+        select id, position from payments
+        where plan_manager_id = $1 and run_id = $2 and ($3::uuid is null or id = $3)
+        offset 0
     ) payment
     cross join lateral (
         select invoice_id, line_id from payment_lines
@@ -302,9 +307,11 @@ LIST_LINE_IDS = """
 """
 
 
-async def list_line_ids(db: Executor, plan_manager_id: UUID, run_id: UUID) -> list[PaidLineId]:
-    """The lines of a run's payments, each once for each of its claims."""
-    return await db.rows(PaidLineId, LIST_LINE_IDS, plan_manager_id, run_id)
+async def list_line_ids(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, payment_id: UUID | None = None
+) -> list[PaidLineId]:
+    """The lines of a run's payments, or of one of them, each once for each of its claims."""
+    return await db.rows(PaidLineId, LIST_LINE_IDS, plan_manager_id, run_id, payment_id)
 
 
 SET_STATE = f"""

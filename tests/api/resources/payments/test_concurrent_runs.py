@@ -1,5 +1,6 @@
 """Payment runs at the same time, on PostgreSQL: nothing is paid twice, and only one of two transitions succeeds."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,11 @@ from uuid import UUID
 
 import httpx
 import pytest
-from msgspec import Struct
+from msgspec import Struct, convert
 
+from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.resources.payments import service
+from plankeeper.resources.payments.schemas import PaymentReturn, PaymentRunCancel
 from support.payments import PayingOffice
 
 RETURN = {"date": "2026-12-17", "reason": "Closed account"}
@@ -127,6 +131,45 @@ def test_a_payment_is_returned_once(office: PayingOffice) -> None:
     assert codes(responses) == ["done", *["invalid_transition"] * 3]
     assert office.client.get(f"/payment-runs/{run['id']}").json()["returned"] == 1
     require_sound_money(office)
+
+
+WAITING = """
+    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+"""
+
+
+def test_a_return_and_a_cancellation_at_the_same_time_leave_a_line_without_a_payment(office: PayingOffice) -> None:
+    """Both wait for the invoice, whose line has the payment of one run and is in the other."""
+    db, plan_manager_id = office.server.db, office.plan_manager_id
+    invoice = office.invoice("20.00", status="partially_ready")
+    first = office.run(invoice)
+    office.act(first, "mark-paid").raise_for_status()
+    [payment], [line] = office.payments(first), office.line_ids(invoice)
+    office.insert_claims([(invoice, line, Decimal("10.00"))])
+    statement = "update invoice_lines set claim_status = 'payment_ready', paid_amount = 30 where plan_manager_id = $1"
+    office.execute(statement, plan_manager_id)
+    second = office.run(invoice)
+
+    async def write(operation: Callable[[WriteContext], Any]) -> None:
+        async with db.transaction() as tx:
+            await operation(WriteContext(tx, plan_manager_id, office.server.settings, SYSTEM))
+
+    async def interleave() -> None:
+        body, ids = convert(RETURN, PaymentReturn), (UUID(first["id"]), UUID(payment["id"]))
+        async with db.transaction() as tx:
+            lock = "select from invoices where plan_manager_id = $1 and id = $2 for update"
+            await tx.execute(lock, plan_manager_id, UUID(invoice))
+            returning = asyncio.create_task(write(lambda ctx: service.record_return(ctx, *ids, body)))
+            cancelling = asyncio.create_task(
+                write(lambda ctx: service.cancel(ctx, UUID(second["id"]), PaymentRunCancel()))
+            )
+            while await db.one(int, WAITING) < 2:
+                await asyncio.sleep(0.01)
+        await asyncio.gather(returning, cancelling)
+
+    office.server.run(interleave())
+    [shown] = office.read(invoice)["line_items"]
+    assert (shown["claim_status"], shown["has_payment"], shown["payment_ref"]) == ("payment_ready", False, None)
 
 
 def test_a_hold_comes_before_or_after_the_first_download(office: PayingOffice) -> None:
