@@ -30,6 +30,7 @@ class FoundRecord(Struct):
     is_own: bool
 
 
+# Whether the provider `found` is the office, however its ABN is written.
 IS_OWN: LiteralString = f"""
     exists (select from office_settings where plan_manager_id = $1 and abn = {abn_key("found.abn")})
 """

@@ -403,7 +403,7 @@ def payable_lines(lines: LiteralString) -> LiteralString:
         from invoices where plan_manager_id = $1 and id = line.invoice_id offset 0
     ) invoice
     left join lateral (
-        select coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name, abn
+        select coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name, replace(abn, ' ', '') as abn
         from providers where plan_manager_id = $1 and id = invoice.pm_provider_id offset 0
     ) provider on true
     left join lateral (

@@ -11,6 +11,7 @@ from plankeeper.core.lists import PageRows, cut_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.resources.documents.store import add_object
+from plankeeper.resources.invoices.reference_store import IS_OWN
 from plankeeper.resources.plans.store import SERVICE_LINES
 from plankeeper.resources.statements.computation import SourceLine
 from plankeeper.resources.statements.schemas import (
@@ -78,9 +79,9 @@ LIST_LINES = f"""
     {SERVICE_LINES}
     select service_lines.participant_id, service_date, service_item_number, component_id, claim_status, wont_claim,
         amount, paid, category, pace_category, pending, is_rest_waiting, invoice_id, service_lines.id, received_at,
-        position, service_date_to, invoice_number, is_reimbursement, not is_reimbursement and coalesce(provider.abn = (
-            select abn from office_settings where plan_manager_id = $1
-        ), false) as is_fee, provider.name as provider, description, rejection_reason, coalesce((
+        position, service_date_to, invoice_number, is_reimbursement, not is_reimbursement
+            and coalesce(provider.is_own, false) as is_fee, provider.name as provider, description, rejection_reason,
+        coalesce((
             select json_agg(json_build_object('kind', case kind when 'agency_reversal' then 'reversal'
                     when 'provider_refund' then 'refund' else 'repayment' end, 'amount', adjustment.amount,
                 'date', adjustment.date) order by adjustment.date, adjustment.id)
@@ -102,8 +103,8 @@ LIST_LINES = f"""
         offset 0
     ) line
     left join lateral (
-        select entity_name as name, abn
-        from providers
+        select entity_name as name, {IS_OWN} as is_own
+        from providers found
         where plan_manager_id = $1 and id = invoice.pm_provider_id
         offset 0
     ) provider on true

@@ -146,7 +146,7 @@ def test_lines_are_left_out_with_a_reason(office: PayingOffice) -> None:
     deceased = office.participant_with("Kim", "Late", deceased_on="2026-11-01")
     no_details, waiting = str(uuid4()), office.provider_with("Waiting")
     office.import_rows("providers", {"id": no_details, "entity_name": "New"})
-    own = office.provider_with("Harbour", abn="11123456780")
+    own = office.provider_with("Harbour", abn="11 123 456 780")
     office.set(abn="11123456780")
     office.propose(waiting)
     invoices = {

@@ -12,6 +12,7 @@ import pytest
 from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import DomainError
 from plankeeper.resources.statements import service, store
+from support.claims import set_office
 from support.client import Client
 from support.server import RunningServer
 from support.statements import send_statement
@@ -60,6 +61,19 @@ def test_a_month_without_services_has_the_budget(api: Client, participant: str) 
         "amount": 2400, "spent_before": 0, "spent": 0, "waiting": 0, "available": 2400,
     }  # fmt: skip
     assert (statement["lines"], statement["earlier_changes"], statement["sent"]) == ([], [], [])
+
+
+def test_a_line_of_the_office_is_its_fee_however_its_abn_is_written(
+    server: RunningServer, api: Client, participant: str
+) -> None:
+    set_office(server, api, abn="51824753556")
+    line = {"service_item_number": "15_056_0128_1_3", "service_date_from": "2026-02-03", "total_price": 10}
+    for abn in ("51824753556", "51 824 753 556", "89 000 000 019"):
+        provider = api.create("/providers", {"entity_name": abn, "abn": abn})["id"]
+        values = {"participant_id": participant.rpartition("/")[2], "pm_provider_id": provider, "line_items": [line]}
+        api.create("/invoices", values)
+    kinds = {each["provider"]: each["kind"] for each in make(api, participant)["lines"]}
+    assert kinds == {"51824753556": "fee", "51 824 753 556": "fee", "89 000 000 019": "service"}
 
 
 def test_what_cannot_be_made(api: Client, participant: str) -> None:
