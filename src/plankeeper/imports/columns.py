@@ -184,6 +184,13 @@ def _share(resource: str, names: Sequence[str], remembered: Mapping[str, Mapping
 
 
 @cache
+def folded_names(field: str) -> frozenset[str]:
+    """A field's own name and its common names in the files of any resource, folded."""
+    aliases = (name for fields in _ALIASES.values() for name in fields.get(field, ()))
+    return frozenset(map(fold, (field, *aliases)))
+
+
+@cache
 def _known_columns(resource: str) -> dict[str, str]:
     aliases = _ALIASES.get(resource, {})
     known = {fold(alias): field for field, names in aliases.items() for alias in names}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
@@ -16,7 +17,7 @@ from plankeeper.imports.cells import (
     clean,
     normalize,
 )
-from plankeeper.imports.columns import IGNORED
+from plankeeper.imports.columns import IGNORED, fold, folded_names
 from plankeeper.imports.reader import (
     MAX_COLUMNS,
     Column,
@@ -39,7 +40,9 @@ _BOM = b"\xef\xbb\xbf"
 _SAMPLE_ROWS = 100
 _MAX_SAMPLE = 40  # characters
 _DELIMITERS = (",", ";", "\t")
-_SECRET_IN_JSON = re.compile(rf'("{NUMBER_COLUMN}"\s*:\s*)"[^"]*"')
+_JSON_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_JSON_KEY = re.compile(rf"({_JSON_TEXT})\s*:\s*")
+_JSON_VALUE = re.compile(rf"""null|""|{_JSON_TEXT}|\[[^\]]*\]?|\{{[^}}]*\}}?|"[^"]*|[^\s,}}\]]+""")
 MAX_VALUE = 200  # characters of a value in a problem
 
 # The id of a reference, from its name or id; raises CellError.
@@ -99,7 +102,7 @@ def read_source(
         return
     rows = read_cells(io.BytesIO(file.content), file.delimiter)
     next(rows, None)
-    parser = _RowParser(schema, mapping, resolve, clears_empty=clears_empty)
+    parser = _RowParser(schema, file.columns, mapping, resolve, clears_empty=clears_empty)
     for row in rows:
         if isinstance(row, RowError):
             message = f"{row.message}; the rest of the file was not read"
@@ -145,32 +148,66 @@ def _read_json(file: SourceFile, schema: type[Struct]) -> Iterator[SourceRow]:
 
 def _json_text(lines: Sequence[bytes], line_number: int) -> str:
     text = printable(lines[line_number - 1].strip().decode("utf-8", "surrogateescape"))
-    return _SECRET_IN_JSON.sub(rf'\1"{HIDDEN}"', text)
+    return _without_account_numbers(text)
+
+
+def _without_account_numbers(text: str) -> str:
+    """The text of a row in JSON, also of an invalid one, with a mask for the value of each key for account numbers."""
+    parts, end = list[str](), 0
+    for key in _JSON_KEY.finditer(text):
+        value = _JSON_VALUE.match(text, key.end())
+        if value and key.start() >= end and is_account_number(_decode_text(key[1])) and value[0] not in ("null", '""'):
+            parts += [text[end : value.start()], f'"{HIDDEN}"']
+            end = value.end()
+    return "".join([*parts, text[end:]])
+
+
+def _decode_text(quoted: str) -> str:
+    try:
+        return msgspec.json.decode(quoted, type=str)
+    except msgspec.DecodeError:
+        return quoted
+
+
+def is_account_number(column: str) -> bool:
+    """Whether a column or a key has bank account numbers, by its name."""
+    return fold(column) in folded_names(NUMBER_COLUMN)
 
 
 class _RowParser:
     """Parses the cells of the mapped columns."""
 
     def __init__(
-        self, schema: type[Struct], mapping: Sequence[str], resolve: ResolveReference, *, clears_empty: bool
+        self,
+        schema: type[Struct],
+        columns: Sequence[str],
+        mapping: Sequence[str],
+        resolve: ResolveReference,
+        *,
+        clears_empty: bool,
     ) -> None:
         self._schema, self._resolve = schema, resolve
         self._types = {field.encode_name: field.type for field in fields(schema)}
         self._width = len(mapping)
         self._number_position = next((at for at, field in enumerate(mapping) if field in NUMBER_FIELDS), -1)
         self._positions = [(position, field) for position, field in enumerate(mapping) if field != IGNORED]
-        self._secret_positions = {position for position, field in self._positions if field == NUMBER_COLUMN}
+        self._secret_positions = {
+            position
+            for position, (column, field) in enumerate(zip(columns, mapping, strict=False))
+            if field == NUMBER_COLUMN or (field == IGNORED and is_account_number(column))
+        }
         self._columns = [
             Column(name, clears_empty and is_nullable(self._types[name]), cell_parser(self._types[name]))
             for _, name in self._positions
         ]
 
     def parse(self, row: CsvRow) -> SourceRow:
+        has_more_cells = any(row.cells[self._width :])
         original = [
-            HIDDEN if position in self._secret_positions and each.strip() else printable(each)
+            HIDDEN if self._is_secret(position, is_shifted=has_more_cells) and each.strip() else printable(each)
             for position, each in enumerate(row.cells[:MAX_COLUMNS])
         ]
-        if len(row.cells) != self._width and any(row.cells[self._width :]):
+        if has_more_cells:
             message = f"has {len(row.cells)} cells, but the header has {self._width}"
             return SourceRow(row.line_number, original, None, [Problem("", "", message)])
         cells, problems = self._normalized_cells(row.cells + [""] * (self._width - len(row.cells)))
@@ -191,6 +228,12 @@ class _RowParser:
             if cell and column.name not in invalid
         }
         return SourceRow(row.line_number, original, None if problems else parsed, problems, number, readable)
+
+    def _is_secret(self, position: int, *, is_shifted: bool) -> bool:
+        """Whether a cell can have an account number. A delimiter in a cell shifts the cells after it."""
+        return position in self._secret_positions or (
+            is_shifted and bool(self._secret_positions) and position > min(self._secret_positions)
+        )
 
     def _normalized_cells(self, cells: list[str]) -> tuple[list[str], list[Problem]]:
         """The cells of the mapped columns. Cells that can't be read are empty, so that the others are validated."""

@@ -224,6 +224,34 @@ def test_an_import_in_the_console_proposes(office: Office, manager: Callable[...
     assert office.client.get(f"/providers/{found}").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"entity_name": "A", "active": "?", "bank_account_number": 87654321}',
+        '{"entity_name": "A", "active": "?", "bank_account_number": "8\\"87654321"}',
+        '{"entity_name": "A", "active": "?", "bank_account_number": ["87654321"]}',
+        '{"entity_name": "A", "active": "?", "bank\\u005faccount_number": "87654321"}',
+        '{"entity_name": "A", "Account number": "87654321"}',
+        '{"entity_name": "A", "bank_account_number": "87654321',
+        "Name,Active,Account number,Bank account\nA,?,1,87654321\n",
+        "Name,Active,Account number\nA,?,x,87654321\n",
+    ],
+)
+def test_no_account_number_of_a_rejected_row_is_stored(
+    office: Office, manager: Callable[..., Browser], content: str
+) -> None:
+    one = manager("make_payments")
+    location = upload(one, content)
+    if not content.startswith("{"):
+        fields = ("entity_name", "active", "bank_account_number", "")
+        form = {f"column-{position}": field for position, field in enumerate(fields)}
+        saved = one.submit(f"{location.partition('/columns')[0]}/columns", {"resource": "providers", **form})
+        assert saved.status_code == 303, saved.text
+    statement = "select cells::text from import_rows where plan_manager_id = $1 and outcome = 'rejected'"
+    [cells] = office.server.run(office.server.db.rows(str, statement, office.plan_manager_id))
+    assert ("•••" in cells, "87654321" in cells) == (True, False)
+
+
 def test_an_import_by_somebody_who_cannot_make_payments_has_no_bank_details(
     office: Office, manager: Callable[..., Browser]
 ) -> None:
