@@ -60,7 +60,8 @@ def test_letters_are_printed_and_marked_as_posted(office: StatementOffice, manag
     assert "12 Wattle Street" in pages[0]
     assert "Ballarat VIC 3350" in pages[0]
     assert "Statement for March 2026" in pages[1]
-    assert browser.get(f"{page}/print-file?part=2").status_code == 404
+    for part in ("2", "²", "0", "12345"):
+        assert browser.get(f"{page}/print-file", params={"part": part}).status_code == 404
     until = re.findall(r'name="until" value="([^"]+)"', browser.get(page).text)
     browser.submit(f"{page}/posted", {"until": until[0]})
     assert {each["state"] for each in office.items(run).values()} == {"sent"}

@@ -1,5 +1,6 @@
 """The results file of a claim batch: upload, preview, apply. And the money from the agency that has arrived."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -99,7 +100,7 @@ async def upload(request: FormRequest, claim_batch_id: UUID) -> Redirect:
     if len(request.form.uploads) != 1:
         raise ValidationError(file="must be the CSV file of results from the agency’s portal")
     [uploaded] = request.form.uploads
-    _parse(uploaded.content)
+    await _parse(uploaded.content)
     account_id, now = request.account.account_id, datetime.now(UTC)
     file = ImportFile(uuid7(), _RESOURCE, uploaded.name, uploaded.content, account_id, now)
     await files.insert(request.tx, request.plan_manager_id, file)
@@ -107,10 +108,10 @@ async def upload(request: FormRequest, claim_batch_id: UUID) -> Redirect:
     return Redirect(f"{batch_url(claim_batch_id)}/results/{file.id}")
 
 
-def _parse(content: bytes) -> ResultsFile:
+async def _parse(content: bytes) -> ResultsFile:
     """The rows of a file. Raises ValidationError, which names the field of the file."""
     try:
-        return parse_results(content)
+        return await asyncio.to_thread(parse_results, content)
     except DomainError as error:
         raise ValidationError(file=error.detail) from error
 
@@ -150,7 +151,7 @@ async def apply(request: FormRequest, claim_batch_id: UUID, results_file_id: UUI
 async def _read_file(request: PageRequest, file_id: UUID) -> ResultsFile:
     hours, account_id = request.settings.import_file_retention, request.account.account_id
     content = await files.get_content(request.executor, request.plan_manager_id, file_id, account_id, hours)
-    return _parse(or_404(content))
+    return await _parse(or_404(content))
 
 
 async def _describe(request: PageRequest, file: ResultsFile, results: ClaimResults, found: FileResults) -> FilePreview:

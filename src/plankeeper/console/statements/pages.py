@@ -159,7 +159,7 @@ async def download(request: PageRequest, statement_run_id: UUID) -> Download:
     """A part of the letters: an address page before each statement."""
     ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     text = request.query.text("part") or "1"
-    if not text.isdigit() or len(text) > 4 or int(text) < 1:
+    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) < 1:
         raise NotFound
     try:
         file = await print_file.get_print_file(ctx, statement_run_id, int(text))

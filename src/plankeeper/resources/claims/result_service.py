@@ -4,6 +4,7 @@ Locks are taken in one order: the batch, then the invoices in order of id. So a 
 or claim never both succeed.
 """
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -45,7 +46,7 @@ async def receive(ctx: ReadContext, claim_batch_id: UUID, upload: Upload, **_: o
     or_404(await store.get_state(ctx.db, ctx.plan_manager_id, claim_batch_id))
     if upload.media_type not in CSV_TYPES:
         raise DomainError("unsupported_media_type", "The body must be CSV: send it with Content-Type: text/csv.")
-    return parse_results(b"".join([each async for each in upload.chunks]))
+    return await asyncio.to_thread(parse_results, b"".join([each async for each in upload.chunks]))
 
 
 async def apply_results(ctx: WriteContext, batch_id: UUID, file: ResultsFile, *, dry_run: bool) -> ClaimResults:

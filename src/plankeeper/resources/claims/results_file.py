@@ -19,6 +19,7 @@ from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 
 MAX_BYTES = 5 * 1024**2
 MAX_ROWS = 10_000  # a batch has at most 5,000
+MAX_COLUMNS = 200
 MAX_TEXT = 255  # characters of the agency's number that are stored
 
 # The headers of each column, without case, blanks and punctuation. The first is the portal's.
@@ -142,11 +143,23 @@ def _find_header(text: str) -> tuple[_Header, Columns, Iterator[NumberedRow]]:
 
 
 def _read(text: str, delimiter: str) -> Iterator[NumberedRow]:
-    """The rows of a file with their numbers, from 1. Raises DomainError for too many of them, or a stray quote."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number = 0
+    """The rows of a file with their numbers, from 1. Raises DomainError for too many of them, or a stray quote.
+
+    A row with too many cells is an error before they are read.
+    """
+    number = delimiters = 0
+
+    def read_lines() -> Iterator[str]:
+        nonlocal delimiters
+        for line in io.StringIO(text, newline=""):
+            delimiters += line.count(delimiter)
+            if delimiters >= MAX_COLUMNS:
+                raise _unreadable(f"Row {number + 1} of the file has more than {MAX_COLUMNS} cells.")
+            yield line
+
     try:
-        for number, cells in enumerate(reader, 1):
+        for number, cells in enumerate(csv.reader(read_lines(), delimiter=delimiter, strict=True), 1):
+            delimiters = 0
             if number > MAX_ROWS:
                 raise _unreadable(f"The file has more than {MAX_ROWS:,} rows. Send the results of one claim batch.")
             yield number, [each.strip() for each in cells] or [""]
@@ -196,8 +209,10 @@ def parse_amount(text: str, delimiter: str = ",") -> Decimal | None:
     compact = "".join(text.split())
     if not compact:
         return None
+    if len(compact) >= 20:
+        return Decimal("NaN")
     if delimiter == ";" and _DECIMAL_COMMA.fullmatch(compact):
         return Decimal(compact.replace("$", "").replace(",", "."))
-    if _NUMBER.fullmatch(compact) and any(each.isdigit() for each in compact) and len(compact) < 20:
+    if _NUMBER.fullmatch(compact) and any(each.isdigit() for each in compact):
         return Decimal(compact.replace("$", "").replace(",", ""))
     return Decimal("NaN")

@@ -127,6 +127,8 @@ def test_other_files_are_refused(batch: SubmittedBatch) -> None:
         (b"a,b\n1,2\n", "lacks these columns: NDISNumber, ClaimReference, Payment Request Status, PaidTotalAmount"),
         (results_csv([], HEADER), "no row after the header"),
         (b"\x81\x8d\x00", "isn't text"),
+        (b"," * 1000, "Row 1 of the file has more than 200 cells."),
+        (results_csv([]) + b',,"\n"' * 200, "Row 2 of the file has more than 200 cells."),
     ):
         response = batch.send(content=content)
         assert (response.status_code, message in response.json()["detail"]) == (400, True), response.text

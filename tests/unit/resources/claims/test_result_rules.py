@@ -106,7 +106,7 @@ def test_amounts_of_files() -> None:
     assert {text: parse_amount(text) for text in texts} == {text: Decimal(value) for text, value in texts.items()}
     assert parse_amount("") is None
     assert parse_amount("12,50", ";") == Decimal("12.50")
-    for text in ("abc", "1e5", "1,23", "--1", "$"):
-        found = parse_amount(text)
+    for text, delimiter in (*((each, ",") for each in ("abc", "1e5", "1,23", "--1", "$")), ("1" * 28 + ",50", ";")):
+        found = parse_amount(text, delimiter)
         assert found is not None
         assert found.is_nan()
