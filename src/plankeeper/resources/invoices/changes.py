@@ -62,7 +62,7 @@ LINE_FIELDS = [
 ]
 # What only claims and payments change.
 CLAIM_FIELDS = ("open_claim_batch", "open_payment_run", "has_payment", "is_rest_waiting")
-# Fields about the work with an invoice, not about what it bills.
+# Fields about the work with an invoice, not about what it bills: their change corrects nothing for flagged lines.
 _WORK_FIELDS = {"assigned_to", "due_date", "external_id", "received_at"}
 
 

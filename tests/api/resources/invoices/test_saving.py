@@ -235,7 +235,8 @@ def test_states_cannot_be_written(api: Client, import_invoice: Put) -> None:
     unchanged = api.put(path, states | {"line_items": [of_line | {"id": line["id"]}]})
     assert unchanged.status_code == 200, unchanged.text
     assert {name: unchanged.json()[name] for name in before} == before
-    assigned = api.put(path, {"due_date": "2026-03-04"}).json()
+    work = {"due_date": "2026-03-04", "external_id": "X1", "received_at": "2026-01-20T00:00:00Z"}
+    assigned = api.put(path, work).json()
     assert (assigned["claim_status"], assigned["approval_status"]) == ("flagged", "approved")
     changed = api.put(path, {"total": 99}).json()
     assert (changed["claim_status"], changed["approval_status"]) == ("new", "pending")
