@@ -1,6 +1,6 @@
 """SQL for outgoing mails. They are inserted in the transaction of the change they report, and deleted once sent."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -88,6 +88,18 @@ INSERT_FOR_OWNERS = """
 async def insert_for_owners(tx: Transaction, content: OwnerMail, at: datetime) -> None:
     """Insert a mail for each owner of the plan manager."""
     await tx.execute(INSERT_FOR_OWNERS, content.plan_manager_id, to_json(content), at, at + MAIL_LIFETIME)
+
+
+DELETE_APPROVALS = """
+    delete from outgoing_mails
+    where content ->> 'kind' = 'approval' and content ->> 'invoice_id' = any ($2::text[])
+        and (content ->> 'plan_manager_id')::uuid = $1
+"""
+
+
+async def delete_approvals(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
+    """Delete the waiting mails with links to approve invoices."""
+    await tx.execute(DELETE_APPROVALS, plan_manager_id, [str(each) for each in invoice_ids])
 
 
 TAKE_STATEMENTS = """

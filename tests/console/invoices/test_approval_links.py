@@ -249,6 +249,32 @@ def test_staff_send_again_revoke_and_record_a_decision(
     assert "Kim Lee: By phone" in main_text(owner.get(page).text)
 
 
+def test_further_mails_about_an_invoice_are_delayed(
+    mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, owner: Browser
+) -> None:
+    page = f"/console/invoices/{invoice['id']}"
+
+    def send() -> str:
+        assert owner.submit(f"{page}/approval/send", {}, page, headers=ORIGIN).status_code == 303
+        return main_text(owner.get(page).text)
+
+    link(mailing, participant)
+    assert "A new link is being mailed." in send()
+    link(mailing, participant, 2)
+    api.put(f"/invoices/{invoice['id']}", {"total": 130, "subtotal": 130})
+    link(mailing, participant, 3)
+    for when in ("in 1 minute", "in 2 minutes", "in 4 minutes", "in 8 minutes", "in 15 minutes", "in 15 minutes"):
+        assert f"A new link is mailed {when}, because there were several mails about this invoice today." in send()
+    api.put(f"/invoices/{invoice['id']}", {"total": 140, "subtotal": 140})
+    statement = """
+        select extract(epoch from next_attempt_at - now()) / 60 from outgoing_mails
+        where content ->> 'invoice_id' = $1
+    """
+    [minutes] = mailing.server.run(mailing.server.db.rows(float, statement, invoice["id"]))
+    assert 14 < minutes <= 15
+    assert len(mailing.mail.to(participant["email"])) == 3
+
+
 def test_sending_and_revoking_links_are_events_of_the_invoice(
     mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, owner: Browser
 ) -> None:

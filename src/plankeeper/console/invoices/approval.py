@@ -1,5 +1,7 @@
 """What staff do about the approval of an invoice: ask, send links again, revoke them, and record a decision."""
 
+from datetime import UTC, datetime
+from math import ceil
 from uuid import UUID
 
 from plankeeper.console.invoices.invoice_page import get
@@ -22,9 +24,19 @@ async def request_approval(request: FormRequest, invoice_id: UUID) -> Redirect:
 
 @pages.post("/invoices/{invoice_id}/approval/send", role="manager", on_error=get)
 async def send(request: FormRequest, invoice_id: UUID) -> Redirect:
-    count = await approval.send_again(request.write_context, invoice_id)
-    messages = {0: "Nobody who may approve has an email.", 1: "A new link is being mailed."}
-    return await _back(request, invoice_id, messages.get(count, f"{count} new links are being mailed."))
+    asked = await approval.send_again(request.write_context, invoice_id)
+    return await _back(request, invoice_id, _describe(asked))
+
+
+def _describe(asked: approval.Asked) -> str:
+    if not asked.people:
+        return "Nobody who may approve has an email."
+    links, verb = ("A new link", "is") if asked.people == 1 else (f"{asked.people} new links", "are")
+    minutes = ceil((asked.at - datetime.now(UTC)).total_seconds() / 60)
+    if minutes <= 0:
+        return f"{links} {verb} being mailed."
+    when = f"{minutes} minute{'s' if minutes > 1 else ''}"
+    return f"{links} {verb} mailed in {when}, because there were several mails about this invoice today."
 
 
 @pages.post("/invoices/{invoice_id}/approval/revoke", role="manager", on_error=get)

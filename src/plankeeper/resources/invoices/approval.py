@@ -14,6 +14,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.invoices import approval_store, store
 from plankeeper.resources.invoices.approval_requests import (
+    Asked,
     ask_again,
     content_hash,
     is_ready,
@@ -97,8 +98,8 @@ async def _require_approver(ctx: WriteContext, invoice: Invoice, member_id: UUID
 # What staff do with the links
 
 
-async def send_again(ctx: WriteContext, invoice_id: UUID) -> int:
-    """Mail new links for an invoice that waits for approval, in place of earlier ones. Returns the number of mails.
+async def send_again(ctx: WriteContext, invoice_id: UUID) -> Asked:
+    """Mail new links for an invoice that waits for approval, in place of earlier ones.
 
     Raises NotFound, and DomainError `invalid_transition` for an invoice that waits for something else.
     """
@@ -106,10 +107,10 @@ async def send_again(ctx: WriteContext, invoice_id: UUID) -> int:
     if not is_ready(invoice, state):
         detail = "The invoice waits for something else than approval, so nobody can be asked."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("invoice", str(invoice_id)))
-    count = await ask_again(ctx, invoice, state)
-    if count:
+    asked = await ask_again(ctx, invoice, state)
+    if asked.people:
         await record_event(ctx, "invoice.approval_requested", None, invoice)
-    return count
+    return asked
 
 
 async def revoke(ctx: WriteContext, invoice_id: UUID) -> None:

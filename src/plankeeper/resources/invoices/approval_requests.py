@@ -5,14 +5,16 @@ link belongs to that content, so it can't approve anything else.
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.policy import MAX_DELAY, login_delay
 from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
@@ -24,6 +26,8 @@ from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.invoices.warnings import Level, level_of
 
 APPROVED_FIELDS = ("participant_id", "pm_provider_id", "payee", "total", "tax", "subtotal")
+FREE_MAILS = 3  # to each person about an invoice in a day; further ones are delayed
+MAIL_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 _OPEN = ("new", "flagged", "rejected")
 _CLOSED = ("on_hold", "paid", "cancelled")
 
@@ -74,6 +78,19 @@ def is_ready(invoice: Invoice, state: RequestState) -> bool:
     )
 
 
+def _mail_at(state: RequestState, now: datetime) -> datetime:
+    """When the next mail about an invoice is sent: later if there were several within a day."""
+    delay = min(MAIL_FIRST_DELAY * login_delay(state.recent_requests + 1, FREE_MAILS), MAX_DELAY)
+    return max(now, state.last_asked_at + timedelta(seconds=delay)) if state.last_asked_at else now
+
+
+class Asked(NamedTuple):
+    """How many people are mailed, and when."""
+
+    people: int
+    at: datetime
+
+
 class _Changes:
     """What the requests of some invoices need."""
 
@@ -84,6 +101,7 @@ class _Changes:
         self.closed: list[UUID] = []
         self.revoked: dict[RevocationCause, list[UUID]] = {}
         self.links: list[NewLink] = []
+        self.mails_at: dict[UUID, datetime] = {}
 
     def revoke(self, cause: RevocationCause, invoice_id: UUID) -> None:
         self.revoked.setdefault(cause, []).append(invoice_id)
@@ -92,6 +110,7 @@ class _Changes:
         """Create a link for each person who may approve the invoice. Without a mail server, nobody can be asked."""
         if invoice.participant_id is None or not self.sends_mail:
             return
+        self.mails_at[invoice.id] = _mail_at(state, self.now)
         content = (content_hash(invoice), is_reminder, self.now)
         for each in state.approvers:
             self.links.append(NewLink(invoice.id, uuid7(), invoice.participant_id, each.team_member_id, *content))
@@ -139,8 +158,8 @@ def _update_request(changes: _Changes, invoice: Invoice, state: RequestState, *,
         changes.requests.append(request)
 
 
-async def ask_again(ctx: WriteContext, invoice: Invoice, state: RequestState, *, is_reminder: bool = False) -> int:
-    """Replace the links of an invoice that is ready by new ones. Returns how many people are asked.
+async def ask_again(ctx: WriteContext, invoice: Invoice, state: RequestState, *, is_reminder: bool = False) -> Asked:
+    """Replace the links of an invoice that is ready by new ones.
 
     A reminder keeps the time of the request.
     """
@@ -153,7 +172,7 @@ async def ask_again(ctx: WriteContext, invoice: Invoice, state: RequestState, *,
     request = RequestRow(invoice.id, requested_at, content_hash(invoice), asked_at, reminded_at)
     changes.requests.append(request)
     await _save(ctx, changes)
-    return len(changes.links)
+    return Asked(len(changes.links), changes.mails_at.get(invoice.id, changes.now))
 
 
 async def _save(ctx: WriteContext, changes: _Changes) -> None:
@@ -166,9 +185,12 @@ async def _save(ctx: WriteContext, changes: _Changes) -> None:
         await approval_store.upsert_requests(*place, changes.requests)
     if changes.links:
         await approval_store.insert_links(*place, changes.links)
-        await _queue_mails(ctx, changes.links, changes.now)
+        await _queue_mails(ctx, changes)
 
 
-async def _queue_mails(ctx: WriteContext, links: Sequence[NewLink], now: datetime) -> None:
-    for each in links:
-        await mail_store.insert(ctx.tx, ApprovalMail(ctx.plan_manager_id, each.invoice_id, each.id), now)
+async def _queue_mails(ctx: WriteContext, changes: _Changes) -> None:
+    """Insert the mails of links, instead of those that are still waiting, whose links no longer work."""
+    await mail_store.delete_approvals(ctx.tx, ctx.plan_manager_id, [*changes.mails_at])
+    for each in changes.links:
+        mail = ApprovalMail(ctx.plan_manager_id, each.invoice_id, each.id)
+        await mail_store.insert(ctx.tx, mail, changes.mails_at[each.invoice_id])

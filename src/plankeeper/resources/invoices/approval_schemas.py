@@ -52,6 +52,8 @@ class RequestState(Struct):
     asked_at: datetime | None
     reminded_at: datetime | None
     has_open_links: bool
+    recent_requests: int  # how often people were asked within a day
+    last_asked_at: datetime | None  # the last of these times
     levels: list[CodeLevel]
     approvers: list[Approver]
 

@@ -1,7 +1,7 @@
 """SQL of the approval of invoices: who may approve them, requests, and links, of which only hashes are stored."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import LiteralString
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from plankeeper.resources.invoices.approval_schemas import (
     SentLink,
 )
 
+RECENT = timedelta(days=1)  # for this time, mails about an invoice delay further ones
 REQUEST_COLUMNS: LiteralString = "invoice_id, requested_at, content_hash, asked_at, reminded_at"
 LINK_COLUMNS: LiteralString = "invoice_id, id, participant_id, team_member_id, content_hash, is_reminder, created_at"
 IS_OPEN: LiteralString = "revoked_at is null and used_at is null"
@@ -58,6 +59,7 @@ LIST_STATES: LiteralString = f"""
             select from approval_links link
             where link.plan_manager_id = $1 and link.invoice_id = invoice.id and {IS_OPEN}
         ) as has_open_links,
+        recent.count as recent_requests, recent.last_at as last_asked_at,
         coalesce((select warning_levels from office_settings where plan_manager_id = $1), '[]')::json as levels,
         coalesce((
             select json_agg(json_build_object('team_member_id', approver.team_member_id, 'name', approver.name))
@@ -73,6 +75,11 @@ LIST_STATES: LiteralString = f"""
         where plan_manager_id = $1 and invoice_id = invoice.id
         offset 0
     ) request on true
+    cross join lateral (
+        select count(distinct created_at), max(created_at) as last_at from approval_links
+        where plan_manager_id = $1 and invoice_id = invoice.id and created_at > $3
+        offset 0
+    ) recent
     where invoice.plan_manager_id = $1 and {in_array("invoice.id", "$2::uuid[]")}
     order by invoice.id
 """
@@ -80,7 +87,7 @@ LIST_STATES: LiteralString = f"""
 
 async def list_states(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[RequestState]:
     """The requests of invoices, in order of id, and who may decide."""
-    return await db.rows(RequestState, LIST_STATES, plan_manager_id, invoice_ids)
+    return await db.rows(RequestState, LIST_STATES, plan_manager_id, invoice_ids, datetime.now(UTC) - RECENT)
 
 
 UPSERT_REQUESTS: LiteralString = f"""

@@ -21,7 +21,9 @@ from plankeeper.resources.invoices.warnings import CodeLevel
 
 NOW = datetime(2026, 11, 22, 7, 5, tzinfo=UTC)
 ID = UUID("019bb4c7-3db8-7618-8e4c-80a0677f8233")
-STATE = RequestState(ID, ID, None, None, None, None, has_open_links=False, levels=[], approvers=[])
+STATE = RequestState(
+    ID, ID, None, None, None, None, has_open_links=False, recent_requests=0, last_asked_at=None, levels=[], approvers=[]
+)
 
 
 def line(**values: Any) -> dict[str, Any]:

@@ -461,6 +461,8 @@ create table outgoing_mails (
 create index outgoing_mails_by_turn on outgoing_mails ((content ->> 'kind' <> 'password_reset'), next_attempt_at);
 create index outgoing_mails_by_invitation on outgoing_mails ((content ->> 'invitation_id'))
     where content ->> 'invitation_id' is not null;
+create index outgoing_mails_by_invoice on outgoing_mails ((content ->> 'invoice_id'))
+    where content ->> 'kind' = 'approval';
 create index outgoing_mails_by_expiry on outgoing_mails (expires_at);
 
 -- Users: the staff of a plan manager and its participants' team members, one row for each email
