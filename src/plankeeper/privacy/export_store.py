@@ -91,7 +91,7 @@ LIST_PAYMENTS: LiteralString = (
 )
 LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
 LIST_APPROVAL_LINKS: LiteralString = (
-    "select (to_jsonb(r) - 'plan_manager_id' - 'token_hash' - 'content_hash')::json as content"
+    "select (to_jsonb(r) - '{plan_manager_id,token_hash,email_hash,content_hash}'::text[])::json as content"
     f" from approval_links {OF_INVOICES} order by id"
 )
 OF_PAYEE: LiteralString = "r where plan_manager_id = $1 and payee_kind = 'participant' and payee_id = $2"

@@ -484,6 +484,20 @@ def test_a_link_ends_with_the_permission_of_its_person(
     assert visitor.get(path).status_code == 404
 
 
+def test_a_link_ends_when_the_email_of_its_person_is_corrected(
+    mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, visitor: Browser, owner: Browser
+) -> None:
+    wrong, page = link(mailing, participant), f"/console/invoices/{invoice['id']}"
+    assert visitor.get(wrong).status_code == 200
+    corrected = participant | {"email": participant["email"].replace("sam", "samuel")}
+    assert api.put(f"/participants/{participant['id']}", {"email": corrected["email"]}).status_code == 200
+    assert (visitor.get(wrong).status_code, decide_unseen(visitor, wrong).status_code) == (404, 404)
+    shown = main_text(owner.get(page).text)
+    assert ("No longer works: the email was changed" in shown, corrected["email"] in shown) == (True, False)
+    assert owner.submit(f"{page}/approval/send", {}, page, headers=ORIGIN).status_code == 303
+    assert decide(visitor, link(mailing, corrected), "approve").status_code == 303
+
+
 def test_reminders_and_approval_without_an_answer(
     mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, visitor: Browser
 ) -> None:

@@ -86,7 +86,7 @@ def _note(invoice: Invoice, state: RequestState, links: list[SentLink], *, sends
 
 def _is_open(link: SentLink) -> bool:
     has_expired = link.expires_at is not None and link.expires_at <= datetime.now(UTC)
-    return link.revoked_at is None and link.used_at is None and not has_expired
+    return link.revoked_at is None and link.used_at is None and not has_expired and not link.has_other_email
 
 
 def _describe(link: SentLink) -> str:
@@ -96,6 +96,8 @@ def _describe(link: SentLink) -> str:
         return _REVOKED[link.revoked_because]
     if link.sent_at is None:
         return "Waiting to be mailed"
+    if link.has_other_email:
+        return "No longer works: the email was changed"
     return "" if _is_open(link) else "Expired without an answer"
 
 

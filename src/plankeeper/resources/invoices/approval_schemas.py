@@ -94,6 +94,7 @@ class SentLink(Struct):
     used_at: datetime | None
     name: str | None  # of a person who may still approve
     email: str | None
+    has_other_email: bool  # whether it was sent to an earlier email of that person, and no longer works
 
 
 class LinkRecipient(Struct):

@@ -1,5 +1,6 @@
 """SQL of the approval of invoices: who may approve them, requests, and links, of which only hashes are stored."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import LiteralString
@@ -52,6 +53,8 @@ def approvers_of(participant_id: LiteralString) -> LiteralString:
     )"""
 
 
+# Whether a link was sent to the email that its `person` has now.
+HAS_EMAIL: LiteralString = "link.email_hash = sha256(link.token_hash || convert_to(person.email, 'UTF8'))"
 # Two people with one mailbox get one mail.
 LIST_STATES: LiteralString = f"""
     select invoice.id as invoice_id, invoice.participant_id, request.requested_at, request.content_hash,
@@ -134,7 +137,7 @@ async def revoke_links(
 
 
 SEND_LINK: LiteralString = f"""
-    update approval_links set token_hash = $4, sent_at = $5, expires_at = $6
+    update approval_links set token_hash = $4, email_hash = $5, sent_at = $6, expires_at = $7
     where plan_manager_id = $1 and invoice_id = $2 and id = $3 and {IS_OPEN}
     returning id
 """
@@ -161,7 +164,8 @@ async def send_link(
     recipient = await db.one_or_none(LinkRecipient, GET_RECIPIENT, plan_manager_id, invoice_id, link_id)
     if recipient is None:
         return None
-    values = (token_hash, at, expires_at)
+    email_hash = hashlib.sha256(token_hash + recipient.email.encode()).digest()
+    values = (token_hash, email_hash, at, expires_at)
     sent = await db.one_or_none(UUID, SEND_LINK, plan_manager_id, invoice_id, link_id, *values)
     return recipient if sent else None
 
@@ -173,12 +177,12 @@ FIND_LINK: LiteralString = f"""
     join plan_managers manager on manager.id = $1
     cross join lateral {approvers_of("link.participant_id")} person
     where link.plan_manager_id = $1 and link.token_hash = $2 and link.expires_at > $3
-        and person.team_member_id is not distinct from link.team_member_id
+        and person.team_member_id is not distinct from link.team_member_id and {HAS_EMAIL}
 """
 
 
 async def find_link(db: Executor, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> OpenedLink | None:
-    """The unexpired link with a token, if its person may still approve."""
+    """The unexpired link with a token, if its person may still approve, and still has the email that it was sent to."""
     return await db.one_or_none(OpenedLink, FIND_LINK, plan_manager_id, token_hash, at)
 
 
@@ -196,7 +200,8 @@ async def use_link(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, lin
 
 LIST_LINKS: LiteralString = f"""
     select link.id, link.team_member_id, link.is_reminder, link.created_at, link.sent_at, link.expires_at,
-        link.revoked_at, link.revoked_because, link.used_at, person.name, person.email
+        link.revoked_at, link.revoked_because, link.used_at, person.name, person.email,
+        coalesce(not {HAS_EMAIL}, false) as has_other_email
     from approval_links link
     left join lateral (
         select * from {approvers_of("link.participant_id")} approver

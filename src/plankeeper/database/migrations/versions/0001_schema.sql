@@ -1166,6 +1166,7 @@ create table approval_links (
     is_reminder boolean not null default false,
     created_at timestamptz not null,
     token_hash bytea,
+    email_hash bytea, -- of the token's hash and the email that it was sent to: another email ends the link
     sent_at timestamptz,
     expires_at timestamptz,
     revoked_at timestamptz,
