@@ -1,6 +1,7 @@
 """Account managers: list, create, edit, deactivate."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -102,13 +103,15 @@ def test_an_account_manager_is_created_edited_deactivated_and_reactivated(
     assert "deactivated" in owner.get(PAGE).text
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     assert client.get(f"/account-managers/{made.id}").json()["active"] is False
-    client.http.close()
     assert owner.submit(f"{path}/activate").headers["location"] == PAGE
     assert owner.submit(f"{path}/activate").status_code == 303
+    shown = client.get(f"/account-managers/{made.id}").json()
+    client.http.close()
     events = recorded_events()
     assert [each.type.partition(".")[2] for each in events] == ["created", "updated", "updated", "updated"]
     assert {each.actor_kind for each in events} == {"user"}
-    assert '"is_internal":false' in events[0].data
+    assert json.loads(events[-1].data or "") == shown | {"is_internal": False, "deleted": False}
+    assert json.loads(events[1].previous or "").keys() == {"first_name", "last_name", "name", "email"}
     assert events[2].previous == '{"active":true}'
 
 

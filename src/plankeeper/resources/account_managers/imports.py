@@ -34,6 +34,7 @@ _upsert_rows = RecordUpserter(
     record_type=AccountManagerRow,
     select_for_update=store.select_for_update,
     save=_upsert_records,
+    get_many=store.get_rows,
     event_type=created_or_updated("account_manager"),
 )
 

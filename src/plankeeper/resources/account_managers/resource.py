@@ -17,7 +17,7 @@ RESOURCE = Resource(
     get_many=by_uuid(store.get_rows),
     is_hidden=service.is_hidden,
     lock=by_uuid(store.select_for_update),
-    computed=frozenset({"updated_at"}),
+    computed=frozenset({"name", "updated_at"}),
     update_schema=AccountManagerUpdate,
     update=lambda ctx, key, change: service.update(ctx, UUID(key), change),
 )

@@ -41,8 +41,9 @@ class AccountManagerRow(Struct, kw_only=True):
 
 
 class StoredAccountManager(AccountManagerRow, kw_only=True):
-    """A row with the time of its last change."""
+    """A row with the computed fields that the API has; events have it, also those of hidden ones."""
 
+    name: str | None
     updated_at: AwareDatetime
 
 

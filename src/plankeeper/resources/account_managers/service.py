@@ -26,16 +26,17 @@ async def create(ctx: WriteContext, new: AccountManagerCreate) -> AccountManager
     if not await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row])):
         raise ValidationError(email="belongs to another account manager, who may be deleted or internal")
     await _require_visible(ctx, user_id)
-    after = or_404(await select_for_update(ctx, user_id))
+    [after] = await store.get_rows(ctx.tx, ctx.plan_manager_id, [user_id])
     await record_event(ctx, "account_manager.created", None, after)
     return after
 
 
 async def update(ctx: WriteContext, account_manager_id: UUID, change: AccountManagerCreate) -> AccountManagerRow:
     """Apply the fields that are set; raises NotFound. An email cannot be cleared."""
-    before = or_404(await select_for_update(ctx, account_manager_id))
-    row = apply_patch(change, before)
-    if not is_changed(before, row):
+    old = or_404(await select_for_update(ctx, account_manager_id))
+    row = apply_patch(change, old)
+    [before] = await store.get_rows(ctx.tx, ctx.plan_manager_id, [account_manager_id])
+    if not is_changed(old, row):
         return before
     if before.email and not row.email:
         raise ValidationError(email="cannot be cleared")
@@ -50,7 +51,7 @@ async def update(ctx: WriteContext, account_manager_id: UUID, change: AccountMan
         raise ValidationError(email="belongs to another user of this plan manager") from None
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([row]))
     await _require_visible(ctx, account_manager_id)
-    after = or_404(await select_for_update(ctx, account_manager_id))
+    [after] = await store.get_rows(ctx.tx, ctx.plan_manager_id, [account_manager_id])
     await record_event(ctx, "account_manager.updated", before, after)
     return after
 

@@ -98,7 +98,7 @@ async def get_visible(
 
 
 GET_ROWS: LiteralString = f"""
-    select {ROW_COLUMNS}, manager.updated_at
+    select {ROW_COLUMNS}, manager.name, manager.updated_at
     {FROM_MANAGERS}
     {WITH_IDS}
 """

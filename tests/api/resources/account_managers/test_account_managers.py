@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from support.client import Client
 from support.cluster import SharedCluster
 from support.resources import times_of, without_updated_at
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 ANN: dict[str, Any] = {"first_name": "Ann", "last_name": "Lee", "email": "Ann@pm.example"}
 HIDDEN: dict[str, dict[str, Any]] = {
@@ -52,6 +52,20 @@ def test_an_account_manager_is_listed_and_can_be_read(api: Client, import_accoun
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/account-managers").json() == {"data": [shown], "pagination": meta}
     assert api.get(f"/account-managers/{ident.upper()}").json() == shown
+
+
+def test_events_of_an_import_have_the_fields_of_the_api(
+    api: Client, import_account_manager: Callable[..., str]
+) -> None:
+    ident = import_account_manager(**ANN)
+    shown = api.get(f"/account-managers/{ident}").json() | {"is_internal": False, "deleted": False}
+    import_account_manager(id=ident, deleted=True)
+    events = wait_until(
+        lambda: len(found := api.get("/events", resource_id=ident, after="0").json()["data"]) == 2 and found
+    )
+    assert (events[0]["type"], events[0]["data"]) == ("account_manager.created", shown)
+    assert (events[1]["type"], events[1]["previous"]) == ("account_manager.updated", {"deleted": False})
+    assert events[1]["data"] == shown | {"deleted": True, "updated_at": events[1]["data"]["updated_at"]}
 
 
 @pytest.mark.parametrize(
