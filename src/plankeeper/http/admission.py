@@ -14,7 +14,7 @@ from plankeeper.core.context import Principal, Scope
 from plankeeper.core.errors import DomainError, RejectedKeyError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.settings import Settings
-from plankeeper.http.requests import BodyBudget, RequestState
+from plankeeper.http.requests import MAX_FILE_BYTES, MAX_FILE_BYTES_PER_SENDER, BodyBudget, RequestState
 
 WINDOW_SECONDS = 60
 
@@ -113,6 +113,7 @@ class Admission:
         self._settings = settings
         self.in_flight = 0
         self.bodies = BodyBudget()
+        self.files = BodyBudget(MAX_FILE_BYTES, MAX_FILE_BYTES_PER_SENDER, "plan manager")
 
     def __enter__(self) -> None:
         """Reject requests above the limit immediately, so that requests in progress stay fast."""

@@ -166,7 +166,7 @@ class Endpoint:
         body = b""
         if operation.receive_file and operation.body_name:
             ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-            values[operation.body_name] = file = await _receive_file(operation, ctx, values, state, receive)
+            values[operation.body_name] = file = await self._receive_file(operation, ctx, values, state, receive)
             body = file.sha256.encode()
         elif operation.parser:
             # A slow upload holds no concurrency slot.
@@ -184,6 +184,17 @@ class Endpoint:
             if operation.body_name:
                 values[operation.body_name] = parsed
         return body
+
+    async def _receive_file(
+        self, operation: Operation, ctx: ReadContext, values: Mapping[str, Any], state: RequestState, receive: Receive
+    ) -> ReceivedFile:
+        """The file in a body, which counts with its Content-Length, or without one as the largest."""
+        upload = read_upload(state.headers, receive, operation.max_body_bytes)
+        if operation.receive_file is None:
+            raise TypeError(operation.path)
+        size = int(state.headers.get(b"content-length", operation.max_body_bytes))
+        with self._deps.admission.files.reserve(str(ctx.plan_manager_id), size):
+            return await operation.receive_file(ctx, **values, upload=upload)
 
     async def _with_stored_errors(
         self, operation: Operation, plan_manager_id: UUID, query: object, error: InvalidItemsError
@@ -336,15 +347,6 @@ async def _format(operation: Operation, ctx: ReadContext, state: RequestState, r
         if media_type in operation.formats:
             return await operation.formats[media_type](ctx, result)
     return None
-
-
-async def _receive_file(
-    operation: Operation, ctx: ReadContext, values: Mapping[str, Any], state: RequestState, receive: Receive
-) -> ReceivedFile:
-    upload = read_upload(state.headers, receive, operation.max_body_bytes)
-    if operation.receive_file is None:
-        raise TypeError(operation.path)
-    return await operation.receive_file(ctx, **values, upload=upload)
 
 
 def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:

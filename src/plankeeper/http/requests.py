@@ -3,7 +3,8 @@
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
@@ -19,6 +20,8 @@ from plankeeper.http.responses import HttpError, RawHeaders
 
 MAX_BUFFERED_BYTES = 64 * 1024**2  # of incomplete bodies, in one worker
 MAX_BUFFERED_BYTES_PER_SENDER = 20 * 1024**2  # four bulk bodies
+MAX_FILE_BYTES = 100 * 1024**2  # of files that arrive, in one worker
+MAX_FILE_BYTES_PER_SENDER = 40 * 1024**2  # two of the largest files
 _JSON_CONTENT_TYPE = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
@@ -71,14 +74,16 @@ def resolve_request_id(headers: Mapping[bytes, bytes]) -> bytes:
 
 
 class BodyBudget:
-    """Limits the memory of incomplete bodies: of one worker, and of each sender.
+    """Limits the memory of incomplete bodies: of one worker, and of each sender, which is a `noun`.
 
     A body that arrives with its headers doesn't count. Others count as long as their Content-Length says, from the
     start, or without one as long as they are.
     """
 
-    def __init__(self, worker: int = MAX_BUFFERED_BYTES, sender: int = MAX_BUFFERED_BYTES_PER_SENDER) -> None:
-        self._worker, self._sender = worker, sender
+    def __init__(
+        self, worker: int = MAX_BUFFERED_BYTES, sender: int = MAX_BUFFERED_BYTES_PER_SENDER, noun: str = "key"
+    ) -> None:
+        self._worker, self._sender, self._noun = worker, sender, noun
         self._senders = Counter[str]()
         self.used = 0
 
@@ -87,7 +92,8 @@ class BodyBudget:
         if self._senders[sender] + size > self._sender:
             raise DomainError(
                 "service_unavailable",
-                f"Large bodies of this key are arriving already, {self._sender // 1024**2} MiB at most at a time.",
+                f"Large bodies of this {self._noun} are arriving already,"
+                f" {self._sender // 1024**2} MiB at most at a time.",
                 retry_after=1,
             )
         if self.used + size > self._worker:
@@ -98,6 +104,15 @@ class BodyBudget:
     def give_back(self, sender: str, size: int) -> None:
         self._senders -= Counter({sender: size})  # keeps no zeros
         self.used -= size
+
+    @contextmanager
+    def reserve(self, sender: str, size: int) -> Generator[None]:
+        """Take bytes until a file has arrived."""
+        self.take(sender, size)
+        try:
+            yield
+        finally:
+            self.give_back(sender, size)
 
 
 def has_body(headers: Mapping[bytes, bytes]) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from datetime import timedelta
 from functools import cache
@@ -21,6 +22,7 @@ from plankeeper.core.settings import Settings
 
 CHUNK_BYTES = 256 * 1024  # of a download
 PART_BYTES = 5 * 1024**2  # of an upload to a bucket, the smallest that S3 accepts
+MIN_FREE_BYTES = 100 * 1024**2  # of the disk of a folder, on which the database can be, too
 _FOLDER = "file://"
 # Of requests to a bucket. A slow client receives a document slowly, so only each read has a short limit.
 _CLIENT_OPTIONS: "ClientConfig" = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "1h"}
@@ -49,8 +51,10 @@ class DocumentStorage:
             self._store = from_url(url, client_options=options, retry_config=_RETRIES)
 
     async def put(self, key: str, chunks: AsyncIterable[bytes]) -> None:
-        """Store an object. If `chunks` raises an error, nothing is stored."""
+        """Store an object. If `chunks` raises an error, or the disk is almost full, nothing is stored."""
         try:
+            if self._folder and shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
+                raise StorageError(f"the disk of {self._folder} is almost full")
             await obstore.put_async(self._store, key, chunks, chunk_size=PART_BYTES, max_concurrency=1)
         except (BaseError, OSError) as error:
             raise StorageError from error

@@ -2,7 +2,9 @@
 
 import hashlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +13,9 @@ from uuid_utils.compat import uuid7
 
 from support import factories
 from support.client import PREFIX, Client
+from support.factories import upload_document
 from support.importing import import_records
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 from support.webhooks import wait_for_events
 
 PDF = b"%PDF-1.7\n" + b"1 0 obj\n" * 100
@@ -166,3 +169,30 @@ def test_invoices_with_the_same_document_have_a_warning(server: RunningServer, a
     rows = [{"id": other_id, "is_deleted": True}]
     assert not server.run(import_records(server, UUID(api.plan_manager_id), "invoices", rows)).errors
     assert warned() == [False, True]
+
+
+def test_the_files_of_a_plan_manager_that_arrive_are_limited(
+    server: RunningServer, api: Client, other: Client, invoice_id: str
+) -> None:
+    """A file without a length counts as the largest: two of them are as many as can arrive."""
+    started, is_over = Semaphore(0), Event()
+
+    def chunks() -> Iterator[bytes]:
+        yield PDF
+        started.release()
+        is_over.wait(15)
+
+    with ThreadPoolExecutor(2) as pool:
+        arriving = [pool.submit(put, api, invoice_id, chunks()) for _ in range(2)]
+        try:
+            assert all(started.acquire(timeout=10) for _ in arriving)
+            wait_until(lambda: put(api, invoice_id, PDF).status_code == 503)
+            rejected = put(api, invoice_id, PDF)
+            error = (rejected.json()["error"], rejected.json()["detail"], rejected.headers["retry-after"])
+            detail = "Large bodies of this plan manager are arriving already, 40 MiB at most at a time."
+            assert error == ("service_unavailable", detail, "1")
+            upload_document(other, factories.import_invoice(server, other, {"participant": None, "provider": None}))
+        finally:
+            is_over.set()
+        assert [each.result().status_code for each in arriving] == [200, 200]
+    assert put(api, invoice_id, PDF).status_code == 200

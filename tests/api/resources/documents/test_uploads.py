@@ -12,7 +12,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.resources.documents import service, store
+from plankeeper.resources.documents import service, storage, store
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
 from support import factories
 from support.client import PREFIX, Client
@@ -141,3 +141,15 @@ def test_what_a_killed_server_leaves_is_deleted_when_it_is_due(
     server.run(service.delete_due_objects(server.db, server.settings))
     assert sorted(objects(server, api)) == sorted([kept, kept.parent / "current.pdf"])
     assert len(cleanup(server, api)) == 1
+
+
+def test_no_file_is_stored_on_a_disk_that_is_almost_full(
+    server: RunningServer, api: Client, invoice_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = upload_document(api, invoice_id)
+    monkeypatch.setattr(storage, "MIN_FREE_BYTES", 2**62)
+    url = f"{PREFIX}/invoices/{invoice_id}/document"
+    rejected = api.http.put(url, content=b"%PDF-1", headers=api.headers())
+    assert (rejected.status_code, rejected.json()["error"]) == (503, "service_unavailable")
+    monkeypatch.undo()
+    assert_kept(server, api, invoice_id, kept)
