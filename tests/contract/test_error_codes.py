@@ -231,6 +231,8 @@ def invalid_transition(requests: Requests) -> httpx.Response:
     """A second time: a line that was split can be split again, so it is cancelled first."""
     if operation_name(requests.operation) in AFTER_RESTORE:
         return after_restore(requests)
+    if requests.operation.path.endswith("/statements/{statement_id}"):
+        return unprintable_statement(requests)
     if requests.operation.path.endswith("/split"):
         ids = ids_of(operation_name(requests.operation), requests.tenant.ids)
         path = f"/invoices/{ids['invoice_id']}/lines/{ids['line_id']}/cancel"
@@ -252,6 +254,15 @@ def invalid_transition(requests: Requests) -> httpx.Response:
     else:
         requests.send()
     return requests.send()
+
+
+def unprintable_statement(requests: Requests) -> httpx.Response:
+    """The PDF of a statement about a name that no font has."""
+    client, participant_id = requests.tenant.client, requests.tenant.ids["participant_id"]
+    client.put(f"/participants/{participant_id}", {"first_name": "𓀀"}).raise_for_status()
+    month = client.get(f"/participants/{participant_id}/statements").json()["data"][0]["month"]
+    statement = client.post(f"/participants/{participant_id}/statements", {"month": month}).json()
+    return requests.send(ids={"statement_id": statement["id"]}, headers={"Accept": "application/pdf"})
 
 
 # Requests that have the code only while an owner hasn't confirmed a restore.

@@ -254,6 +254,7 @@ FIELD_CODES: Mapping[FieldErrorCode, str] = {
 }
 
 MAX_ERRORS = 100
+UNAVAILABLE_TIME = 60  # seconds
 # The page of the documentation site with a section for each code.
 DOCUMENTATION_PATH = "/docs/api/errors"
 
@@ -331,7 +332,10 @@ class Error(Struct):
 
 
 class DomainError(Exception):
-    """An error of the table. The same request can succeed after `retry_after` seconds."""
+    """An error of the table. The same request can succeed after `retry_after` seconds.
+
+    Without them, a `service_unavailable` can after a minute: it lasts until an operator has done something.
+    """
 
     def __init__(
         self,
@@ -347,7 +351,7 @@ class DomainError(Exception):
         self.detail = detail or CODES[code].description
         self.errors = errors
         self.resource = resource
-        self.retry_after = retry_after
+        self.retry_after = UNAVAILABLE_TIME if retry_after is None and code == "service_unavailable" else retry_after
         super().__init__(f"{code}: {self.detail}")
 
     def body(self, request_id: str, public_url: str | None = None) -> Error:

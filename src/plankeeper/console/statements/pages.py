@@ -164,7 +164,7 @@ async def download(request: PageRequest, statement_run_id: UUID) -> Download:
     try:
         file = await print_file.get_print_file(ctx, statement_run_id, int(text))
     except UnprintableError as error:
-        raise DomainError("service_unavailable", f"A statement can't be printed: {error}.") from None
+        raise DomainError("invalid_transition", f"A statement can't be printed: {error}.") from None
     request.record_list("participant", file.participants, {"page": "statements"}, "exported")
     return Download.of_bytes(file.name, print_file.MEDIA_TYPE, file.content)
 

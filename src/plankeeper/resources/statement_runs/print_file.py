@@ -55,7 +55,7 @@ async def _address_page(ctx: ReadContext, letter: Letter) -> bytes:
         return await render(ctx.plan_manager_id, "address_page", page, letter.queued_at, ctx.settings.fonts_folder)
     except UnprintableError as error:
         detail = f"The address of {letter.name} can't be printed: {error}."
-        raise DomainError("service_unavailable", detail) from None
+        raise DomainError("invalid_transition", detail) from None
 
 
 def address_lines(letter: Letter) -> list[str]:

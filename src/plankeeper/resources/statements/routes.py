@@ -52,7 +52,7 @@ async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
         content = await service.statement_pdf(ctx, statement.id)
     except UnprintableError as error:
         detail = f"The statement can't be printed: {error}. Get it as text/html instead."
-        raise DomainError("service_unavailable", detail) from None
+        raise DomainError("invalid_transition", detail) from None
     return Download(f"statement-{statement.month}.pdf", PDF, len(content), single_chunk(content))
 
 
@@ -63,6 +63,7 @@ async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
     has_etag=True,
     access_log="participant",
     formats={html.HTML: _to_page, PDF: _to_pdf},
+    errors=("invalid_transition",),  # a document that can't be printed
 )
 async def get(ctx: ReadContext, participant_id: UUID, statement_id: UuidOr404) -> Statement:
     """Get a statement as it was made. `Accept: text/html` returns a page to print, `application/pdf` a document."""

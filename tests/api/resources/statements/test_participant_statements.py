@@ -154,7 +154,7 @@ def test_a_name_without_glyphs_has_a_page_and_no_pdf(api: Client, participant: s
     api.put(participant, {"first_name": "𓀀"}).raise_for_status()
     statement = make(api, participant)
     response = read(api, participant, statement, "application/pdf")
-    assert (response.status_code, response.json()["error"]) == (503, "service_unavailable")
+    assert (response.status_code, response.json()["error"]) == (409, "invalid_transition")
     assert "PLANKEEPER_FONTS_FOLDER" in response.json()["detail"]
     assert "𓀀 Hale" in read(api, participant, statement, "text/html").text
 
@@ -199,7 +199,7 @@ def test_without_storage_there_is_no_pdf(server: RunningServer, api: Client, par
     ctx = ReadContext(server.db, UUID(api.plan_manager_id), bare)
     with pytest.raises(DomainError) as raised:
         server.run(service.statement_pdf(ctx, UUID(statement["id"])))
-    assert raised.value.code == "service_unavailable"
+    assert (raised.value.code, raised.value.retry_after) == ("service_unavailable", 60)
     assert "PLANKEEPER_DOCUMENTS_URL" in raised.value.detail
 
 
