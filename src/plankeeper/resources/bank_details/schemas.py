@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from plankeeper.core.context import ActorKind
-from plankeeper.core.fields import EXTENSION, Text50, Text255, component
+from plankeeper.core.fields import EXTENSION, AwareDatetime, Text50, Text255, component
 from plankeeper.resources.bank_details.accounts import Payee, PayeeKind
 
 Action = Literal["proposed", "approved", "rejected", "set", "closed", "confirmed"]
@@ -48,6 +48,11 @@ class BankDetails(Struct, kw_only=True):
 
     current: Annotated[AccountSummary | None, Meta(description="The account that payments go to, or null.")]
     proposed: Annotated[AccountSummary | None, Meta(description="The account that waits for approval, or null.")]
+    updated_at: Annotated[
+        AwareDatetime | None,
+        EXTENSION,
+        Meta(description="When the bank details were last changed, or null if there have never been any."),
+    ]
 
 
 class PayeeRef(Struct, frozen=True):

@@ -71,9 +71,11 @@ def summarize(settings: Settings, plan_manager_id: UUID, row: BankDetailsRow | N
     """The details without account numbers. Raises SecretKeyMissingError."""
     current, proposed = _decrypt(settings, plan_manager_id, row)
     if row is None:
-        return BankDetails(current=None, proposed=None)
+        return BankDetails(current=None, proposed=None, updated_at=None)
     return BankDetails(
-        current=_summary(current, row.current_estate_payee), proposed=_summary(proposed, row.proposed_estate_payee)
+        current=_summary(current, row.current_estate_payee),
+        proposed=_summary(proposed, row.proposed_estate_payee),
+        updated_at=row.updated_at,
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
@@ -16,22 +17,26 @@ from support.bank_details import ACCOUNT, CALLED_BACK, OTHER_ACCOUNT, Office
 SUMMARY = {"bsb": "062000", "account_ending": "678", "account_name": "Amber Physio", "estate_payee": None}
 
 
+def accounts(response: httpx.Response) -> tuple[Any, Any]:
+    return response.json()["current"], response.json()["proposed"]
+
+
 def test_details_are_proposed_and_shown_without_the_number(office: Office) -> None:
-    assert office.client.get(office.path).json() == {"current": None, "proposed": None}
+    assert office.client.get(office.path).json() == {"current": None, "proposed": None, "updated_at": None}
     response = office.client.put(office.path, ACCOUNT)
-    assert response.json() == {"current": None, "proposed": SUMMARY}
+    assert accounts(response) == (None, SUMMARY)
     got = office.client.get(office.path)
     assert (got.json(), got.headers["etag"]) == (response.json(), response.headers["etag"])
     assert office.approve(office.actor(), office.proposal_id()) == "approved"
-    assert office.client.get(office.path).json() == {"current": SUMMARY, "proposed": None}
+    assert accounts(office.client.get(office.path)) == (SUMMARY, None)
 
 
 def test_participants_have_details_too(office: Office) -> None:
     participant_id = office.client.create("/participants", {"first_name": "Ada"})["id"]
     path = f"/participants/{participant_id}/bank-details"
-    assert office.client.put(path, ACCOUNT).json() == {"current": None, "proposed": SUMMARY}
-    assert office.client.put(path, ACCOUNT).json() == {"current": None, "proposed": SUMMARY}
-    assert office.client.get(path).json() == {"current": None, "proposed": SUMMARY}
+    assert accounts(office.client.put(path, ACCOUNT)) == (None, SUMMARY)
+    assert accounts(office.client.put(path, ACCOUNT)) == (None, SUMMARY)
+    assert accounts(office.client.get(path)) == (None, SUMMARY)
     assert office.client.get(f"/participants/{uuid7()}/bank-details").status_code == 404
     assert office.client.put(f"/participants/{office.provider_id}/bank-details", ACCOUNT).status_code == 404
 
@@ -39,6 +44,15 @@ def test_participants_have_details_too(office: Office) -> None:
 def test_an_old_version_is_not_replaced(office: Office) -> None:
     tag = office.client.get(office.path).headers["etag"]
     assert office.client.put(office.path, ACCOUNT, headers={"If-Match": tag}).status_code == 200
+    assert office.client.put(office.path, OTHER_ACCOUNT, headers={"If-Match": tag}).status_code == 412
+
+
+def test_an_account_with_the_same_ending_is_another_version(office: Office) -> None:
+    tag = office.client.put(office.path, ACCOUNT).headers["etag"]
+    same_ending = ACCOUNT | {"account_number": "99999678"}
+    replaced = office.client.put(office.path, same_ending, headers={"If-Match": tag})
+    assert (replaced.status_code, accounts(replaced)) == (200, (None, SUMMARY))
+    assert replaced.headers["etag"] != tag
     assert office.client.put(office.path, OTHER_ACCOUNT, headers={"If-Match": tag}).status_code == 412
 
 
