@@ -85,6 +85,15 @@ class _Write:
     values: dict[str, Any]
     preconditions: Preconditions
     idempotency_key: IdempotencyKey | None
+    is_head: bool
+
+
+class _HeadError(Exception):
+    """Rolls back the write of a GET, such as the record of a download: a HEAD has only its response."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
 
 
 class Endpoint:
@@ -96,7 +105,7 @@ class Endpoint:
         operations = {each.method: each for each in all_operations if each.path == path}
         self._operations = dict(operations)
         self._returned_paths = {name: find_returned_path(each, all_operations) for name, each in operations.items()}
-        if "GET" in operations and not operations["GET"].writes:  # one that records a download, for example
+        if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
         # The compressed length of a body that repeats a client's text would reveal something about a secret in it.
         self._has_secret = any(each.has_secret for each in operations.values())
@@ -145,7 +154,7 @@ class Endpoint:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
             idempotency_key = idempotency.parse_idempotency_key(operation, principal, scope, state.headers, body)
             preconditions = Preconditions.from_headers(state.headers)
-            write = _Write(operation, values, preconditions, idempotency_key)
+            write = _Write(operation, values, preconditions, idempotency_key, scope["method"] == "HEAD")
             response = await self._write(write, state, principal, plan_manager_id)
         returned_path = self._returned_paths[operation.method]
         if returned_path is None or _is_dry_run(operation, values):
@@ -278,12 +287,16 @@ class Endpoint:
             ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
             ctx.scopes = principal.scopes
             response = await self._handle_write(write, ctx)
+            if write.is_head:
+                raise _HeadError(response)
             if self._deps.on_write:
                 await self._deps.on_write(tx, plan_manager_id, request_id)
             return ctx, response
 
         try:
             ctx, response = await self._deps.db.write(attempt)
+        except _HeadError as head:
+            return head.response
         except asyncpg.IntegrityConstraintViolationError as error:
             errors = write.operation.constraint_errors
             raise await translate_violation(self._deps.db, plan_manager_id, error, errors) from None
@@ -301,7 +314,7 @@ class Endpoint:
             require_preconditions(write.preconditions, etag(encode(current), getattr(current, "updated_at", None)))
         result = await operation.handler(ctx, **write.values)
         if isinstance(result, Download):
-            return await FileResponse.open(result, is_head=False)
+            return await FileResponse.open(result, is_head=write.is_head)
         status = 200 if _is_dry_run(operation, write.values) else operation.status
         response = Response.from_object(status, result)
         if idempotency_key:

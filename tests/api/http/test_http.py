@@ -54,8 +54,7 @@ def test_head_is_rejected_like_get(api: Client) -> None:
 @sweep("path", group_by_path(operations()))
 def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str) -> None:
     methods = {*group_by_path(operations())[path], "OPTIONS"}
-    reads = group_by_path(operations())[path].get("GET")
-    methods |= {"HEAD"} if reads and not reads.writes else set()
+    methods |= {"HEAD"} if "GET" in methods else set()
     allow = ", ".join(sorted(methods))
     real = path.replace("{note_type_id}", "1")
     real = re.sub(r"\{\w+\}", str(uuid7()), real)

@@ -183,8 +183,11 @@ def test_the_first_download_is_recorded_and_a_cancellation_says_that_the_agency_
 ) -> None:
     batch = office.batch(office.invoice("001"))
     path = f"/claim-batches/{batch['id']}"
+    head = office.client.request("HEAD", f"{path}/file")
+    assert office.client.get(path).json() == batch
     assert (batch["downloaded_at"], batch["downloaded_by"]) == (None, None)
     file = office.client.get(f"{path}/file").content
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(file)))
     first = office.client.get(path).json()
     assert (first["downloaded_at"] == first["updated_at"], first["downloaded_by"]) == (True, "test")
     assert office.client.get(f"{path}/file").content == file
