@@ -10,7 +10,7 @@ from uuid import UUID
 from asyncpg import IntegrityConstraintViolationError
 from msgspec import Meta, Struct
 
-from plankeeper.core.errors import DomainError, FieldErrorSummary, NotFound, RejectionReason
+from plankeeper.core.errors import DomainError, ErrorResource, FieldErrorSummary, NotFound, RejectionReason
 from plankeeper.core.fields import component
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor, Transaction
@@ -92,10 +92,10 @@ class WriteContext:
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
 
 
-def or_404(resource: T | None) -> T:
-    """The resource; raises NotFound if it is None."""
+def or_404(resource: T | None, name: ErrorResource | None = None) -> T:
+    """The resource; raises NotFound if it is None. `name` is needed if it isn't that of the path's last id."""
     if resource is None:
-        raise NotFound
+        raise NotFound(name)
     return resource
 
 

@@ -369,7 +369,7 @@ def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
 def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:
     """The error for the resource that the last id of a path identifies."""
     name = list(operation.path_ids)[-1]
-    kind = name.removesuffix("_id")
+    kind = "invoice_view_session" if name == "session_id" else name.removesuffix("_id")
     resource = ErrorResource(kind, path_params[name][:MAX_ID_LENGTH])
     return NotFound(resource, f"The plan manager has no {kind.replace('_', ' ')} with the id in the path.")
 

@@ -51,6 +51,30 @@ def test_head_is_rejected_like_get(api: Client) -> None:
     assert api.request("HEAD", "/note-types?limit=0").status_code == 400
 
 
+@sweep("action", ["cancel", "reopen", "retry", "split", "claim-rest", "claim-result"])
+def test_an_action_on_a_line_names_the_invoice_or_the_line_that_is_missing(api: Client, action: str) -> None:
+    body = {
+        "split": {"date": "2026-01-02", "quantities": [1, 1]},
+        "cancel": {"reason": "Wrong"},
+        "claim-result": {"outcome": "rejected", "reason": "Wrong"},
+    }.get(action)
+    invoice_id, line_id = api.create("/invoices", {})["id"], str(uuid7())
+    for id_, named in ((str(uuid7()), "invoice"), (invoice_id, "line_item")):
+        missing = api.post(f"/invoices/{id_}/lines/{line_id}/{action}", body)
+        expected = {"kind": named, "id": id_ if named == "invoice" else line_id}
+        assert (missing.status_code, missing.json()["resource"]) == (404, expected)
+
+
+def test_the_resource_that_is_missing_is_named_as_in_events(api: Client) -> None:
+    session_id, run_id = str(uuid7()), str(uuid7())
+    session = api.get(f"/invoice-view-sessions/{session_id}").json()
+    assert session["resource"] == {"kind": "invoice_view_session", "id": session_id}
+    assert session["detail"] == "The plan manager has no invoice view session with the id in the path."
+    payment = {"date": "2026-01-02", "reason": "Closed"}
+    returned = api.post(f"/payment-runs/{run_id}/payments/{uuid7()}/returned", payment)
+    assert returned.json()["resource"] == {"kind": "payment_run", "id": run_id}
+
+
 @sweep("path", group_by_path(operations()))
 def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str) -> None:
     methods = {*group_by_path(operations())[path], "OPTIONS"}

@@ -84,7 +84,7 @@ async def _lock_batch(ctx: WriteContext, claim: ClaimState | None) -> ClaimBatch
 
 
 async def _lock_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> tuple[Invoice, InvoiceLineRow]:
-    invoice = or_404((await lock(ctx, [invoice_id])).get(invoice_id))
+    invoice = or_404((await lock(ctx, [invoice_id])).get(invoice_id), ErrorResource("invoice", str(invoice_id)))
     line = next((each for each in to_line_rows(invoice) if each.id == line_id), None)
     if line is None:
         raise NotFound(ErrorResource("line_item", str(line_id)))

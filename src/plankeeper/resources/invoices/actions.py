@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext, or_404
-from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.errors import ErrorResource, FieldError, ValidationError
 from plankeeper.resources.invoices import store
 from plankeeper.resources.invoices.action_schemas import LineSplit
 from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state, update_approval
@@ -122,7 +122,8 @@ def _day_before(day: date) -> date:
 
 
 async def _read(ctx: WriteContext, invoice_id: UUID) -> tuple[Invoice, InvoiceState]:
-    before = or_404(await store.get_for_update(ctx.tx, ctx.plan_manager_id, invoice_id))
+    found = await store.get_for_update(ctx.tx, ctx.plan_manager_id, invoice_id)
+    before = or_404(found, ErrorResource("invoice", str(invoice_id)))
     return before, to_state(to_row(before), to_line_rows(before))
 
 

@@ -308,7 +308,8 @@ async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body:
 
     Raises NotFound, ValidationError, and DomainError `invalid_transition`, also for a second time.
     """
-    run = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id))
+    found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id)
+    run = or_404(found, ErrorResource("payment_run", str(run_id)))
     payment = or_404(await store.get_payment(ctx.tx, ctx.plan_manager_id, run_id, payment_id))
     if payment.state != "paid":
         detail = f"The payment is {_STATES[payment.state]}, so it can't be returned."
