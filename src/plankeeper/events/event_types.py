@@ -96,18 +96,26 @@ EVENT_TYPE_PATTERNS = _patterns(EVENT_TYPES)
 SENT_PATTERNS = _patterns(SENT_TYPES)
 
 
+def find_unknown_types(
+    selected: Iterable[tuple[str, str]],
+    allowed: Sequence[str] = EVENT_TYPE_PATTERNS,
+    location: ErrorLocation = "body",
+) -> list[FieldError]:
+    """The errors of other types or patterns. Each type comes with its field: `event_types[1]`."""
+    return [
+        FieldError(field, _message(each, allowed), "not_allowed", location, [*allowed])
+        for field, each in selected
+        if each not in allowed
+    ]
+
+
 def require_event_types(
     selected: Iterable[tuple[str, str]],
     allowed: Sequence[str] = EVENT_TYPE_PATTERNS,
     location: ErrorLocation = "body",
 ) -> None:
-    """Raise a ValidationError that names the other types or patterns. Each comes with its field: `event_types[1]`."""
-    errors = [
-        FieldError(field, _message(each, allowed), "not_allowed", location, [*allowed])
-        for field, each in selected
-        if each not in allowed
-    ]
-    if errors:
+    """Raise a ValidationError with the errors of `find_unknown_types`."""
+    if errors := find_unknown_types(selected, allowed, location):
         raise ValidationError(*errors)
 
 

@@ -6,15 +6,14 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
-from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.encryption.cipher import secret_cipher
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
-from plankeeper.core.fields import apply_patch
+from plankeeper.core.fields import apply_patch, unset_to_none
 from plankeeper.core.ids import uuid7_lower_bound, uuid7_upper_bound
-from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, require_event_types
+from plankeeper.events.event_types import SENT_PATTERNS, SENT_TYPES, find_unknown_types, require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
@@ -42,10 +41,15 @@ async def select_for_update(ctx: WriteContext, webhook_endpoint_id: UUID) -> Web
     return await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
 
 
-def _require_event_types(event_types: list[str] | UnsetType) -> None:
-    if not isinstance(event_types, UnsetType):
-        selected = ((f"event_types[{index}]", each) for index, each in enumerate(event_types))
-        require_event_types(selected, SENT_PATTERNS)
+def _require_valid(ctx: WriteContext, change: WebhookEndpointCreate | WebhookEndpointUpdate) -> None:
+    """Raise a ValidationError with all errors."""
+    errors = list[FieldError]()
+    if isinstance(change.url, str) and (error := validate_url(change.url, ctx.settings.webhook_allowed_networks)):
+        errors.append(FieldError("url", error, "invalid_format"))
+    event_types = unset_to_none(change.event_types) or ()
+    errors += find_unknown_types(((f"event_types[{at}]", each) for at, each in enumerate(event_types)), SENT_PATTERNS)
+    if errors:
+        raise ValidationError(*errors)
 
 
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
@@ -53,8 +57,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
 
     Raises SecretKeyMissingError if no key encrypts.
     """
-    _require_valid_url(ctx, new.url)
-    _require_event_types(new.event_types)
+    _require_valid(ctx, new)
     await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
         raise DomainError("too_many_webhook_endpoints")
@@ -77,10 +80,8 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
 
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
     """Apply the fields that are set; raises NotFound. Pausing an endpoint cancels its pending deliveries."""
-    _require_event_types(change.event_types)
+    _require_valid(ctx, change)
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
-    if isinstance(change.url, str):
-        _require_valid_url(ctx, change.url)
     new = apply_patch(change, old)
     if not is_changed(old, new):
         return without_secrets(old)
@@ -168,12 +169,6 @@ def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:
     if not endpoint.active:
         raise DomainError("webhook_endpoint_inactive", resource=ErrorResource("webhook_endpoint", str(endpoint.id)))
     return endpoint
-
-
-def _require_valid_url(ctx: WriteContext, url: str) -> None:
-    error = validate_url(url, ctx.settings.webhook_allowed_networks)
-    if error:
-        raise ValidationError(FieldError("url", error, "invalid_format"))
 
 
 def _with_secret(row: WebhookEndpointRow, secret: str) -> WebhookEndpointWithSecret:

@@ -101,6 +101,13 @@ def test_an_invalid_field_is_reported(api: Client, made: dict[str, Any], wrong: 
     assert api.get(PATH).json()["data"] == [{name: made[name] for name in made if name != "secret"}]
 
 
+def test_all_errors_of_an_endpoint_are_reported_at_once(api: Client) -> None:
+    body = {"url": "http://example.com", "event_types": ["*", "participant.nosuch"]}
+    path = f"{PATH}/{api.create(PATH, NEW_BODY)['id']}"
+    for response in (api.post(PATH, body), api.put(path, body), api.put(f"{PATH}/{uuid7()}", body)):
+        assert [each["field"] for each in response.json()["errors"]] == ["url", "event_types[1]"]
+
+
 def test_a_create_requires_a_url(api: Client) -> None:
     response = api.post(PATH, {})
     assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, ["url"])
