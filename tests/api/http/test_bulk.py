@@ -147,7 +147,7 @@ def test_references_are_checked_with_their_index(api: Client, other: Client, imp
         {"account_manager_id": foreign},
         {"exit_reason_category_id": str(uuid7())},
     ]
-    of_manager = "must be the id of an active account manager"
+    of_manager = "must be the id of an account manager of this plan manager"
     of_reason = "must be the id of an exit reason of this plan manager"
     assert sorted(field_errors(api.post("/participants/bulk", {"items": items}))) == [
         ("items[1].account_manager_id", of_manager),

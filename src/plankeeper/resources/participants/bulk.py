@@ -36,13 +36,12 @@ from plankeeper.resources.participants.schemas import (
     ParticipantBulkQuery,
     StoredParticipant,
 )
-from plankeeper.resources.participants.service import with_reference_names
+from plankeeper.resources.participants.service import EXIT_REASONS, unknown_reference, with_reference_names
 
 MATCH_FIELDS = {
     "external_id": MatchField("external_id", store.list_by_external_ids),
     "participant_number": MatchField("participant_number", store.list_by_numbers, digits=9),
 }
-_EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
 
 
 async def save_many(
@@ -116,13 +115,13 @@ async def _find_unknown_references(
     managers = _sent_ids(changes, ("account_manager_id",))
     query = AccountManagerListQuery(id=[str(each) for each in managers], limit=MAX_ITEMS)
     visible = await account_managers.list_page(db, plan_manager_id, query, operator)
-    reasons = await exit_reasons.list_existing(db, plan_manager_id, list(_sent_ids(changes, _EXIT_REASONS)))
-    known = {name: (set(reasons), "exit reason of this plan manager") for name in _EXIT_REASONS}
-    known["account_manager_id"] = ({each.id for each in visible}, "active account manager")
+    reasons = await exit_reasons.list_existing(db, plan_manager_id, list(_sent_ids(changes, EXIT_REASONS)))
+    known = {name: set(reasons) for name in EXIT_REASONS}
+    known["account_manager_id"] = {each.id for each in visible}
     return [
-        item_error(index, name, f"must be the id of an {what}", "not_found")
+        item_error(index, name, unknown_reference(name).message, "not_found")
         for index, item in changes
-        for name, (ids, what) in known.items()
+        for name, ids in known.items()
         if isinstance(id_ := getattr(item, name), str) and UUID(id_) not in ids
     ]
 

@@ -38,11 +38,17 @@ from plankeeper.resources.resource import Restored, Snapshot, stored_fields
 from plankeeper.resources.team_members import service as team_service
 from plankeeper.resources.team_members import store as team_store
 
+EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
+
+
+def unknown_reference(column: str) -> FieldError:
+    """The error of a field whose id doesn't exist, or is hidden."""
+    resource = "exit reason" if column in EXIT_REASONS else "account manager"
+    return FieldError(column, f"must be the id of an {resource} of this plan manager", "not_found")
+
 
 async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> DomainError:
-    column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
-    resource = "account manager" if column == "account_manager_id" else "exit reason"
-    return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager", "not_found"))
+    return ValidationError(unknown_reference(violation.constraint.removeprefix("participants_").removesuffix("_fkey")))
 
 
 CONSTRAINT_ERRORS = {
@@ -62,9 +68,7 @@ async def select_for_update(ctx: WriteContext, participant_id: UUID) -> StoredPa
 async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     now = datetime.now(UTC)
     new = apply_patch(change, StoredParticipant(id=uuid7(), created_at=now, updated_at=now))
-    known = await _visible_account_manager(ctx, change)
-    changes = await _change_plan(ctx, None, new)
-    [after] = await with_reference_names(ctx, new, known=known)
+    after, changes = await _prepare(ctx, None, new, change, {})
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "participant.created", None, after, parts=await plans.write(ctx, changes))
     return after
@@ -82,10 +86,8 @@ async def save(ctx: WriteContext, before: Participant, change: ParticipantUpdate
     if not is_changed(old, new):
         ctx.disclosed.append(Disclosure("viewed", "participant", before.id))
         return before
-    known = reference_names(before) | await _visible_account_manager(ctx, change)
     new.updated_at = next_updated_at(before.updated_at)
-    changes = await _change_plan(ctx, old, new)
-    [after] = await with_reference_names(ctx, new, known=known)
+    after, changes = await _prepare(ctx, old, new, change, reference_names(before))
     await store.update(ctx.tx, ctx.plan_manager_id, to_json([new]), before.updated_at)
     plan_events = await plans.write(ctx, changes)
     await recheck_queue.enqueue_changed(ctx, "participant", [(old, new)])
@@ -93,12 +95,31 @@ async def save(ctx: WriteContext, before: Participant, change: ParticipantUpdate
     return after
 
 
-async def _change_plan(ctx: WriteContext, old: StoredParticipant | None, new: StoredParticipant) -> plans.PlanChanges:
-    """The change of the current plan; raises ValidationError."""
+async def _prepare(
+    ctx: WriteContext,
+    old: StoredParticipant | None,
+    new: StoredParticipant,
+    change: ParticipantUpdate,
+    known: Mapping[str, str],
+) -> tuple[Participant, plans.PlanChanges]:
+    """The participant as the API returns it, and the change of its current plan. `known` are names of references.
+
+    Raises ValidationError with all errors. One is an account manager that the list hides: the foreign key accepts it.
+    """
+    names, errors = dict(known), list[FieldError]()
+    if isinstance(manager_id := change.account_manager_id, str):
+        manager = await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name)
+        if manager is None:
+            errors.append(unknown_reference("account_manager_id"))
+        elif manager.name is not None:
+            names[str(manager.id)] = manager.name
     changes = await plans.apply_fields(ctx, [(old, new)])
-    if changes.errors:
-        raise ValidationError(*(error for _, error in changes.errors))
-    return changes
+    names = await _read_reference_names(ctx, [new], names)
+    errors += [unknown_reference(each) for each in EXIT_REASONS if str(getattr(new, each) or "") not in {*names, ""}]
+    errors += [error for _, error in changes.errors]
+    if errors:
+        raise ValidationError(*errors)
+    return with_references(new, names), changes
 
 
 class DeletedParts(NamedTuple):
@@ -194,26 +215,15 @@ async def _clear_missing_references(ctx: WriteContext, record: dict[str, Any], n
     return changes
 
 
-async def with_reference_names(
-    ctx: WriteContext, *rows: StoredParticipant, known: Mapping[str, str] | None = None
-) -> list[Participant]:
-    """The rows as the API returns them, with the names of their references. `known` are names that were read."""
-    names = dict(known or {})
-    if unknown := [each for each in reference_ids(*rows) if str(each) not in names]:
-        names |= await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, unknown)
+async def with_reference_names(ctx: WriteContext, *rows: StoredParticipant) -> list[Participant]:
+    """The rows as the API returns them, with the names of their references."""
+    names = await _read_reference_names(ctx, rows, {})
     return [with_references(row, names) for row in rows]
 
 
-async def _visible_account_manager(ctx: WriteContext, change: ParticipantUpdate) -> dict[str, str]:
-    """The name of the account manager that a change sets, by id; raises ValidationError for one that the list hides.
-
-    The foreign key accepts it.
-    """
-    manager_id = change.account_manager_id
-    if not isinstance(manager_id, str):
-        return {}
-    manager = await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name)
-    if manager is None:
-        message = "must be the id of an active account manager"
-        raise ValidationError(FieldError("account_manager_id", message, "not_found"))
-    return {str(manager.id): manager.name} if manager.name is not None else {}
+async def _read_reference_names(
+    ctx: WriteContext, rows: Sequence[StoredParticipant], known: Mapping[str, str]
+) -> dict[str, str]:
+    """The names of the rows' references by id, without those that don't exist. `known` are names that were read."""
+    unknown = [each for each in reference_ids(*rows) if str(each) not in known]
+    return {**known, **(await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, unknown) if unknown else {})}

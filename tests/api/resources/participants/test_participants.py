@@ -217,12 +217,20 @@ def test_an_account_manager_must_be_visible(api: Client, other: Client, manager:
     import_rows(other, "account-managers", [{"id": theirs, "first_name": "Other"}])
     made = api.create("/participants", {"account_manager_id": manager.upper()})
     assert get_one(api, made["id"])["account_manager"] == {"id": manager, "name": "Max Ng"}
-    says = [("account_manager_id", "must be the id of an active account manager")]
+    says = [("account_manager_id", "must be the id of an account manager of this plan manager")]
     for wrong in (*(row["id"] for row in rows), theirs, str(uuid7())):
         assert field_errors(api.post("/participants", {"account_manager_id": wrong})) == says
         assert field_errors(api.put(f"/participants/{made['id']}", {"account_manager_id": wrong})) == says
     [listed] = api.get("/participants").json()["data"]
     assert listed["account_manager"] == {"id": manager, "name": "Max Ng"}
+
+
+def test_errors_that_require_the_database_are_reported_with_the_others(api: Client) -> None:
+    body = {name: str(uuid7()) for name in ("account_manager_id", "exit_reason_category_id")}
+    body |= {"deceased_on": "2999-01-01", "exit_reason_subcategory_id": str(uuid7())}
+    path = f"/participants/{api.create('/participants', {})['id']}"
+    for response in (api.post("/participants", body), api.put(path, body)):
+        assert sorted(field for field, _ in field_errors(response)) == sorted(body)
 
 
 def test_a_hidden_account_manager_may_stay_assigned(api: Client, manager: str, import_rows: Import) -> None:
