@@ -28,9 +28,13 @@ class Upload:
 
 @dataclass(slots=True)
 class Download:
-    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written."""
+    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written.
+
+    `version` identifies the file among all that its address has had; null if no request depends on it.
+    """
 
     file_name: str
     media_type: str
     size: int | None
     chunks: AsyncIterator[bytes]
+    version: str | None = None

@@ -39,7 +39,15 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.http.admission import Admission
 from plankeeper.http.browsers import compress
-from plankeeper.http.etags import Preconditions, etag, require_preconditions, with_etag, with_location
+from plankeeper.http.etags import (
+    Preconditions,
+    etag,
+    file_etag,
+    is_not_modified,
+    require_preconditions,
+    with_etag,
+    with_location,
+)
 from plankeeper.http.idempotency import service as idempotency
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
@@ -51,7 +59,7 @@ from plankeeper.http.requests import (
     read_body,
     read_upload,
 )
-from plankeeper.http.responses import FileResponse, HttpError, Response, error_response, to_api_error
+from plankeeper.http.responses import NOT_MODIFIED, FileResponse, HttpError, Response, error_response, to_api_error
 from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_returned_path
 from plankeeper.http.search_slots import search_slot
 
@@ -236,17 +244,21 @@ class Endpoint:
         async with search_slot(plan_manager_id) if is_search else nullcontext():
             result = await operation.handler(ctx, **values)
         file = result if isinstance(result, Download) else await _format(operation, ctx, state, result)
-        if file:
-            response: Response = await FileResponse.open(file, is_head=scope["method"] == "HEAD")
+        is_head, preconditions = scope["method"] == "HEAD", Preconditions.from_headers(state.headers)
+        tag = file_etag(file.version) if file and file.version else None
+        if tag and is_not_modified(preconditions, tag):
+            response = Response(NOT_MODIFIED, b"", {})
+        elif file:
+            response = await FileResponse.open(file, is_head=is_head)
         else:
             response = Response.from_object(operation.status, result, headers)
-        if operation.access_log and scope["method"] != "HEAD":
+        if operation.access_log and not is_head:
             self._record_access(operation, state, values, scope, result)
-        if operation.has_etag and file and scope["method"] != "HEAD":  # conditions are about the resource as JSON
-            response.headers = {**(response.headers or {}), "etag": etag(response.body, None)}
+        if operation.has_etag and file and (tag or not is_head):  # other conditions are about the resource as JSON
+            response.headers = {**(response.headers or {}), "etag": tag or etag(response.body, None)}
         if file or not operation.has_etag:
             return response
-        return with_etag(response, Preconditions.from_headers(state.headers), getattr(result, "updated_at", None))
+        return with_etag(response, preconditions, getattr(result, "updated_at", None))
 
     def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
         """The header with the value for the client's next `updated_since`."""
@@ -310,27 +322,35 @@ class Endpoint:
         if idempotency_key and (saved_response := await idempotency.get_or_claim(ctx, idempotency_key)):
             return saved_response
         if operation.lock and write.preconditions:
-            current = await self._lock_and_read(operation.lock, ctx, write.values)
-            require_preconditions(write.preconditions, etag(encode(current), getattr(current, "updated_at", None)))
+            require_preconditions(write.preconditions, await self._lock_and_tag(write, operation.lock, ctx))
         result = await operation.handler(ctx, **write.values)
         if isinstance(result, Download):
             return await FileResponse.open(result, is_head=write.is_head)
         status = 200 if _is_dry_run(operation, write.values) else operation.status
-        response = Response.from_object(status, result)
+        headers = {"etag": file_etag(result.version)} if operation.receive_file and operation.lock else None
+        response = Response.from_object(status, result, headers)
         if idempotency_key:
             await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)
         return response
 
-    async def _lock_and_read(self, lock: Lock, ctx: WriteContext, values: dict[str, Any]) -> Any:
-        """The resource that a path names; raises NotFound.
+    async def _lock_and_tag(self, write: _Write, lock: Lock, ctx: WriteContext) -> str | None:
+        """The tag of the resource that a path names; raises NotFound. None for a file that doesn't exist yet.
 
         Locks the resource first, so that concurrent updates are seen.
         """
-        get = self._operations["GET"]
-        ids = {name: values[name] for name in get.path_ids}
-        await lock(ctx, **ids)
-        read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
-        return await get.handler(read_ctx, **ids)
+        get, operation = self._operations["GET"], write.operation
+        ids = {name: write.values[name] for name in get.path_ids}
+        file = {"file": write.values[operation.body_name or ""]} if operation.receive_file else {}
+        await lock(ctx, **ids, **file)
+        try:
+            current = await get.handler(ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings), **ids)
+        except NotFound:
+            if operation.receive_file:
+                return None
+            raise
+        if isinstance(current, Download):
+            return file_etag(current.version or "")
+        return etag(encode(current), getattr(current, "updated_at", None))
 
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":

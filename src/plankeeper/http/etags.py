@@ -58,24 +58,37 @@ def etag(body: bytes, updated_at: datetime | None) -> str:
     return f'"{version}{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 
-def with_etag(response: Response, preconditions: Preconditions, updated_at: datetime | None) -> Response:
-    """The response to a read with its ETag header, or 304 if If-None-Match has the tag.
+def file_etag(version: str) -> str:
+    """The tag of a file, see `Download`."""
+    return f'"{version}"'
+
+
+def is_not_modified(preconditions: Preconditions, tag: str) -> bool:
+    """Whether the response to a read is 304, because If-None-Match has the tag.
 
     Raises DomainError `precondition_failed` if If-Match doesn't have its version.
     """
-    tag = etag(response.body, updated_at)
-    etag_header = {"etag": tag}
     if preconditions.if_match is not None and not _has_version(preconditions.if_match, tag):
         raise _failed(preconditions)
-    if preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag):
-        return Response(NOT_MODIFIED, response.body, etag_header)
-    return Response(response.status, response.body, etag_header)
+    return preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag)
 
 
-def require_preconditions(preconditions: Preconditions, tag: str) -> None:
-    """Raise DomainError `precondition_failed` unless a write may change the record with this tag."""
-    matches = preconditions.if_match is None or _has_version(preconditions.if_match, tag)
-    if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tag)):
+def with_etag(response: Response, preconditions: Preconditions, updated_at: datetime | None) -> Response:
+    """The response to a read with its ETag header, or 304: see `is_not_modified`."""
+    tag = etag(response.body, updated_at)
+    status = NOT_MODIFIED if is_not_modified(preconditions, tag) else response.status
+    return Response(status, response.body, {"etag": tag})
+
+
+def require_preconditions(preconditions: Preconditions, tag: str | None) -> None:
+    """Raise DomainError `precondition_failed` unless a write may change the record with this tag.
+
+    Without a tag, there is no record yet.
+    """
+    if_match, if_none_match = preconditions
+    if if_match is not None and (tag is None or not _has_version(if_match, tag)):
+        raise _failed(preconditions)
+    if if_none_match is not None and tag is not None and has_tag(if_none_match, tag):
         raise _failed(preconditions)
 
 

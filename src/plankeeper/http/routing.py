@@ -84,6 +84,7 @@ class Options(TypedDict, total=False):
     find_errors: FindErrors  # finds the errors of a bulk body's items that require the database
     max_body_bytes: int
     receive_file: ReceiveFile  # for a body that is a file
+    lock: Lock  # for a file that replaces the one of a GET, and takes the file, too; others have that of the router
     optional_body: bool  # whether a request without a body is one with an empty object
     has_secret: bool  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool  # for single resources
@@ -109,6 +110,7 @@ class Operation:
     find_errors: FindErrors | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     receive_file: ReceiveFile | None = None
+    lock: Lock | None = None
     optional_body: bool = False
     has_secret: bool = False
     has_etag: bool = False
@@ -116,7 +118,6 @@ class Operation:
     media_types: tuple[str, ...] = ()
     access_log: AccessedKind | ListDisclosed | None = None
     constraint_errors: Mapping[str, ConstraintErrorHandler]
-    lock: Lock | None
     writes: bool
     is_for_key: bool  # whether it is about the key of the request, so that it needs no plan manager
     path_ids: Mapping[str, Any]
@@ -185,6 +186,8 @@ class Router:
             item_type = bulk_item_type(body) if parts["is_bulk"] else None
             if options.get("receive_file"):
                 parts["body"] = body = None
+            elif lock:
+                options["lock"] = lock
             if body and (method == "PUT" or options.get("creates") or item_type):
                 read_only = find_read_only_fields(body, parts["response_type"])
             parser = BodyParser(body, read_only, item_type) if body else None
@@ -196,7 +199,6 @@ class Router:
                 handler=handler,
                 tag=self.tag,
                 constraint_errors=self.constraint_errors,
-                lock=None if options.get("receive_file") else lock,
                 required_scopes=scope,
                 parser=parser,
                 read_only=read_only,

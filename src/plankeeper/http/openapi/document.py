@@ -339,7 +339,7 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[st
     creates = operation.method == "POST" and operation.writes
     returns_view = find_returned_path(operation, operations) is not None and not operation.has_secret
     applies = {
-        "ETag": operation.has_etag or returns_view,
+        "ETag": operation.has_etag or returns_view or bool(operation.receive_file and operation.lock),
         "ContentLocation": returns_view,
         "Location": operation.creates,
         "IdempotentReplayed": creates,

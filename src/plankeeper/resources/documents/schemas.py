@@ -18,6 +18,11 @@ class Document(Struct):
     size: Annotated[int, Meta(description="In bytes.")]
     sha256: Annotated[str, Meta(description="The SHA-256 of the content, in hexadecimal.")]
 
+    @property
+    def version(self) -> str:
+        """As in the `Download` of this document."""
+        return self.id.hex
+
 
 class DocumentRow(Struct, kw_only=True):
     """A stored document of an invoice, or of a provider: its statement that it needn't quote an ABN.

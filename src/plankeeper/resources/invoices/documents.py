@@ -23,11 +23,16 @@ async def receive(ctx: ReadContext, invoice_id: UUID, upload: Upload) -> StoredO
     return await service.receive(ctx, upload)
 
 
+async def lock(ctx: WriteContext, invoice_id: UUID, file: StoredObject) -> None:
+    """Lock an invoice that gets a document until the transaction ends."""
+    # Before the invoice, as the check of another invoice with this document would wait for both.
+    await store.lock_similar(ctx.tx, ctx.plan_manager_id, [f"document {file.sha256}"])
+    await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
+
+
 async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> Document:
     """Make a stored file the document of an invoice. The current one remains if it is the same file."""
-    # Before the invoice, as the check of another invoice with this document would wait for both.
-    await store.lock_similar(ctx.tx, ctx.plan_manager_id, [f"document {stored.sha256}"])
-    await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
+    await lock(ctx, invoice_id, stored)
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
     current = before.document
     if current and (current.sha256, current.file_name) == (stored.sha256, stored.file_name):

@@ -185,6 +185,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     scope=WRITE,
     extension=True,
     receive_file=documents.receive,
+    lock=documents.lock,
     max_body_bytes=MAX_BYTES,
     errors=("not_found",),
 )
@@ -193,7 +194,7 @@ async def upload_document(ctx: WriteContext, invoice_id: UUID, file: StoredObjec
     return await documents.attach(ctx, invoice_id, file)
 
 
-@router.get("/invoices/{invoice_id}/document", scope=READ, extension=True, access_log="invoice")
+@router.get("/invoices/{invoice_id}/document", scope=READ, extension=True, has_etag=True, access_log="invoice")
 async def download_document(ctx: ReadContext, invoice_id: UUID) -> Download:
     """Download the document of an invoice."""
     return await documents.open_current(ctx, invoice_id)

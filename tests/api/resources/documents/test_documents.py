@@ -121,6 +121,31 @@ def test_a_new_document_replaces_the_former_one(api: Client, invoice_id: str) ->
     assert [each["previous"]["document"] for each in events] == [None, first]
 
 
+def test_an_upload_depends_on_the_document_that_it_replaces(api: Client, invoice_id: str) -> None:
+    assert put(api, invoice_id, PDF, **{"If-Match": "*"}).status_code == 412  # there is none
+    first = put(api, invoice_id, PDF, **{"If-None-Match": "*"})
+    assert (first.status_code, "content-location" in first.headers) == (200, False)
+    assert put(api, invoice_id, PNG, **{"If-None-Match": "*"}).status_code == 412
+    second = put(api, invoice_id, PNG, **{"If-Match": first.headers["etag"]})
+    assert (second.status_code, second.headers["etag"] != first.headers["etag"]) == (200, True)
+    stale = put(api, invoice_id, JPEG, **{"If-Match": first.headers["etag"]})
+    assert (stale.status_code, stale.json()["error"]) == (412, "precondition_failed")
+    assert put(api, invoice_id, PNG).headers["etag"] == second.headers["etag"]  # the same file again
+    for method in ("GET", "HEAD"):
+        assert get(api, invoice_id, method).headers["etag"] == second.headers["etag"]
+
+
+def test_a_download_depends_on_the_document(api: Client, invoice_id: str) -> None:
+    tag, path = put(api, invoice_id, PDF).headers["etag"], f"/invoices/{invoice_id}/document"
+    for method, name, value, status in (
+        ("GET", "If-None-Match", tag, 304), ("HEAD", "If-None-Match", tag, 304), ("GET", "If-Match", tag, 200),
+        ("GET", "If-None-Match", '"other"', 200), ("GET", "If-Match", '"other"', 412), ("GET", "If-Match", "x", 400),
+    ):  # fmt: skip
+        response = api.request(method, path, headers={name: value})
+        assert response.status_code == status
+        assert status >= 400 or (response.headers["etag"], response.content) == (tag, PDF if status == 200 else b"")
+
+
 def test_an_unknown_invoice_has_no_document(api: Client, invoice_id: str) -> None:
     for ident in (invoice_id, str(uuid7())):
         assert get(api, ident).status_code == 404
