@@ -136,8 +136,13 @@ def valid_parts(item_type: type[S], items: Sequence[Any], errors: Sequence[Field
 
 
 def in_item_order(errors: Iterable[FieldError]) -> list[FieldError]:
-    """The errors in the order of the items."""
-    return sorted(errors, key=lambda each: int(re.findall(r"\d+", each.field)[0]))
+    """The errors in the order of the items, after those of other fields."""
+    return sorted(errors, key=_item_index)
+
+
+def _item_index(error: FieldError) -> int:
+    found = re.match(r"items\[(\d+)\]", error.field)
+    return int(found[1]) if found else -1
 
 
 def item_error(index: int, field: str, message: str, code: FieldErrorCode) -> FieldError:

@@ -58,8 +58,8 @@ class BodyParser(Generic[S]):
     def parse(self, body: bytes, path_id: UUID | int | None = None, *, suggests: bool = True) -> S:
         """The struct; raises DomainError `invalid_json`, or ValidationError with all errors.
 
-        Raises InvalidItemsError if only items of a bulk body are invalid. `path_id` is the id of the resource to
-        update. With `suggests`, the errors of unknown fields name similar ones.
+        Raises InvalidItemsError if a bulk body is invalid and has a list of items. `path_id` is the id of the resource
+        to update. With `suggests`, the errors of unknown fields name similar ones.
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
         _require_few_values(body)
@@ -75,13 +75,14 @@ class BodyParser(Generic[S]):
         parsed, errors = validate(self._struct_type, document, suggests=suggests, has_nul=has_nul)
         if parsed is not None and not id_errors:
             return parsed
-        if self._item_type and all(each.field.startswith("items[") for each in errors):
+        errors = [replace(each, field=each.field or BODY) for each in errors]
+        if self._item_type and not any(each.field in ("items", BODY) for each in errors):
             raise InvalidItemsError(errors, valid_parts(self._item_type, document["items"], errors))
-        raise ValidationError(*id_errors, *(replace(each, field=each.field or BODY) for each in errors))
+        raise ValidationError(*id_errors, *errors)
 
 
 class InvalidItemsError(ValidationError):
-    """Items of a bulk body are invalid. `items` have their valid fields."""
+    """A bulk body with a list of items is invalid. `items` have their valid fields."""
 
     def __init__(self, errors: Sequence[FieldError], items: Sequence[Struct]) -> None:
         super().__init__(*errors)

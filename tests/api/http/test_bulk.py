@@ -94,6 +94,10 @@ def test_ids_must_exist_and_occur_once(api: Client, other: Client, kind: str) ->
     assert field_errors(api.post(f"/{kind}/bulk", {"items": items})) == [
         ("items[1].id", missing), ("items[2].id", missing), ("items[3].id", "is a duplicate of an earlier item"),
     ]  # fmt: skip
+    response = api.post(f"/{kind}/bulk", {"items": items, "notify2": 1})
+    assert [field for field, _ in field_errors(response)] == ["notify2", "items[1].id", "items[2].id", "items[3].id"]
+    many = {f"x{number}": 1 for number in range(300)}
+    assert [field for field, _ in field_errors(api.post(f"/{kind}/bulk", {"items": items, **many}))] == ["body"]
     assert api.get(f"/{kind}").json()["pagination"]["total"] == 1
 
 
