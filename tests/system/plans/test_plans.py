@@ -155,6 +155,7 @@ FILTERS: dict[str, tuple[FilteredList, dict[str, tuple[Any, set[str]]]]] = {
             "email": ("P50000@example.com", {"participants_by_email"}),
             "account_manager": (MANAGER, {"participants_by_account_manager"}),
             "without_account_manager": (True, {"participants_by_account_manager"}),
+            "account_manager_or_none": ([MANAGER], {"participants_by_account_manager"}),
             "participants_of": (MANAGER, {"participants_by_account_manager"}),
             "updated_since": (LATE, {"participants_by_moment"}),
             "plan_end_date_from": (LATE.date(), {"participants_by_plan_end_date"}),

@@ -8,7 +8,6 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from plankeeper.core.errors import invalid_parameter
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
@@ -28,6 +27,7 @@ LIST = FilteredList(
     {
         **PARTICIPANT_FILTERS,
         "without_account_manager": Filter("account_manager_id is null and {}::boolean"),
+        "account_manager_or_none": Filter("(account_manager_id is null or account_manager_id = any ({}::uuid[]))"),
         **PARTICIPANTS_LIMIT,
     },
     sorts={
@@ -53,13 +53,12 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQ
 
 
 def _split_unassigned(query: ParticipantListQuery) -> tuple[ParticipantListQuery, dict[str, object]]:
-    """`account_manager=none` as the filter that has a condition of its own; raises ValidationError for more values."""
+    """`account_manager=none`, alone or with ids, as a filter that has a condition of its own."""
     if query.account_manager is UNSET or NO_ACCOUNT_MANAGER not in query.account_manager:
         return query, {}
-    if len(query.account_manager) > 1:
-        message = f"must be either {NO_ACCOUNT_MANAGER} or ids"
-        raise invalid_parameter("account_manager", message, "inconsistent")
-    return replace(query, account_manager=UNSET), {"without_account_manager": True}
+    ids = [each for each in query.account_manager if each != NO_ACCOUNT_MANAGER]
+    filters: dict[str, object] = {"account_manager_or_none": ids} if ids else {"without_account_manager": True}
+    return replace(query, account_manager=UNSET), filters
 
 
 # The limit applies before the names are looked up.

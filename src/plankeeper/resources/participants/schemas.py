@@ -279,8 +279,8 @@ class ParticipantListQuery(ResourceListQuery, frozen=True):
     account_manager: Annotated[
         Annotated[list[_AccountManagerFilter], Meta(max_length=100)] | UnsetType,
         Meta(
-            description="Returns items of any of these account managers: up to 100 ids, separated by commas; with"
-            " `none`, those without an account manager."
+            description="Returns items of any of these account managers: up to 100 ids, separated by commas; `none`"
+            " stands for those without an account manager."
         ),
         enum_filter("account_manager_id", "uuid", label="Account manager"),
     ] = UNSET
