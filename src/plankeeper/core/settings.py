@@ -43,8 +43,9 @@ class Settings:
         "PLANKEEPER_OWNER_DATABASE_URL",
         "",
         parsers.parse_optional,
-        "The same database with the role that owns the tables, for `migrate`, `distribute`, `privileges`, `backup` and"
-        " `restore`. Servers don't need it. Empty: `PLANKEEPER_DATABASE_URL`.",
+        "The same database with the role that owns the tables, for `migrate`, `distribute`, `privileges`,"
+        " `support-catalogue import`, `backup`, `restore` and `after-restore`. Servers don't need it. Empty:"
+        " `PLANKEEPER_DATABASE_URL`.",
         is_secret=True,
     )
     data_dir: Path = setting(
@@ -70,7 +71,8 @@ class Settings:
         "",
         parsers.parse_optional_path,
         "The directory of PostgreSQL's programs, which run the embedded PostgreSQL, `pg_dump` and `pg_restore`."
-        " Empty: the programs of the extra `plankeeper[embedded]`.",
+        " Empty: the programs of the extra `plankeeper[embedded]` and, for backups of your own PostgreSQL, those in"
+        " `PATH`.",
     )
     secret_key_file: Path | None = setting(
         "PLANKEEPER_SECRET_KEY_FILE",
@@ -191,7 +193,7 @@ class Settings:
         "PLANKEEPER_LOG_LEVEL",
         "info",
         parsers.parse_log_level,
-        "The least level of the log lines that are written: `debug`, `info`, `warning` or `error`. The lines for"
+        "The lowest level of the log lines that are written: `debug`, `info`, `warning` or `error`. The lines for"
         " requests have the level `info`.",
     )
     slow_statements: int | None = setting(
@@ -279,7 +281,10 @@ class Settings:
         " person: `2555d`, or `off` to keep them forever.",
     )
     import_file_retention: int = setting(
-        "PLANKEEPER_IMPORT_FILE_RETENTION", "1h", parsers.parse_hours, "How long an uploaded file waits: `1h`."
+        "PLANKEEPER_IMPORT_FILE_RETENTION",
+        "1h",
+        parsers.parse_hours,
+        "How long the console keeps an uploaded file that is waiting to be imported or applied, such as `1h`.",
     )
     rejected_row_retention: int | None = retention(
         "PLANKEEPER_REJECTED_ROW_RETENTION",
@@ -301,7 +306,8 @@ class Settings:
         "PLANKEEPER_TIME_ZONE",
         "Australia/Sydney",
         parsers.parse_zone,
-        "The time zone of the console, and for checking whether an invoice date is in the future.",
+        "The time zone of all plan managers: for times in the console and in mails, and for when a day begins, in"
+        " checks, plans, claims, fees, statements and business days.",
     )
     cors_origins: tuple[str, ...] = setting(
         "PLANKEEPER_CORS_ORIGINS",

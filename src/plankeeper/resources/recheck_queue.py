@@ -1,6 +1,8 @@
 """The queue of invoices to check again in the background, in SQL.
 
-A write of a participant, a plan or a provider queues its invoices in its transaction. `invoices.rechecks` checks them.
+A write of a participant, a plan, a provider, an alert or another invoice of the participant queues its invoices in its
+transaction, and a change of the support catalogue or of the levels of warnings queues all open invoices.
+`invoices.rechecks` checks them.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -79,7 +79,7 @@ class ClaimBatch(Struct, kw_only=True):
     submitted_by: Annotated[str | None, Meta(description="The account or the API key that submitted it, or null.")]
     cancelled_at: Annotated[AwareDatetime | None, Meta(description="When the batch was cancelled, or null.")]
     cancelled_by: Annotated[str | None, Meta(description="The account or the API key that cancelled it, or null.")]
-    cancel_reason: Annotated[str | None, Meta(description="Why a submitted batch was cancelled, or null.")]
+    cancel_reason: Annotated[str | None, Meta(description="Why the batch was cancelled, or null.")]
     updated_at: UpdatedAt
 
 
