@@ -54,6 +54,18 @@ def test_the_settings_are_valid() -> None:
         assert Settings.read(values).trusted_proxies
 
 
+def test_the_server_can_write_to_its_volumes() -> None:
+    text = (PROJECT / "packaging/Containerfile").read_text()
+    [(user, group, folders)] = re.findall(
+        r"^RUN install --directory --owner=(\d+) --group=(\d+) (.+)$", text, re.MULTILINE
+    )
+    assert f"USER {user}:{group}\n" in text
+    service = SERVICES["plankeeper"]
+    assert [each.partition(":")[2] for each in service["volumes"]] == folders.split()
+    settings = Settings.read({key: expand(value) for key, value in service["environment"].items()})
+    assert str(settings.documents_url) == "file:///documents"
+
+
 def test_nginx_accepts_the_proxy_s_configuration(tmp_path: Path) -> None:
     text = (FOLDER / "nginx.conf").read_text()
     file = tmp_path / "nginx.conf"

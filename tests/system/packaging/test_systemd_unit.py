@@ -84,11 +84,13 @@ def test_the_nightly_backup_keeps_new_files_and_records_its_time(cluster: Shared
     variables = {
         "BACKUP_FOLDER": str(folder), "METRICS_FILE": str(metrics), "PLANKEEPER_DATABASE_URL": cluster.dsn,
         "PLANKEEPER_OWNER_DATABASE_URL": cluster.owner_dsn, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PLANKEEPER_DOCUMENTS_URL": tmp_path.as_uri(),
     }  # fmt: skip
     script = PROJECT / "packaging/backup.sh"
     done = subprocess.run([script], env=environment(variables), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    [new] = set(folder.iterdir()) - {recent, other}
+    [new] = set(folder.iterdir()) - {recent, other, folder / "documents"}
+    assert (folder / "documents").is_dir()
     values = dict(line.split() for line in metrics.read_text().splitlines() if not line.startswith("#"))
     assert values["plankeeper_backup_size_bytes"] == str(new.stat().st_size)
     assert abs(int(values["plankeeper_backup_last_success_timestamp_seconds"]) - new.stat().st_mtime) < 60
