@@ -58,7 +58,7 @@ pid {folder}/nginx.pid;
 error_log stderr;
 events {{}}
 http {{
-    access_log off;
+    access_log {folder}/access.log;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;

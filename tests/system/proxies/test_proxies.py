@@ -200,6 +200,24 @@ def test_clients_cannot_choose_their_address(client: ProxyClient) -> None:
     assert (statuses[0], statuses[-1]) == (401, 429)
 
 
+def test_nginx_logs_no_paths_with_tokens() -> None:
+    require_program("nginx")
+    ports = Ports(free_port(), free_port())
+    with temporary_folder() as folder, Receiver() as backend:
+        backend.respond = lambda *_: (200, {}, b"")
+        context = ssl.create_default_context()
+        write_certificates(folder, HOST).configure_trust(context)
+        proxy = start_proxy(COMMANDS["nginx"](folder, ports, f"127.0.0.1:{backend.port}"), ports.https)
+        with httpx.Client(verify=context) as client:
+            for path in ("approvals/secret", "invitations/secret", "reset-password/secret", "reset-password"):
+                url = f"https://127.0.0.1:{ports.https}/console/{path}"
+                assert client.get(url, extensions={"sni_hostname": HOST}).status_code == 200
+        proxy.terminate()
+        proxy.wait(30)
+        [line] = (folder / "access.log").read_text().splitlines()
+        assert "/console/reset-password " in line
+
+
 def test_haproxy_passes_requests_on_while_no_server_is_ready() -> None:
     require_program("haproxy")
     ports = Ports(free_port(), free_port())
