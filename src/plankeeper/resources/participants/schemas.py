@@ -95,7 +95,13 @@ class Participant(Struct):
     address_line_1: Annotated[str | None, Meta(description="Street address, or null.")]
     address_line_2: Annotated[str | None, Meta(description="Second line of the address, or null.")]
     city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")]
-    service_region_id: Annotated[str | None, Meta(description="Any text, such as `remote` or `very_remote`, or null.")]
+    service_region_id: Annotated[
+        str | None,
+        Meta(
+            description="Any text, such as `remote` or `very_remote`, or null. It has no effect: `remoteness` selects"
+            " the price limits."
+        ),
+    ]
     status: Annotated[Status, Meta(description="`Active` (the default), `Inactive` or `Lead`.")]
     approval_required: Annotated[bool, Meta(description="Whether this participant's invoices require approval.")]
     onboard_date: Annotated[
