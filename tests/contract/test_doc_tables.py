@@ -128,12 +128,6 @@ def test_the_api_index_has_every_operation() -> None:
     require_rows("docs/api/README.md", listed, known)
 
 
-def test_the_extensions_page_names_every_extension_operation() -> None:
-    listed = [cell.strip("`").split(" ") for cell, _ in table_rows(section("docs/api/extensions.md", "Endpoints"))]
-    known = [(each.method, each.path.removeprefix(PREFIX)) for each in operations() if each.extension]
-    require_rows("docs/api/extensions.md", listed, known)
-
-
 def test_every_list_filter_is_documented() -> None:
     rows = table_rows(section("docs/api/lists.md", "Filters"))
     shared = {row[0].strip("`"): f"Returns items {_without_links(row[1])}." for row in rows if len(row) == 2}
