@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import Raw, Struct
 
-from plankeeper.access.policy import Permission
 from plankeeper.core.context import WriteContext
 from plankeeper.core.formatting import format_date
 from plankeeper.core.json import to_json
@@ -120,7 +119,10 @@ class RowResult:
 
 
 async def import_mapped(
-    ctx: WriteContext, file: SourceFile, options: ImportOptions, has_permission: Callable[[Permission], bool]
+    ctx: WriteContext,
+    file: SourceFile,
+    options: ImportOptions,
+    has_permission: Callable[[Literal["make_payments", "override_blocks"]], bool],
 ) -> AsyncIterator[list[RowResult]]:
     """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
