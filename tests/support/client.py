@@ -78,6 +78,7 @@ def check_response(response: httpx.Response) -> None:
         if body:
             assert set(body) <= ERROR_FIELDS, body
             assert body["success"] is False
+            assert all(("allowed" in each) is (each["code"] == "not_allowed") for each in body.get("errors", ())), body
             assert urlsplit(body["documentation_url"])[2:] == ("/docs/api/errors", "", body["error"])
             assert body["request_id"] == response.headers["x-request-id"]
     operation = _operation(request.method, request.url.path)

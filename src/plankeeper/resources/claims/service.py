@@ -153,7 +153,7 @@ async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequ
         )
     if new.all is not True:
         message = "must be true, or invoice_ids must be sent"
-        raise ValidationError(FieldError("all", message, "required" if new.all is UNSET else "not_allowed"))
+        raise ValidationError(FieldError("all", message, "required" if new.all is UNSET else "inconsistent"))
     return await candidate_store.list_open(ctx.tx, ctx.plan_manager_id, blocking, MAX_CANDIDATES)
 
 
@@ -358,7 +358,7 @@ async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> C
     before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
     if body.uploaded is True:
         message = "must be false: if the file was uploaded, cancel its claims in the agency's portal"
-        raise ValidationError(FieldError("uploaded", message, "not_allowed"))
+        raise ValidationError(FieldError("uploaded", message, "inconsistent"))
     if needs_confirmation(before):
         missing = [name for name in ("uploaded", "reason") if getattr(body, name) is UNSET]
         message = "is required for a batch that is submitted, or whose file was downloaded"

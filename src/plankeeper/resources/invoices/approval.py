@@ -92,7 +92,7 @@ async def _require_approver(ctx: WriteContext, invoice: Invoice, member_id: UUID
         )
     if member_id not in {each.id for each in members}:
         message = "must be the id of a team member of the invoice's participant with the permission approve_invoices"
-        raise ValidationError(FieldError("team_member_id", message, "not_allowed"))
+        raise ValidationError(FieldError("team_member_id", message, "not_found"))
 
 
 # What staff do with the links

@@ -271,17 +271,17 @@ def test_the_rest_of_a_line_is_claimed_with_quantity_1(office: Office) -> None:
 def test_invalid_requests_name_what_is_wrong(office: Office, other: Client) -> None:
     invoice, foreign = office.invoice("1"), other.create("/invoices", {"invoice_number": "1"})
     unknown = "01900000-0000-7000-8000-00000000000f"
-    for body, fields in (
-        ({}, ["all"]),
-        ({"all": False}, ["all"]),
-        ({"all": True, "invoice_ids": [invoice["id"]]}, ["all"]),
-        ({"invoice_ids": [invoice["id"], unknown]}, ["invoice_ids[1]"]),
-        ({"invoice_ids": [foreign["id"]]}, ["invoice_ids[0]"]),
-        ({"invoice_ids": []}, ["invoice_ids"]),
+    for body, *error in (
+        ({}, "all", "required"),
+        ({"all": False}, "all", "inconsistent"),
+        ({"all": True, "invoice_ids": [invoice["id"]]}, "all", "inconsistent"),
+        ({"invoice_ids": [invoice["id"], unknown]}, "invoice_ids[1]", "not_found"),
+        ({"invoice_ids": [foreign["id"]]}, "invoice_ids[0]", "not_found"),
+        ({"invoice_ids": []}, "invoice_ids", "too_short"),
     ):
         response = office.client.post("/claim-batches", body)
         assert response.status_code == 400, body
-        assert [each["field"] for each in response.json()["errors"]] == fields, body
+        assert [[each["field"], each["code"]] for each in response.json()["errors"]] == [error], body
 
 
 def test_batches_require_the_scope_claims(office: Office, new_client: Any) -> None:

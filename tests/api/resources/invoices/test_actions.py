@@ -135,6 +135,13 @@ def test_a_reason_is_required(act: Callable[..., Any]) -> None:
     assert act("hold", reason="x" * 10_000).json()["hold_reason"] == "x" * 10_000
 
 
+def test_only_a_member_who_may_approve_decides(act: Callable[..., Any]) -> None:
+    act("request-approval").raise_for_status()
+    response = act("approve", team_member_id=str(uuid7()))
+    assert response.status_code == 400
+    assert [(each["field"], each["code"]) for each in response.json()["errors"]] == [("team_member_id", "not_found")]
+
+
 def test_a_line_of_another_invoice_is_not_found(api: Client, invoice: Invoice) -> None:
     other = api.create("/invoices", {"line_items": LINES})
     for ident in (other["line_items"][0]["id"], str(uuid7())):
