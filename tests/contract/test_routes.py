@@ -95,7 +95,7 @@ def test_a_key_with_only_write_sees_only_the_records_that_its_request_names(
 
 def test_a_single_resource_has_an_etag() -> None:
     for operation in OPERATIONS.values():
-        is_single_resource = operation.method == "GET" and operation.path.endswith(("}", "/bank-details"))
+        is_single_resource = operation.method == "GET" and operation.path.endswith(("}", "/bank-details", "/document"))
         assert operation.has_etag == is_single_resource, operation.path
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.operations import LISTS
-from contract.test_tenancy import EMPTY_AT_FIRST
+from contract.test_tenancy import EMPTY_AT_FIRST, WITHOUT_TOTAL
 from plankeeper.http.routing import PREFIX
 from support.client import Client
 from support.factories import Tenant, create_client
@@ -151,11 +151,7 @@ def test_offset_and_cursor_have_the_same_order(
             }  # fmt: skip
 
 
-# The lists without offsets have tests of their own in tests/api.
-CURSOR_ONLY = {"GET /events", "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries"}
-
-
-@pytest.mark.parametrize("name", [name for name in LISTS if name not in CURSOR_ONLY | EMPTY_AT_FIRST])
+@pytest.mark.parametrize("name", [name for name in LISTS if name not in WITHOUT_TOTAL | EMPTY_AT_FIRST])
 def test_every_list_has_the_same_order_by_offset_and_cursor(tenant: Tenant, name: str) -> None:
     # The cursors of the former are opaque, and there is no catalogue: tests/api has tests of their own.
     if name in ("GET /team-members", "GET /support-items"):
