@@ -121,7 +121,7 @@ def make_fees(server: RunningServer, client: Client) -> dict[str, str]:
     office.invoice("20.00", id=FEE_INVOICE_ID, pm_provider_id=office.own_provider, number="FEE-2026-07")
     taken = office.invoice("5.00", pm_provider_id=office.own_provider, number="FEE-2026-06")
     for month, invoice in (("2026-06", taken), ("2026-07", FEE_INVOICE_ID)):
-        statement = "insert into fees values ($1, $2::text::uuid, $3, $4::text::uuid, '2026-08-01')"
+        statement = "insert into fees values ($1, $2::text::uuid, $3, $4::text::uuid, '2026-08-01', '2026-08-01')"
         office.execute(statement, office.plan_manager_id, office.participant, month, invoice)
     return {"fee_taking_id": client.create("/fee-takings", {"invoice_ids": [taken]})["id"]}
 

@@ -63,7 +63,7 @@ class ObservedConnection(_Connection):
 
 # The statements that a connection keeps prepared. It is enough for all statements of the package, including those of
 # each list for every set of filters (a contract test counts them), so no client displaces the statements of others.
-STATEMENT_CACHE_SIZE = 1280
+STATEMENT_CACHE_SIZE = 1360
 
 _asyncpg: Any = asyncpg  # its functions have no types that pyright accepts in strict mode
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import CreatedAt, Text255, UuidText, component
-from plankeeper.core.lists import UuidListQuery
+from plankeeper.core.fields import CreatedAt, Text255, UpdatedAt, UuidText, component
+from plankeeper.core.lists import DefaultSort, ResourceListQuery, UuidListQuery
 from plankeeper.resources.claims.result_schemas import Money
 from plankeeper.resources.invoices.action_schemas import ReasonText
 from plankeeper.resources.invoices.schemas import Invoice, Payee
@@ -54,6 +54,7 @@ class Adjustment(Struct, kw_only=True):
     reason: Annotated[str | None, Meta(description="The reason, or null.")]
     created_at: CreatedAt
     created_by: Annotated[str | None, Meta(description="The account or the API key that recorded it.")]
+    updated_at: UpdatedAt
 
 
 class AdjustedInvoice(Invoice, kw_only=True):
@@ -62,12 +63,14 @@ class AdjustedInvoice(Invoice, kw_only=True):
     adjustment: Annotated[Adjustment, Meta(description="In `invoice.adjusted`: what has happened.")]
 
 
-class AdjustmentListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+class AdjustmentListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 class RecoveryListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+    """The list has no filters: recoveries aren't stored."""
 
 
 class Recovery(Struct, kw_only=True):

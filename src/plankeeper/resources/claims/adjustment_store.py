@@ -1,5 +1,6 @@
 """Adjustments, and what is to be recovered, in SQL."""
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import LiteralString
@@ -7,13 +8,18 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.claims.adjustment_rules import LineMoney
 from plankeeper.resources.claims.adjustment_schemas import Adjustment, AdjustmentListQuery, RecoveryListQuery
 from plankeeper.resources.invoices.schemas import Payee
 
-COLUMNS: LiteralString = "id, invoice_id, line_id, kind, amount, date, reference, reason, created_at, created_by"
+COLUMNS: LiteralString = (
+    "id, invoice_id, line_id, kind, amount, date, reference, reason, created_at, created_by, updated_at"
+)
 INSERT = f"""
     insert into adjustments (plan_manager_id, {COLUMNS}, paid_out_part)
     select $1, {COLUMNS}, $3 from json_populate_record(null::adjustments, $2)
@@ -25,24 +31,27 @@ async def insert(tx: Transaction, plan_manager_id: UUID, record: str, paid_out_p
     await tx.execute(INSERT, plan_manager_id, record, paid_out_part)
 
 
-PAGE = f"""
-    select {COLUMNS}
-    from adjustments
-    where plan_manager_id = $1 and invoice_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
-COUNT = "select count(*) from adjustments where plan_manager_id = $1 and invoice_id = $2"
+LIST = FilteredList(
+    "adjustments",
+    AdjustmentListQuery,
+    {"invoice_id": Filter("invoice_id = {}")},
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+GET_MANY = f"select {COLUMNS} from adjustments where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: AdjustmentListQuery
 ) -> PageRows[Adjustment]:
-    return cut_page(await db.rows(Adjustment, PAGE, plan_manager_id, invoice_id, *query.position), query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, _get_many, invoice_id=invoice_id)
 
 
-async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> int:
-    return await db.one(int, COUNT, plan_manager_id, invoice_id)
+async def _get_many(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Adjustment]:
+    return await db.rows(Adjustment, GET_MANY, plan_manager_id, ids)
+
+
+async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: AdjustmentListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, invoice_id=invoice_id))
 
 
 # The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned; what was

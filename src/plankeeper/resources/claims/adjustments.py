@@ -77,6 +77,7 @@ def _find_line(invoice: Invoice, new: NewAdjustment) -> InvoiceLineRow:
 
 
 def _build(ctx: WriteContext, invoice_id: UUID, line_id: UUID, new: NewAdjustment) -> Adjustment:
+    now = datetime.now(UTC)
     return Adjustment(
         id=uuid7(),
         invoice_id=invoice_id,
@@ -86,8 +87,9 @@ def _build(ctx: WriteContext, invoice_id: UUID, line_id: UUID, new: NewAdjustmen
         date=new.date,
         reference=unset_to_none(new.reference),
         reason=unset_to_none(new.reason),
-        created_at=datetime.now(UTC),
+        created_at=now,
         created_by=ctx.actor.name or ctx.actor.kind,
+        updated_at=now,
     )
 
 

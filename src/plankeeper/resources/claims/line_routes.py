@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
 from plankeeper.core.errors import ErrorCode
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, build_page, read_page
 from plankeeper.http.routing import CLAIMS, CLAIMS_OR_PAYMENTS, PAYMENTS, Router
 from plankeeper.resources.claims import adjustment_store, adjustments, line_claims
 from plankeeper.resources.claims.adjustment_schemas import (
@@ -53,11 +53,9 @@ async def claim_rest(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invo
 )
 async def list_adjustments(ctx: ReadContext, invoice_id: UUID, query: AdjustmentListQuery) -> Page[Adjustment]:
     """List what has happened to the money of an invoice's lines after their results."""
-    rows = await adjustment_store.list_page(ctx.db, ctx.plan_manager_id, invoice_id, query)
-    if not rows:
-        or_404(await invoice_store.exists(ctx.db, ctx.plan_manager_id, invoice_id) or None)
-    total = None if query.uses_cursor else await adjustment_store.count(ctx.db, ctx.plan_manager_id, invoice_id)
-    return build_page(query, rows, total)
+    or_404(await invoice_store.exists(ctx.db, ctx.plan_manager_id, invoice_id) or None)
+    place = ctx.db, ctx.plan_manager_id, invoice_id
+    return await read_page(query, adjustment_store.list_page, adjustment_store.count, *place)
 
 
 @router.post(

@@ -35,14 +35,16 @@ async def record(ctx: WriteContext, batch_id: UUID, new: NewReceipt) -> Receipt:
     if new.date > today:
         raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
     await _require_amount(ctx, batch_id, new.amount)
+    now = datetime.now(UTC)
     receipt = Receipt(
         id=uuid7(),
         batch_id=batch_id,
         date=new.date,
         amount=new.amount,
         reference=unset_to_none(new.reference),
-        created_at=datetime.now(UTC),
+        created_at=now,
         created_by=ctx.actor.name or ctx.actor.kind,
+        updated_at=now,
     )
     await result_store.insert_receipt(ctx.tx, ctx.plan_manager_id, to_json(receipt))
     values: dict[str, Any] = asdict(batch)

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.core.context import ReadContext, WriteContext, or_404
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import CLAIMS, Router
 from plankeeper.resources.claims import receipts, result_service, result_store, store
 from plankeeper.resources.claims.result_schemas import (
@@ -38,8 +38,7 @@ async def list_receipts(ctx: ReadContext, claim_batch_id: UUID, query: ReceiptLi
     """List the money from the agency that has arrived for a batch."""
     or_404(await store.get_state(ctx.db, ctx.plan_manager_id, claim_batch_id))
     place = ctx.db, ctx.plan_manager_id, claim_batch_id
-    rows = await result_store.list_receipts_page(*place, query)
-    return build_page(query, rows, None if query.uses_cursor else await result_store.count_receipts(*place))
+    return await read_page(query, result_store.list_receipts_page, result_store.count_receipts, *place)
 
 
 @router.post(

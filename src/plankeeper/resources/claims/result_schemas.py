@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import EXTENSION, CreatedAt, Query, Text255, UuidText, component
-from plankeeper.core.lists import UuidListQuery
+from plankeeper.core.fields import EXTENSION, CreatedAt, Query, Text255, UpdatedAt, UuidText, component
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
 from plankeeper.resources.claims.schemas import BatchState, ClaimBatch
 from plankeeper.resources.invoices.action_schemas import ReasonText
 
@@ -72,10 +72,13 @@ class Receipt(Struct, kw_only=True):
     reference: Annotated[str | None, Meta(description="The bank's reference, or null.")]
     created_at: CreatedAt
     created_by: Annotated[str | None, Meta(description="The account or the API key that recorded it.")]
+    updated_at: UpdatedAt
 
 
-class ReceiptListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+class ReceiptListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 class ClaimBatchEvent(ClaimBatch, kw_only=True):

@@ -8,9 +8,11 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.database.row_ids import in_array, records_of
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.versions import later_version
 from plankeeper.resources.claims.adjustment_store import MONEY
 from plankeeper.resources.claims.result_rules import ClaimState
@@ -152,7 +154,7 @@ async def find_lines(db: Executor, line_id: UUID, plan_manager_id: UUID | None) 
 
 # Receipts
 
-RECEIPT_COLUMNS: LiteralString = "id, batch_id, date, amount, reference, created_at, created_by"
+RECEIPT_COLUMNS: LiteralString = "id, batch_id, date, amount, reference, created_at, created_by, updated_at"
 INSERT_RECEIPT = f"""
     insert into claim_receipts (plan_manager_id, {RECEIPT_COLUMNS})
     select $1, {RECEIPT_COLUMNS} from json_populate_record(null::claim_receipts, $2)
@@ -164,14 +166,13 @@ async def insert_receipt(tx: Transaction, plan_manager_id: UUID, record: str) ->
     await tx.execute(INSERT_RECEIPT, plan_manager_id, record)
 
 
-RECEIPTS_PAGE = f"""
-    select {RECEIPT_COLUMNS}
-    from claim_receipts
-    where plan_manager_id = $1 and batch_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
-COUNT_RECEIPTS = "select count(*) from claim_receipts where plan_manager_id = $1 and batch_id = $2"
+RECEIPTS = FilteredList(
+    "claim_receipts",
+    ReceiptListQuery,
+    {"batch_id": Filter("batch_id = {}")},
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+GET_RECEIPTS = f"select {RECEIPT_COLUMNS} from claim_receipts where plan_manager_id = $1 and {HAS_ID}"
 SUM_RECEIPTS = """
     select coalesce(sum(amount), 0) from claim_receipts where plan_manager_id = $1 and batch_id = $2
 """
@@ -180,11 +181,15 @@ SUM_RECEIPTS = """
 async def list_receipts_page(
     db: Executor, plan_manager_id: UUID, batch_id: UUID, query: ReceiptListQuery
 ) -> PageRows[Receipt]:
-    return cut_page(await db.rows(Receipt, RECEIPTS_PAGE, plan_manager_id, batch_id, *query.position), query.limit)
+    return await fetch_page(db, plan_manager_id, query, RECEIPTS, _get_receipts, batch_id=batch_id)
 
 
-async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> int:
-    return await db.one(int, COUNT_RECEIPTS, plan_manager_id, batch_id)
+async def _get_receipts(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Receipt]:
+    return await db.rows(Receipt, GET_RECEIPTS, plan_manager_id, ids)
+
+
+async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID, query: ReceiptListQuery) -> int:
+    return await RECEIPTS.count(db, plan_manager_id, RECEIPTS.values_of(query, batch_id=batch_id))
 
 
 async def sum_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> Decimal:

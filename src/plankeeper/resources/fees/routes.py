@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from plankeeper.core.context import AccessedKind, ReadContext, WriteContext, or_404
-from plankeeper.core.lists import Page, build_page, read_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.http.routing import PAYMENTS, Router
 from plankeeper.resources.fees import service, store, takings
 from plankeeper.resources.fees.schemas import (
@@ -39,7 +39,7 @@ def _list_invoices(page: Page[TakenLine]) -> Mapping[AccessedKind, Sequence[UUID
 @router.get("/fees", scope=PAYMENTS, extension=True, access_log=_list_records)
 async def list_(ctx: ReadContext, query: FeeListQuery) -> Page[Fee]:
     """List the fees that were made."""
-    return await read_page(query, store.list_page, store.count, ctx.db, ctx.plan_manager_id)
+    return await read_page(query, store.list_page, store.LIST.count_matching, ctx.db, ctx.plan_manager_id)
 
 
 @router.post("/fees", scope=PAYMENTS, extension=True, status=201)
@@ -51,9 +51,8 @@ async def create(ctx: WriteContext, query: NewFeesQuery, new: NewFees) -> MonthF
 @takings_router.get("/fee-takings", scope=PAYMENTS, extension=True)
 async def list_takings(ctx: ReadContext, query: FeeTakingListQuery) -> Page[FeeTaking]:
     """List the takings of fees."""
-    rows = await store.list_takings_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await store.count_takings(ctx.db, ctx.plan_manager_id)
-    return build_page(query, rows, total)
+    place = ctx.db, ctx.plan_manager_id
+    return await read_page(query, store.list_takings_page, store.TAKINGS.count_matching, *place)
 
 
 @takings_router.post(
@@ -79,6 +78,5 @@ async def get_taking(ctx: ReadContext, fee_taking_id: UUID) -> FeeTaking:
 async def list_lines(ctx: ReadContext, fee_taking_id: UUID, query: TakenLineListQuery) -> Page[TakenLine]:
     """List what a taking takes of each line."""
     or_404(await store.taking_exists(ctx.db, ctx.plan_manager_id, fee_taking_id) or None)
-    rows = await store.list_lines_page(ctx.db, ctx.plan_manager_id, fee_taking_id, query)
-    total = None if query.uses_cursor else await store.count_lines(ctx.db, ctx.plan_manager_id, fee_taking_id)
-    return build_page(query, rows, total)
+    place = ctx.db, ctx.plan_manager_id, fee_taking_id
+    return await read_page(query, store.list_lines_page, store.count_lines, *place)

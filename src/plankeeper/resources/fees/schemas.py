@@ -8,7 +8,8 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.core.fields import EXTENSION, CreatedAt, MonthText, Query, UpdatedAt, UuidText, component
-from plankeeper.core.lists import UuidListQuery
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
+from plankeeper.database.lists.statements import Filter
 from plankeeper.resources.invoices.schemas import Amount, ClaimStatus
 from plankeeper.resources.payments.schemas import MAX_INVOICES, UnpaidLine
 
@@ -90,15 +91,18 @@ class Fee(Struct, kw_only=True):
     claim_status: Annotated[ClaimStatus, Meta(description="As on the invoice.")]
     taken: Annotated[Decimal, Meta(description="What the office has taken of it, in dollars.")]
     created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
-class FeeListQuery(UuidListQuery, frozen=True):
-    """The filter of the list."""
+class FeeListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
 
+    sort: DefaultSort = UNSET
     month: Annotated[
         MonthText | UnsetType,
         EXTENSION,
         Meta(description="Returns items of this month, such as `2026-11`."),
+        Filter("month = {}"),
     ] = UNSET
 
 
@@ -145,8 +149,10 @@ class FeeTaking(Struct, kw_only=True):
     updated_at: UpdatedAt
 
 
-class FeeTakingListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+class FeeTakingListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 class TakenLine(Struct, kw_only=True):
@@ -157,10 +163,13 @@ class TakenLine(Struct, kw_only=True):
     line_id: Annotated[UUID, Meta(description="The line's UUID.")]
     claim_id: Annotated[UUID, Meta(description="The UUID of the claim that the agency has paid.")]
     amount: Annotated[Decimal, Meta(description="In dollars.")]
+    updated_at: UpdatedAt
 
 
-class TakenLineListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+class TakenLineListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 class PlanDays(Struct):

@@ -1,15 +1,19 @@
 """Fees and their takings in SQL."""
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.number_keys import abn_key
+from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.fees.schemas import (
     Candidate,
     Fee,
@@ -19,6 +23,11 @@ from plankeeper.resources.fees.schemas import (
     TakenLine,
     TakenLineListQuery,
 )
+
+_SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
+LIST = FilteredList("fees", FeeListQuery, sorts=_SORTS)
+TAKINGS = FilteredList("fee_takings", FeeTakingListQuery, sorts=_SORTS)
+LINES = FilteredList("fee_taking_lines", TakenLineListQuery, {"taking_id": Filter("taking_id = {}")}, sorts=_SORTS)
 
 LOCK = "select pg_advisory_xact_lock(hashtextextended('fees ' || $1::uuid::text, 0))"
 
@@ -51,8 +60,8 @@ async def list_candidates(db: Executor, plan_manager_id: UUID, month: str, first
 
 
 INSERT = """
-    insert into fees (plan_manager_id, participant_id, month, id, created_at)
-    select $1, participant_id, month, id, created_at from json_populate_recordset(null::fees, $2)
+    insert into fees (plan_manager_id, participant_id, month, id, created_at, updated_at)
+    select $1, participant_id, month, id, created_at, created_at from json_populate_recordset(null::fees, $2)
 """
 
 
@@ -83,38 +92,18 @@ FEE: LiteralString = """
     (
         select coalesce(sum(amount), 0) from fee_taking_lines where plan_manager_id = $1 and invoice_id = fees.id
     ) as taken,
-    created_at
+    created_at, updated_at
 """
-PAGE = f"""
-    select {FEE}
-    from fees
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
-PAGE_OF_MONTH = f"""
-    select {FEE}
-    from fees
-    where plan_manager_id = $1 and month = $5 and id > $2
-    order by id
-    limit $3 offset $4
-"""
+
+GET_MANY = f"select {FEE} from fees where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> PageRows[Fee]:
-    if query.month is UNSET:
-        return cut_page(await db.rows(Fee, PAGE, plan_manager_id, *query.position), query.limit)
-    return cut_page(await db.rows(Fee, PAGE_OF_MONTH, plan_manager_id, *query.position, query.month), query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, _get_many)
 
 
-COUNT = "select count(*) from fees where plan_manager_id = $1"
-COUNT_OF_MONTH = "select count(*) from fees where plan_manager_id = $1 and month = $2"
-
-
-async def count(db: Executor, plan_manager_id: UUID, query: FeeListQuery) -> int:
-    if query.month is UNSET:
-        return await db.one(int, COUNT, plan_manager_id)
-    return await db.one(int, COUNT_OF_MONTH, plan_manager_id, query.month)
+async def _get_many(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Fee]:
+    return await db.rows(Fee, GET_MANY, plan_manager_id, ids)
 
 
 # Takings
@@ -125,7 +114,7 @@ INSERT_TAKING = f"""
     insert into fee_takings (plan_manager_id, {STORED_COLUMNS})
     select $1, {STORED_COLUMNS} from json_populate_record(null::fee_takings, $2)
 """
-LINE_COLUMNS: LiteralString = "id, invoice_id, line_id, claim_id, amount"
+LINE_COLUMNS: LiteralString = "id, invoice_id, line_id, claim_id, amount, updated_at"
 INSERT_LINES = f"""
     insert into fee_taking_lines (plan_manager_id, taking_id, {LINE_COLUMNS})
     select $1, $2, {LINE_COLUMNS} from json_populate_recordset(null::fee_taking_lines, $3)
@@ -153,47 +142,35 @@ async def taking_exists(db: Executor, plan_manager_id: UUID, taking_id: UUID) ->
     return await db.one(bool, TAKING_EXISTS, plan_manager_id, taking_id)
 
 
-TAKINGS_PAGE = f"""
-    select {TAKING}
-    from fee_takings
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
-
-
 async def list_takings_page(db: Executor, plan_manager_id: UUID, query: FeeTakingListQuery) -> PageRows[FeeTaking]:
-    return cut_page(await db.rows(FeeTaking, TAKINGS_PAGE, plan_manager_id, *query.position), query.limit)
+    return await fetch_page(db, plan_manager_id, query, TAKINGS, _get_takings)
 
 
-COUNT_TAKINGS = "select count(*) from fee_takings where plan_manager_id = $1"
+GET_TAKINGS = f"select {TAKING} from fee_takings where plan_manager_id = $1 and {HAS_ID}"
 
 
-async def count_takings(db: Executor, plan_manager_id: UUID) -> int:
-    return await db.one(int, COUNT_TAKINGS, plan_manager_id)
-
-
-LINES_PAGE = f"""
-    select {LINE_COLUMNS}
-    from fee_taking_lines
-    where plan_manager_id = $1 and taking_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
+async def _get_takings(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[FeeTaking]:
+    return await db.rows(FeeTaking, GET_TAKINGS, plan_manager_id, ids)
 
 
 async def list_lines_page(
     db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery
 ) -> PageRows[TakenLine]:
     """A page of the lines of a taking."""
-    return cut_page(await db.rows(TakenLine, LINES_PAGE, plan_manager_id, taking_id, *query.position), query.limit)
+
+    async def get_lines(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[TakenLine]:
+        return await db.rows(TakenLine, GET_LINES, plan_manager_id, ids, taking_id)
+
+    return await fetch_page(db, plan_manager_id, query, LINES, get_lines, taking_id=taking_id)
 
 
-COUNT_LINES = "select count(*) from fee_taking_lines where plan_manager_id = $1 and taking_id = $2"
+GET_LINES = f"""
+    select {LINE_COLUMNS} from fee_taking_lines where plan_manager_id = $1 and taking_id = $3 and {HAS_ID}
+"""
 
 
-async def count_lines(db: Executor, plan_manager_id: UUID, taking_id: UUID) -> int:
-    return await db.one(int, COUNT_LINES, plan_manager_id, taking_id)
+async def count_lines(db: Executor, plan_manager_id: UUID, taking_id: UUID, query: TakenLineListQuery) -> int:
+    return await LINES.count(db, plan_manager_id, LINES.values_of(query, taking_id=taking_id))
 
 
 class MonthSums(Struct):

@@ -100,8 +100,16 @@ async def _plan(
             ready.append(each)
     unpaid += [left_out(each, "batch_full") for each in ready[MAX_TAKEN_LINES:]]
     ready = ready[:MAX_TAKEN_LINES]
+    now = datetime.now(UTC)
     taken = [
-        TakenLine(id=uuid7(), invoice_id=each.invoice_id, line_id=each.line_id, claim_id=claim_id, amount=amount)
+        TakenLine(
+            id=uuid7(),
+            invoice_id=each.invoice_id,
+            line_id=each.line_id,
+            claim_id=claim_id,
+            amount=amount,
+            updated_at=now,
+        )
         for each in ready
         for claim_id, amount in amounts_due(each)
     ]

@@ -8,7 +8,7 @@ from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.ids import UuidOr404
-from plankeeper.core.lists import Page, build_page
+from plankeeper.core.lists import Page, read_page
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
@@ -25,9 +25,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: StatementListQuer
     """List the statements of a participant, without their numbers."""
     if not await participant_exists(ctx.db, ctx.plan_manager_id, participant_id):
         raise NotFound
-    rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
-    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, participant_id)
-    return build_page(query, rows, total)
+    return await read_page(query, store.list_page, store.count, ctx.db, ctx.plan_manager_id, participant_id)
 
 
 @router.post("/participants/{participant_id}/statements", scope=WRITE, extension=True, status=201, creates=True)

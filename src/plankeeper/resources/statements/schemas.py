@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, MonthText, UuidText, component
-from plankeeper.core.lists import UuidListQuery
+from plankeeper.core.fields import EXTENSION, AwareDatetime, CreatedAt, MonthText, UpdatedAt, UuidText, component
+from plankeeper.core.lists import DefaultSort, ResourceListQuery
 
 Money = Decimal  # an exact JSON number, in dollars to the cent
 SendWay = Annotated[Literal["mail", "post"], component("StatementSendWay", "`mail`: email. `post`: a letter.")]
@@ -163,6 +163,7 @@ class Statement(StatementContent, kw_only=True):
     """A statement of a plan and a month."""
 
     sent: Annotated[list[StatementSend], Meta(description="To whom it was sent, in order of time.")] = []
+    updated_at: UpdatedAt
 
 
 class StatementSummary(Struct, kw_only=True):
@@ -175,6 +176,7 @@ class StatementSummary(Struct, kw_only=True):
     sent: Annotated[list[StatementSend], Meta(description="To whom it was sent, in order of time.")]
     created_at: CreatedAt
     created_by: Annotated[str | None, Meta(description="The account or the API key that made it.")]
+    updated_at: UpdatedAt
 
 
 class NewStatement(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -193,8 +195,10 @@ class NewStatement(Struct, forbid_unknown_fields=True, kw_only=True):
     ] = UNSET
 
 
-class StatementListQuery(UuidListQuery, frozen=True):
-    """The list has no filters."""
+class StatementListQuery(ResourceListQuery, frozen=True):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 _decode_content = msgspec.json.Decoder(StatementContent).decode
@@ -210,6 +214,7 @@ class StatementRow(Struct, kw_only=True):
     content: str
     made_at: AwareDatetime
     made_by: str | None
+    updated_at: AwareDatetime
     run_id: UUID | None = None
     pdf_key: str | None = None
     pdf_sha256: str | None = None
@@ -218,8 +223,8 @@ class StatementRow(Struct, kw_only=True):
 
     @property
     def statement(self) -> Statement:
-        """The response. Its JSON is that which was stored, with `sent`."""
-        return Statement(**to_values(_decode_content(self.content)), sent=self.sent)
+        """The response. Its JSON is that which was stored, with `sent` and `updated_at`."""
+        return Statement(**to_values(_decode_content(self.content)), sent=self.sent, updated_at=self.updated_at)
 
     @property
     def summary(self) -> StatementSummary:
@@ -231,6 +236,7 @@ class StatementRow(Struct, kw_only=True):
             sent=self.sent,
             created_at=self.made_at,
             created_by=self.made_by,
+            updated_at=self.updated_at,
         )
 
 

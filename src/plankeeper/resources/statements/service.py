@@ -131,6 +131,7 @@ async def _make(
         content=to_json(content),
         made_at=now,
         made_by=by,
+        updated_at=now,
         run_id=run_id,
     )
 
@@ -160,8 +161,8 @@ async def record_sent(ctx: WriteContext, statement_id: UUID, way: SendWay, recip
     """Record that a statement was sent, with the event `statement.sent`. Raises NotFound."""
     row = or_404(await store.get(ctx.tx, ctx.plan_manager_id, statement_id))
     send = StatementSend(way=way, recipient=recipient, sent_at=datetime.now(UTC))
-    await store.insert_send(ctx.tx, ctx.plan_manager_id, uuid7(), statement_id, send)
     before = row.summary
+    row.updated_at = await store.insert_send(ctx.tx, ctx.plan_manager_id, uuid7(), statement_id, send)
     row.sent = [*row.sent, send]
     await record_event(ctx, "statement.sent", before, row.summary)
     return send

@@ -7,9 +7,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.lists.filtered_list import FilteredList
+from plankeeper.database.lists.statements import Filter, Sort
 from plankeeper.database.row_ids import HAS_ID, in_array
+from plankeeper.database.versions import later_version
 from plankeeper.resources.documents.store import add_object
 from plankeeper.resources.invoices.reference_store import IS_OWN
 from plankeeper.resources.plans.store import SERVICE_LINES
@@ -32,10 +35,17 @@ SENT: LiteralString = """
 """
 SUMMARY: LiteralString = f"""
     id, participant_id, plan_id, to_char(month, 'YYYY-MM') as month, {SENT}, made_at as created_at,
-    made_by as created_by
+    made_by as created_by, updated_at
 """
+LIST = FilteredList(
+    "statements",
+    StatementListQuery,
+    {"participant_id": Filter("participant_id = {}")},
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
 ROW: LiteralString = f"""
-    id, participant_id, plan_id, month, content, made_at, made_by, run_id, pdf_key, pdf_sha256, pdf_size, {SENT}
+    id, participant_id, plan_id, month, content, made_at, made_by, updated_at, run_id, pdf_key, pdf_sha256,
+    pdf_size, {SENT}
 """
 
 
@@ -137,14 +147,16 @@ async def list_sent_before(db: Executor, plan_manager_id: UUID, plan_id: UUID, m
 
 
 INSERT = """
-    insert into statements (plan_manager_id, id, participant_id, plan_id, month, content, made_at, made_by, run_id)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    insert into statements (
+        plan_manager_id, id, participant_id, plan_id, month, content, made_at, made_by, updated_at, run_id
+    )
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, row: StatementRow) -> None:
-    values = (row.id, row.participant_id, row.plan_id, row.month, row.content, row.made_at, row.made_by, row.run_id)
-    await tx.execute(INSERT, plan_manager_id, *values)
+    place, content = (row.id, row.participant_id, row.plan_id, row.month), (row.content, row.made_at, row.made_by)
+    await tx.execute(INSERT, plan_manager_id, *place, *content, row.updated_at, row.run_id)
 
 
 GET = f"select {ROW} from statements where plan_manager_id = $1 and id = $2"
@@ -162,26 +174,21 @@ async def get_of_run(db: Executor, plan_manager_id: UUID, run_id: UUID, plan_id:
     return await db.one_or_none(StatementRow, GET_OF_RUN, plan_manager_id, run_id, plan_id)
 
 
-PAGE = f"""
-    select {SUMMARY}
-    from statements
-    where plan_manager_id = $1 and participant_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
-COUNT = "select count(*) from statements where plan_manager_id = $1 and participant_id = $2"
+GET_MANY = f"select {SUMMARY} from statements where plan_manager_id = $1 and {HAS_ID}"
 
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, query: StatementListQuery
 ) -> PageRows[StatementSummary]:
-    return cut_page(
-        await db.rows(StatementSummary, PAGE, plan_manager_id, participant_id, *query.position), query.limit
-    )
+    return await fetch_page(db, plan_manager_id, query, LIST, _get_many, participant_id=participant_id)
 
 
-async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> int:
-    return await db.one(int, COUNT, plan_manager_id, participant_id)
+async def _get_many(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[StatementSummary]:
+    return await db.rows(StatementSummary, GET_MANY, plan_manager_id, ids)
+
+
+async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: StatementListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, LIST.values_of(query, participant_id=participant_id))
 
 
 LIST_LATEST = f"""
@@ -234,12 +241,18 @@ INSERT_SEND = """
     insert into statement_sends (plan_manager_id, id, statement_id, way, recipient, sent_at)
     values ($1, $2, $3, $4, $5, $6)
 """
+SET_SENT = f"""
+    update statements set updated_at = {later_version("$3")} where plan_manager_id = $1 and id = $2
+    returning updated_at
+"""
 
 
 async def insert_send(
     tx: Transaction, plan_manager_id: UUID, send_id: UUID, statement_id: UUID, send: StatementSend
-) -> None:
+) -> datetime:
+    """Record that a statement was sent, and return its `updated_at`."""
     await tx.execute(INSERT_SEND, plan_manager_id, send_id, statement_id, send.way, send.recipient, send.sent_at)
+    return await tx.one(datetime, SET_SENT, plan_manager_id, statement_id, send.sent_at)
 
 
 # What is kept: a statement that was sent, and has a line of one of some invoices.

@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 from support.claims import Office, set_office
 from support.client import Client
 from support.importing import import_records
+from support.list_parameters import check_list
 from support.results import SubmittedBatch
 from support.server import RunningServer
 from support.webhooks import wait_for_events
@@ -175,6 +176,7 @@ def test_receipts_of_a_batch(batch: SubmittedBatch) -> None:
     first = batch.client.create(path, {"date": "2026-11-02", "amount": 500.5, "reference": "NDIA 1"})
     second = batch.client.create(path, {"date": "2026-11-03", "amount": -0.5})
     assert batch.client.get(path).json()["data"] == [first, second]
+    check_list(batch.client, path)
     assert (first["amount"], first["reference"], first["created_by"]) == (500.5, "NDIA 1", "test")
     for body in ({"date": "2026-11-02", "amount": 0}, {"date": "2026-11-02", "amount": -501}):
         assert error_of(batch.client.post(path, body)) == (400, "amount")
@@ -212,6 +214,7 @@ def test_a_reversal_lowers_what_the_agency_has_paid(batch: SubmittedBatch) -> No
     assert line["rejection_reason"] == "The agency has reversed its payment."
     data = batch.client.get(f"/invoices/{batch.claims[0]['invoice_id']}/adjustments").json()["data"]
     assert (data[0], len(data)) == (part, 2)
+    check_list(batch.client, f"/invoices/{batch.claims[0]['invoice_id']}/adjustments")
     adjusted = [each for each in wait_for_events(batch.client, "invoice.*", 6) if each["type"] == "invoice.adjusted"]
     assert adjusted[0]["data"]["adjustment"] == part
     assert batch.client.get("/recoveries").json()["data"] == []

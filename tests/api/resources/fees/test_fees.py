@@ -68,6 +68,7 @@ def test_a_fee_is_an_invoice_of_the_office(office: FeeOffice) -> None:
     record = {
         "id": fee["id"], "month": MONTH, "participant_id": participant, "invoice_number": number, "total": FEE,
         "claim_status": "new", "taken": 0, "created_at": listed[0]["created_at"],
+        "updated_at": listed[0]["created_at"],
     }  # fmt: skip
     assert listed == [record]
     assert office.client.get("/fees").json()["data"] == [record]

@@ -12,6 +12,7 @@ import httpx
 
 from plankeeper.privacy import person_export
 from support.fees import FEE, FeeOffice
+from support.list_parameters import check_list
 from support.money_rules import HELD, RULES
 
 TODAY = datetime.now(UTC).date()
@@ -69,6 +70,8 @@ def test_fees_are_taken_with_one_reference_and_one_total(office: FeeOffice) -> N
     assert sorted(each["invoice_id"] for each in lines) == sorted(ids)
     assert [each["amount"] for each in lines] == [FEE, FEE]
     assert {each["taken"] for each in office.client.get("/fees").json()["data"]} == {FEE}
+    check_list(office.client, "/fees")
+    check_list(office.client, f"/fee-takings/{taking['id']}/lines")
 
 
 def test_a_dry_run_takes_nothing(office: FeeOffice) -> None:
@@ -137,6 +140,7 @@ def test_the_rest_of_a_fee_is_taken_later(office: FeeOffice) -> None:
     assert office.take().json()["total"] == 4.45
     figures = reconcile(office)
     assert (figures["fees"], figures["closing"]) == (FEE, 0)
+    check_list(office.client, "/fee-takings")
 
 
 def test_a_reversed_fee_is_to_be_recovered(office: FeeOffice) -> None:

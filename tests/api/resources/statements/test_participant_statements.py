@@ -14,6 +14,7 @@ from plankeeper.core.errors import DomainError
 from plankeeper.resources.statements import service, store
 from support.claims import set_office
 from support.client import Client
+from support.list_parameters import check_list
 from support.server import RunningServer
 from support.statements import send_statement
 from support.webhooks import wait_for_events
@@ -175,8 +176,10 @@ def test_sending_is_recorded(server: RunningServer, api: Client, participant: st
     assert [(each["way"], each["recipient"]) for each in found["sent"]] == [
         ("mail", "robin@example.com"), ("post", "Robin Hale"),
     ]  # fmt: skip
-    assert {name: value for name, value in found.items() if name != "sent"} == {
-        name: value for name, value in statement.items() if name != "sent"
+    assert found["updated_at"] > statement["updated_at"]
+    sending = {"sent", "updated_at"}
+    assert {name: value for name, value in found.items() if name not in sending} == {
+        name: value for name, value in statement.items() if name not in sending
     }
     events = wait_for_events(api, "statement.*", 3)
     assert [each["type"] for each in events] == ["statement.created", "statement.sent", "statement.sent"]
@@ -212,3 +215,4 @@ def test_lists_are_paged(new_client: Callable[..., Client]) -> None:
     assert [each["id"] for each in first["data"]] == made[:2]
     rest = api.get(f"/participants/{id_}/statements", after=first["pagination"]["next_cursor"]).json()
     assert [each["id"] for each in rest["data"]] == made[2:]
+    check_list(api, f"/participants/{id_}/statements")

@@ -1265,6 +1265,7 @@ create table claim_receipts (
     reference text,
     created_at timestamptz not null,
     created_by text,
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id),
     constraint claim_receipts_batch_id_fkey foreign key (plan_manager_id, batch_id)
         references claim_batches (plan_manager_id, id)
@@ -1286,6 +1287,7 @@ create table adjustments (
     reason text,
     created_at timestamptz not null,
     created_by text,
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id),
     constraint adjustments_line_id_fkey foreign key (plan_manager_id, invoice_id, line_id)
         references invoice_lines (plan_manager_id, invoice_id, id)
@@ -1447,6 +1449,7 @@ create table statements (
     pdf_key text,
     pdf_sha256 text,
     pdf_size bigint,
+    updated_at timestamptz not null default clock_timestamp(), -- also when it is sent
     primary key (plan_manager_id, id)
 );
 create unique index statements_run_id_plan_id_key on statements (plan_manager_id, run_id, plan_id)
@@ -1546,12 +1549,14 @@ create table fees (
     month text not null check (month ~ '^[0-9]{4}-[0-9]{2}$'),
     id uuid not null, -- of the invoice
     created_at timestamptz not null,
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, participant_id, month),
     constraint fees_id_key unique (plan_manager_id, id),
     constraint fees_id_fkey foreign key (plan_manager_id, id)
         references invoices (plan_manager_id, id) on delete cascade
 );
 create index fees_by_month on fees (plan_manager_id, month, id);
+create index fees_by_moment on fees (plan_manager_id, updated_at, id);
 
 -- Fees that the office has taken from the money that it holds, with one reference and one total.
 create table fee_takings (
@@ -1567,6 +1572,7 @@ create table fee_takings (
     primary key (plan_manager_id, id)
 );
 create unique index fee_takings_number_key on fee_takings (plan_manager_id, number);
+create index fee_takings_by_moment on fee_takings (plan_manager_id, updated_at, id);
 create index fee_takings_by_date on fee_takings (plan_manager_id, taken_on, id);
 
 -- What a taking takes of a claim, once.
@@ -1578,6 +1584,7 @@ create table fee_taking_lines (
     invoice_id uuid not null,
     line_id uuid not null,
     amount numeric not null check (amount > 0),
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, taking_id, id),
     constraint fee_taking_lines_taking_id_fkey foreign key (plan_manager_id, taking_id)
         references fee_takings (plan_manager_id, id),
