@@ -19,8 +19,9 @@ from support.server import RunningServer
 
 # The first lock keeps participants from being erased while they are imported.
 LOCK, INSERT, READ, UPDATE = ("select", "select"), "with", "select", "with"
+CHECK = "select"  # that no id belongs to an erased person
 EVENTS = ("copy", "copy")  # and their queue
-NEW_BATCH = ("savepoint", *LOCK, INSERT, READ, *EVENTS, "release")
+NEW_BATCH = ("savepoint", *LOCK, CHECK, INSERT, READ, *EVENTS, "release")
 CHANGED_BATCH = ("savepoint", *LOCK, READ, UPDATE, READ, *EVENTS, "release")
 UNCHANGED_BATCH = ("savepoint", *LOCK, "release")
 ANALYZE = "select"
@@ -52,7 +53,7 @@ def test_the_statements_of_an_import_depend_on_its_batches_and_not_on_its_rows(
 ) -> None:
     rows: list[Row] = [{"id": new_id(), "city": f"Town {number}"} for number in range(2 * BATCH_SIZE + 20)]
     import_participants(server, api, rows[:1])
-    assert observed == ["begin", "savepoint", *LOCK, INSERT, READ, "with", "release", "commit"]
+    assert observed == ["begin", "savepoint", *LOCK, CHECK, INSERT, READ, "with", "release", "commit"]
     observed.clear()
     import_participants(server, api, rows[1:])
     assert observed == ["begin", *NEW_BATCH, ANALYZE, *NEW_BATCH, *NEW_BATCH, "commit"]

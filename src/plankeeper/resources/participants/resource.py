@@ -48,7 +48,7 @@ _Prepared = tuple[plans.PlanChanges, Sequence[tuple[ParticipantRow | None, Parti
 
 async def _require_not_erased(ctx: WriteContext, line_numbers: Mapping[UUID, int]) -> None:
     """Raise InvalidRowsError for new participants with the id of an erased one, whose kept records they would get."""
-    erased = await store.list_erased(ctx.tx, ctx.plan_manager_id, list(line_numbers))
+    erased = await store.list_erased(ctx.tx, ctx.plan_manager_id, [*line_numbers]) if line_numbers else []
     message = "belongs to a person whose data was erased; leave it out to create a new participant"
     if erased:
         raise InvalidRowsError([RowError(line_numbers[each], "id", message) for each in erased])

@@ -469,7 +469,16 @@ CALLS: dict[str, dict[str, Any]] = {
         "card": {
             "note": TEXT,
             "links": [
-                {"link": {"name": TEXT, "email": TEXT, "sent_at": None, "is_reminder": False}, "state": TEXT},
+                {
+                    "link": {
+                        "name": TEXT,
+                        "email": TEXT,
+                        "sent_at": None,
+                        "is_reminder": False,
+                        "has_other_email": False,
+                    },
+                    "state": TEXT,
+                },
             ],
             "people": {"": TEXT},
             "can_ask": False,
