@@ -6,6 +6,7 @@ All functions take and return values. Amounts are in dollars to the cent.
 import re
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import count
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -144,19 +145,24 @@ def to_cents(value: Decimal) -> Decimal:
 # References
 
 
-def references(number: str | None, line_number: int | None, suffix: str = "") -> Iterator[str]:
+def references(number: str | None, line_number: int | None, suffix: str = "", first: int = 1) -> Iterator[str]:
     """The references that a claim can have, the best one first: with `-2`, `-3` and so on after it.
 
     `line_number` is that of a line of several, and `suffix` that of a further claim, such as `-R2`. The invoice's
-    number is cut so that they fit.
+    number is cut so that they fit. With `first`, they start at `-2` or later.
     """
     stem = _NOT_IN_REFERENCES.sub("", number or "") or "INV"
     line = f"_{line_number}" if line_number is not None else ""
-    collision = 1
-    while True:
+    for collision in count(first):
         end = line + (f"-{collision}" if collision > 1 else "") + suffix
         yield stem[: MAX_REFERENCE_LENGTH - len(end)] + end
-        collision += 1
+
+
+def collision_of(reference: str, number: str | None, line_number: int | None) -> int:
+    """The number at the end of the reference of a first claim, such as 2 for `001-2`; 1 if it has none."""
+    found = re.search(r"-([0-9]{1,9})$", reference)
+    collision = int(found[1]) if found else 1
+    return collision if collision > 1 and next(references(number, line_number, "", collision)) == reference else 1
 
 
 def claim_suffix(earlier: int, *, is_rest: bool) -> str:

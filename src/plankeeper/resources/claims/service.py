@@ -3,6 +3,7 @@
 A batch locks in this order: the batch, its invoices in order of id, and the counter of the office's numbers.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -22,7 +23,13 @@ from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import candidate_store, candidates, store
-from plankeeper.resources.claims.batch_file import claim_suffix, file_name, references, render
+from plankeeper.resources.claims.batch_file import (
+    claim_suffix,
+    collision_of,
+    file_name,
+    references,
+    render,
+)
 from plankeeper.resources.claims.candidates import Choice
 from plankeeper.resources.claims.eligibility import (
     REASONS,
@@ -226,20 +233,35 @@ def _nothing_to_claim(new: NewClaimBatch, selection: Selection) -> FieldError:
 # References
 
 
+class _ReferenceForm(NamedTuple):
+    """What the references of a line have in common: the arguments of `references`."""
+
+    invoice_number: str | None
+    line_number: int | None
+    suffix: str
+    first: int
+
+
 async def _choose_references(ctx: WriteContext, claimed: Sequence[Candidate]) -> list[str]:
-    """A reference for each line that no other claim has ever had."""
+    """A reference for each line that no other claim has ever had.
+
+    Lines of one form, such as those of invoices with the same number, share their references: each is tried once.
+    """
     ids = sorted({each.invoice_id for each in claimed})
     earlier = dict[LineKey, list[EarlierClaim]]()
     for each in await store.list_earlier(ctx.tx, ctx.plan_manager_id, ids):
         earlier.setdefault((each.invoice_id, each.line_id), []).append(each)
+    waiting = {index: _reference_form(each, earlier.get(each.key, [])) for index, each in enumerate(claimed)}
+    possible = {form: references(*form) for form in waiting.values()}
     chosen, taken, size = dict[int, str](), set[str](), 1
-    waiting = {index: _possible_references(each, earlier.get(each.key, [])) for index, each in enumerate(claimed)}
     while waiting:
-        possible = {index: [*islice(each, size)] for index, each in waiting.items()}
-        wanted = sorted({each for some in possible.values() for each in some})
+        counts = Counter(waiting.values())
+        tried = {form: [*islice(possible[form], max(size, lines))] for form, lines in counts.items()}
+        wanted = sorted({each for some in tried.values() for each in some})
         taken |= {*await store.list_used(ctx.tx, ctx.plan_manager_id, wanted)}
-        for index, some in possible.items():
-            free = next((each for each in some if each not in taken), None)
+        untried = {form: iter(some) for form, some in tried.items()}
+        for index, form in [*waiting.items()]:
+            free = next((each for each in untried[form] if each not in taken), None)
             if free is not None:
                 chosen[index] = free
                 taken.add(free)
@@ -248,13 +270,12 @@ async def _choose_references(ctx: WriteContext, claimed: Sequence[Candidate]) ->
     return [chosen[index] for index in range(len(claimed))]
 
 
-def _possible_references(line: Candidate, earlier: Sequence[EarlierClaim]) -> "islice[str]":
-    """The references of a line, the best one first. A further claim has that of the first one, with another end."""
+def _reference_form(line: Candidate, earlier: Sequence[EarlierClaim]) -> _ReferenceForm:
+    """A further claim of a line has the reference of the first one, with another end."""
     number = line.number if line.has_siblings else None
     suffix = claim_suffix(sum(each.is_rest == line.is_rest for each in earlier), is_rest=line.is_rest)
-    firsts = islice(references(line.invoice_number, number), 1000) if earlier else ()
-    skipped = next((index for index, each in enumerate(firsts) if each == earlier[0].reference), 0)
-    return islice(references(line.invoice_number, number, suffix), skipped, None)
+    first = collision_of(earlier[0].reference, line.invoice_number, number) if earlier else 1
+    return _ReferenceForm(line.invoice_number, number, suffix, first)
 
 
 # Claims and lines

@@ -2,12 +2,15 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from uuid_utils.compat import uuid7
 
-from plankeeper.resources.claims.batch_file import HEADER
-from support.claims import ABN, NDIS_NUMBER, REGISTRATION_NUMBER, Office
+from plankeeper.resources.claims import service
+from plankeeper.resources.claims.batch_file import HEADER, references
+from support.claims import ABN, NDIS_NUMBER, REGISTRATION_NUMBER, Office, set_office
 from support.client import Client
 from support.server import RunningServer
 from support.webhooks import wait_for_events
@@ -232,11 +235,33 @@ def test_a_batch_with_a_result_cannot_be_cancelled(office: Office) -> None:
 def test_two_invoices_with_one_number_have_different_references(office: Office) -> None:
     other = office.provider_with(entity_name="Bright Clean", abn="11123456780")
     first, second = office.invoice("001"), office.invoice("001", pm_provider_id=other)
-    references = [each["ClaimReference"] for each in file_of(office, office.batch(first, second))]
-    assert references == ["001", "001-2"]
+    assert [each["ClaimReference"] for each in file_of(office, office.batch(first, second))] == ["001", "001-2"]
     third = office.provider_with(entity_name="Third", abn="53004085616")
     batch = office.batch(office.invoice("001", pm_provider_id=third))
     assert [each["ClaimReference"] for each in file_of(office, batch)] == ["001-3"]
+
+
+def test_many_invoices_with_one_number_get_their_references_one_after_the_other(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[str]()
+
+    def count(*arguments: Any) -> Iterator[str]:
+        for each in references(*arguments):
+            tried.append(each)
+            yield each
+
+    monkeypatch.setattr(service, "references", count)
+    set_office(office.server, office.client, warning_levels={"possible_duplicate": "warn"})
+    invoices = [office.import_invoice(str(uuid7()), "001") for _ in range(30)]
+    batch = office.batch(*invoices)
+    names = ["001", *(f"001-{number}" for number in range(2, 31))]
+    assert [each["ClaimReference"] for each in file_of(office, batch)] == tried == names
+    tried.clear()
+    reason = {"uploaded": False, "reason": "Wrong"}
+    office.client.post(f"/claim-batches/{batch['id']}/cancel", reason).raise_for_status()
+    again = [each["ClaimReference"] for each in file_of(office, office.batch(*invoices))]
+    assert again == tried == ["001-R2", *(f"001-{number}-R2" for number in range(2, 31))]
 
 
 def test_the_rest_of_a_line_is_claimed_with_quantity_1(office: Office) -> None:
