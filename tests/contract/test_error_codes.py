@@ -142,7 +142,7 @@ def reused_key(requests: Requests) -> httpx.Response:
         "since": "2026-01-02T03:04:06Z",
         "code": "missing_participant",
         "date": "2026-01-16",
-        "paid_on": "2026-12-18",
+        "paid_on": "2026-10-18",
         "month": "2026-02",
         "item_ids": [str(uuid7())],
         "invoice_ids": [CLAIMED_INVOICE_ID] * 2,

@@ -59,7 +59,7 @@ def make_paid_run(server: RunningServer, client: Client) -> dict[str, str]:
     async def work() -> dict[str, str]:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, office.plan_manager_id, server.settings, SYSTEM)
-            run = await payments.create(ctx, NewPaymentRun(all=True, process_date=date(2026, 12, 15)))
+            run = await payments.create(ctx, NewPaymentRun(all=True, process_date=date(2026, 10, 15)))
             await payments.mark_paid(ctx, or_404(run.id), None)
             [payment] = await payment_store.list_of_run(tx, office.plan_manager_id, or_404(run.id))
         return {"payment_run_id": str(run.id), "payment_id": str(payment.id)}

@@ -19,7 +19,7 @@ from support.client import Client
 from support.importing import import_records
 from support.server import RunningServer
 
-PROCESS_DATE = "2026-12-15"
+PROCESS_DATE = "2026-10-15"
 SETTINGS: dict[str, Any] = {
     "bank_letters": "BQL",
     "bank_bsb": "999002",
@@ -133,14 +133,14 @@ class PayingOffice:
         return [row["id"] for row in rows]
 
     def insert_claims(
-        self, claims: Sequence[tuple[str, str, Decimal]], state: str = "paid", day: str = "2026-12-01"
+        self, claims: Sequence[tuple[str, str, Decimal]], state: str = "paid", day: str = "2026-10-01"
     ) -> list[str]:
         """Claims of lines that the agency has paid: invoice, line, amount."""
         records = [
             {
                 "id": str(uuid7()), "invoice_id": invoice, "line_id": line, "source": "elsewhere", "reference": "R1",
                 "amount": amount, "state": state, "paid": amount, "result_date": day, "is_rest": False,
-                "created_at": "2026-12-01T00:00:00Z", "updated_at": "2026-12-01T00:00:00Z",
+                "created_at": "2026-10-01T00:00:00Z", "updated_at": "2026-10-01T00:00:00Z",
             }
             for invoice, line, amount in claims
         ]  # fmt: skip

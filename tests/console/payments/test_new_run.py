@@ -11,7 +11,7 @@ from support.console import Browser, main_text
 from support.payments import PayingOffice
 
 NEW, LIST = "/console/payments/new", "/console/payments"
-DAY = "2026-12-15"
+DAY = "2026-10-15"
 
 
 def make_form(page: str) -> dict[str, str]:
@@ -55,12 +55,12 @@ def test_a_run_is_previewed_made_and_listed(office: PayingOffice, payer: Browser
     assert "Nothing that is ready to be paid is left out." in text
     path = make(payer)
     text = main_text(payer.get(path).text)
-    assert "Payment run P000001 · $115.00 Draft 3 payments, one for each payee Process date 15 Dec 2026" in text
+    assert "Payment run P000001 · $115.00 Draft 3 payments, one for each payee Process date 15 Oct 2026" in text
     assert "P000001-0001" in text
     listed = main_text(payer.get(LIST).text)
-    assert re.search(r"P000001 Draft 15 Dec 2026 3 \$115\.00 Robin Hale", listed)
+    assert re.search(r"P000001 Draft 15 Oct 2026 3 \$115\.00 Robin Hale", listed)
     assert "P000001" not in main_text(payer.get(f"{LIST}?state=paid").text)
-    assert "P000001,Draft,2026-12-15,3,115.00" in payer.get(f"{LIST}.csv").text
+    assert "P000001,Draft,2026-10-15,3,115.00" in payer.get(f"{LIST}.csv").text
 
 
 def test_a_run_by_invoice_has_a_payment_for_each(office: PayingOffice, payer: Browser) -> None:

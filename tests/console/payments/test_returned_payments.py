@@ -3,7 +3,7 @@
 from support.console import Browser, main_text
 from support.payments import PayingOffice
 
-RETURN = {"date": "17/12/2026", "reference": "RTN-0412", "reason": "The account is closed"}
+RETURN = {"date": "17/10/2026", "reference": "RTN-0412", "reason": "The account is closed"}
 
 
 def paid_payment(office: PayingOffice) -> tuple[str, str]:
@@ -19,7 +19,7 @@ def test_a_payment_has_its_lines(office: PayingOffice, payer: Browser) -> None:
     page, invoice = paid_payment(office)
     text = main_text(payer.get(page).text)
     assert "$100.50 to Amber Physio Paid Reference P000001-0001" in text
-    assert "Paid on 15 Dec 2026. No email for remittance advice: print the document." in text
+    assert "Paid on 15 Oct 2026. No email for remittance advice: print the document." in text
     assert "2026/442 Robin Hale — Paid $40.00 2026/442 Robin Hale — Paid $60.50" in text
     assert f'href="/console/invoices/{invoice}"' in payer.get(page).text
 
@@ -28,7 +28,7 @@ def test_a_return_is_recorded_and_the_page_says_what_comes_next(office: PayingOf
     page, invoice = paid_payment(office)
     assert payer.submit(f"{page}/return", RETURN).headers["location"] == page
     text = main_text(payer.get(page).text)
-    assert "The bank returned this payment on 17 Dec 2026 with the reference RTN-0412: The account is closed" in text
+    assert "The bank returned this payment on 17 Oct 2026 with the reference RTN-0412: The account is closed" in text
     assert "the next payment run pays them once another person has approved the bank details" in text
     assert office.read(invoice)["claim_status"] == "payment_ready"
     run = page.partition("/payments/")[2].partition("/")[0]
@@ -44,7 +44,7 @@ def test_a_wrong_return_names_the_field(office: PayingOffice, payer: Browser) ->
     for name, text in (
         ("date", ""),
         ("date", "31/2/2026"),
-        ("date", "14/12/2026"),
+        ("date", "14/10/2026"),
         ("reason", ""),
         ("reference", "x" * 256),
     ):

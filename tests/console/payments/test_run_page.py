@@ -31,11 +31,11 @@ def test_the_file_is_downloaded_and_the_run_marked_as_paid(office: PayingOffice,
     text = main_text(payer.get(page).text)
     assert re.search(r"File downloaded .* by Robin Hale\. Next: upload it to your bank", text)
     assert "1 of 1 payee has no email for remittance advice." in text
-    done = payer.submit(f"{page}/mark-paid", {"paid_on": "16/12/2026"})
+    done = payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"})
     assert done.headers["location"] == page
     text = main_text(payer.get(page).text)
     assert "Payment run P000001 · $100.50 Paid" in text
-    assert "The bank paid on 16 Dec 2026." in text
+    assert "The bank paid on 16 Oct 2026." in text
     assert "Payment run marked as paid" in text
     assert f'href="/console/invoices/{invoice}"' in payer.get(page).text
     assert office.read(invoice)["claim_status"] == "paid"
@@ -54,7 +54,7 @@ def test_a_run_that_is_out_of_date_says_what_has_changed(office: PayingOffice, p
     assert "Other Pty Ltd : A change of the payee's bank details waits for approval." in text
     assert f'<a href="/console/invoices/{held}">' in page
     assert f'<a href="/console/providers/{other}">' in page
-    for action, form in (("file", {}), ("mark-paid", {"paid_on": "16/12/2026"})):
+    for action, form in (("file", {}), ("mark-paid", {"paid_on": "16/10/2026"})):
         response = payer.submit(f"{page_of(run)}/{action}", form)
         assert response.status_code == 409
         assert "The run is out of date, so nothing was done." in main_text(response.text)
@@ -80,7 +80,7 @@ def test_a_downloaded_run_is_cancelled_with_a_confirmation_and_a_reason(office: 
         assert f'id="{field}-error"' in response.text
     assert payer.submit(f"{page}/cancel", {"not_sent_to_bank": "true", "reason": "The wrong day"}).status_code == 303
     assert "by Robin Hale: The wrong day ." in main_text(payer.get(page).text)
-    response = payer.submit(f"{page}/mark-paid", {"paid_on": "16/12/2026"})
+    response = payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"})
     assert response.status_code == 409
     assert "is cancelled, so it can't be marked as paid" in main_text(response.text)
 
@@ -105,8 +105,8 @@ def test_the_page_says_who_else_may_mark_the_run_as_paid(
     text = main_text(payer.get(page).text)
     assert "so another person marks it as paid: Robin Hale." in text
     assert f'action="{page}/mark-paid"' not in payer.get(page).text
-    assert payer.submit(f"{page}/mark-paid", {"paid_on": "16/12/2026"}).status_code == 403
-    assert owner.submit(f"{page}/mark-paid", {"paid_on": "16/12/2026"}).status_code == 303
+    assert payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"}).status_code == 403
+    assert owner.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"}).status_code == 303
 
 
 def test_payees_without_an_email_are_listed_for_printing(office: PayingOffice, payer: Browser) -> None:

@@ -169,7 +169,8 @@ class MarkPaid(Struct, forbid_unknown_fields=True, kw_only=True):
     """When the bank has paid."""
 
     paid_on: Annotated[
-        date | UnsetType, Meta(description="The day on which the bank has paid. The default is `process_date`.")
+        date | UnsetType,
+        Meta(description="The day on which the bank has paid, not after today. The default is `process_date`."),
     ] = UNSET
 
 
@@ -186,7 +187,8 @@ class PaymentReturn(Struct, forbid_unknown_fields=True, kw_only=True):
     """A payment that the bank has sent back."""
 
     date: Annotated[
-        date, Meta(description="The day on which the bank sent it back, not before the day on which it has paid.")
+        date,
+        Meta(description="The day on which the bank sent it back, from the day on which it has paid until today."),
     ]
     reference: Annotated[
         Text255 | None | UnsetType, Meta(description="The bank's reference of the return, or null.")

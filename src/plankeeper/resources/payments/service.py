@@ -243,9 +243,14 @@ def _to_run(run: StoredRun) -> PaymentRun:
 async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> PaymentRun:
     """The bank has paid: by default, on the process date. A run that wasn't downloaded is checked first.
 
-    Raises NotFound, and DomainError `invalid_transition`, `run_outdated` and `second_person_required`.
+    Raises NotFound, ValidationError for a day in the future, and DomainError `invalid_transition`, `run_outdated` and
+    `second_person_required`.
     """
     run = await _select_draft(ctx, run_id, "marked as paid")
+    day = paid_on or run.process_date
+    if day > datetime.now(ctx.settings.time_zone).date():
+        message = "must not be in the future" if paid_on else "is required: the process date is in the future"
+        raise ValidationError(FieldError("paid_on", message, "too_large" if paid_on else "required"))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     await require_second_person(ctx, await get_settings(ctx.tx, ctx.plan_manager_id), run)
     if run.downloaded_at is None:
@@ -254,7 +259,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
     by = ctx.actor.name or ctx.actor.kind
-    await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, paid_on or run.process_date, by)
+    await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, day, by)
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "paid")
     moves = [_paid(run, each) for each in lines]
     await move_lines(ctx, locked, moves, LINE_EVENT)
@@ -317,6 +322,8 @@ async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body:
     if run.paid_on and body.date < run.paid_on:
         message = f"must not be before {format_date(run.paid_on)}, the day on which the bank has paid"
         raise ValidationError(FieldError("date", message, "too_small"))
+    if body.date > datetime.now(ctx.settings.time_zone).date():
+        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
     await require_approval_again(ctx, Payee(payment.payee.kind, payment.payee.id))
     locked, lines = await _lock_lines(ctx, run_id, payment_id)
     now = datetime.now(UTC)

@@ -18,7 +18,7 @@ from plankeeper.resources.payments import service
 from plankeeper.resources.payments.schemas import PaymentReturn, PaymentRunCancel
 from support.payments import PayingOffice
 
-RETURN = {"date": "2026-12-17", "reason": "Closed account"}
+RETURN = {"date": "2026-10-17", "reason": "Closed account"}
 
 
 class ClaimMoney(Struct):

@@ -64,7 +64,7 @@ def robin(office: PayingOffice, new_account: Callable[..., Account]) -> Client:
 
 
 def make_run(office: PayingOffice, client: Client) -> str:
-    body = {"invoice_ids": [office.invoice("30.00")], "process_date": "2026-12-15"}
+    body = {"invoice_ids": [office.invoice("30.00")], "process_date": "2026-10-15"}
     return f"/payment-runs/{client.create('/payment-runs', body)['id']}"
 
 

@@ -12,7 +12,7 @@ from support.client import Client
 from support.payments import PROCESS_DATE, PayingOffice
 from support.webhooks import wait_for_events
 
-RETURN = {"date": "2026-12-17", "reference": "RTN-1", "reason": "Closed account"}
+RETURN = {"date": "2026-10-17", "reference": "RTN-1", "reason": "Closed account"}
 
 
 def statuses(invoice: dict[str, Any]) -> list[str]:
@@ -178,7 +178,7 @@ def test_a_line_whose_money_has_not_arrived_waits_if_the_office_wants_so(office:
     batch = str(uuid4())
     statement = """
         insert into claim_batches (plan_manager_id, id, number, state, total, lines, created_at)
-        values ($1, $2::text::uuid, 'B000001', 'processed', 30, 1, '2026-12-01')
+        values ($1, $2::text::uuid, 'B000001', 'processed', 30, 1, '2026-10-01')
     """
     office.execute(statement, office.plan_manager_id, batch)
     statement = "update claims set batch_id = $2::text::uuid, source = 'batch', position = 1 where plan_manager_id = $1"
@@ -188,7 +188,7 @@ def test_a_line_whose_money_has_not_arrived_waits_if_the_office_wants_so(office:
     assert reasons(office.post(dry_run=True).json()) == {invoice: "waiting_for_receipt"}
     statement = """
         insert into claim_receipts (plan_manager_id, id, batch_id, date, amount, created_at)
-        values ($1, gen_random_uuid(), $2::text::uuid, '2026-12-02', 30, '2026-12-02')
+        values ($1, gen_random_uuid(), $2::text::uuid, '2026-10-02', 30, '2026-10-02')
     """
     office.execute(statement, office.plan_manager_id, batch)
     assert office.post(dry_run=True).json()["payments"] == 1
@@ -218,7 +218,7 @@ def test_the_file_is_always_the_same(office: PayingOffice) -> None:
     assert response.headers["content-type"] == "text/plain; charset=us-ascii"
     assert response.headers["content-disposition"] == 'attachment; filename="P000001.aba"'
     header, credit, total, end = response.content.decode("ascii").split("\r\n")
-    assert (header[:23], header[74:80], end) == ("0" + " " * 17 + "01BQL", "151226", "")
+    assert (header[:23], header[74:80], end) == ("0" + " " * 17 + "01BQL", "151026", "")
     assert (credit[20:30], credit[30:42], credit[80:96]) == ("0000023317", "Amber Physio", "999-002 87654321")
     assert total[20:50] == "000002331700000233170000000000"
     office.set(direct_entry_user_name="Another name", has_balancing_record=True)
@@ -258,7 +258,7 @@ def test_a_run_that_is_outdated_is_neither_downloaded_nor_paid(office: PayingOff
     else:
         statement = """
             insert into adjustments (plan_manager_id, id, invoice_id, line_id, kind, amount, date, created_at)
-            select $1, gen_random_uuid(), invoice_id, line_id, 'agency_reversal', 5, '2026-12-02', '2026-12-02'
+            select $1, gen_random_uuid(), invoice_id, line_id, 'agency_reversal', 5, '2026-10-02', '2026-10-02'
             from claims where plan_manager_id = $1
         """
         office.execute(statement, office.plan_manager_id)
@@ -275,8 +275,8 @@ def test_after_a_download_a_run_is_paid_without_another_check(office: PayingOffi
     run = office.run(invoice)
     office.download(run).raise_for_status()
     office.client.post(f"/invoices/{invoice}/hold", {"reason": "Too late"}).raise_for_status()
-    paid = office.act(run, "mark-paid", paid_on="2026-12-16").json()
-    assert (paid["state"], paid["paid_on"], paid["paid_by"]) == ("paid", "2026-12-16", "test")
+    paid = office.act(run, "mark-paid", paid_on="2026-10-16").json()
+    assert (paid["state"], paid["paid_on"], paid["paid_by"]) == ("paid", "2026-10-16", "test")
 
 
 def test_a_paid_run_moves_its_lines(office: PayingOffice) -> None:
@@ -293,6 +293,21 @@ def test_a_paid_run_moves_its_lines(office: PayingOffice) -> None:
     assert again.json()["detail"] == "The payment run is paid, so it can't be marked as paid."
     assert office.act(run, "cancel").json()["error"] == "invalid_transition"
     assert office.post(dry_run=True).json()["payments"] == 0
+
+
+def test_the_bank_has_not_paid_or_returned_in_the_future(office: PayingOffice) -> None:
+    tomorrow = str(datetime.now(UTC).date() + timedelta(days=2))  # in all time zones
+    run = office.run(office.invoice("30.00"), process_date=tomorrow)
+    for body, code in (({}, "required"), ({"paid_on": tomorrow}, "too_large")):
+        response = office.act(run, "mark-paid", **body)
+        assert response.status_code == 400
+        assert [(each["field"], each["code"]) for each in response.json()["errors"]] == [("paid_on", code)]
+    office.act(run, "mark-paid", paid_on="2026-10-15").raise_for_status()
+    [payment] = office.payments(run)
+    path = f"/payment-runs/{run['id']}/payments/{payment['id']}/returned"
+    response = office.client.post(path, RETURN | {"date": tomorrow})
+    assert response.status_code == 400
+    assert [(each["field"], each["code"]) for each in response.json()["errors"]] == [("date", "too_large")]
 
 
 def test_a_cancelled_run_frees_its_lines(office: PayingOffice) -> None:
@@ -324,14 +339,14 @@ def test_a_returned_payment_is_due_again_once_the_details_are_approved(office: P
     path = f"/payment-runs/{run['id']}/payments/{payment['id']}/returned"
     assert office.client.post(path, RETURN).json()["error"] == "invalid_transition"
     office.act(run, "mark-paid").raise_for_status()
-    early = office.client.post(path, RETURN | {"date": "2026-12-14"})
+    early = office.client.post(path, RETURN | {"date": "2026-10-14"})
     assert (early.status_code, early.json()["errors"][0]) == (400, {
-        "field": "date", "message": "must not be before 15 Dec 2026, the day on which the bank has paid",
+        "field": "date", "message": "must not be before 15 Oct 2026, the day on which the bank has paid",
         "code": "too_small", "in": "body",
     })  # fmt: skip
     returned = office.client.post(path, RETURN).json()
     expected = {
-        "state": "returned", "returned_on": "2026-12-17", "return_reference": "RTN-1",
+        "state": "returned", "returned_on": "2026-10-17", "return_reference": "RTN-1",
         "return_reason": "Closed account", "returned_by": "test", "amount": 30,
     }  # fmt: skip
     assert {name: returned[name] for name in expected} == expected

@@ -35,14 +35,14 @@ def test_a_provider_with_an_email_gets_a_mail_when_the_run_is_marked_as_paid(
     office.invoice("5.00", number="R1", is_reimbursement=True)
     run = office.run()
     assert outbox.send_due() == 0
-    office.act(run, "mark-paid", paid_on="2026-12-16").raise_for_status()
+    office.act(run, "mark-paid", paid_on="2026-10-16").raise_for_status()
     outbox.catch_up()
     assert outbox.send_due() == 1
     [mail] = outbox.mail.received
     [payment] = [each for each in office.payments(run) if each["payee"]["id"] == mailed]
     assert mail.recipients == ["accounts@example.com"]
     assert mail.message["subject"].startswith(f"Remittance advice {payment['reference']}: $100.50 from ")
-    assert "has paid $100.50 to Mailed Physio on 16 Dec 2026, to the account that ends in" in mail.text
+    assert "has paid $100.50 to Mailed Physio on 16 Oct 2026, to the account that ends in" in mail.text
     assert payment["account_ending"] in mail.text
     assert "Invoice M1, Robin Hale: $100.50" in mail.text
     assert "claimed $40.00, paid $40.00." in mail.text
