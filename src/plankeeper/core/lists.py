@@ -216,6 +216,14 @@ ExternalIdFilter = Annotated[
 ]
 
 
+UuidsFilter = Annotated[
+    Annotated[list[UuidText], Meta(max_length=MAX_IDS)] | UnsetType,
+    EXTENSION,
+    Meta(description=_IDS_DESCRIPTION),
+    Filter("id = any ({}::uuid[])"),
+]
+
+
 class SortableQuery(ListQuery, frozen=True):
     """The parameters of every list of stored resources. Each list declares `sort` with its own orders."""
 
@@ -253,12 +261,7 @@ class ResourceListQuery(UuidListQuery, SortableQuery, frozen=True):
     """A list of resources whose ids are UUIDs."""
 
     after: _SortedUuidCursor | UnsetType = UNSET
-    id: Annotated[
-        Annotated[list[UuidText], Meta(max_length=MAX_IDS)] | UnsetType,
-        EXTENSION,
-        Meta(description=_IDS_DESCRIPTION),
-        Filter("id = any ({}::uuid[])"),
-    ] = UNSET
+    id: UuidsFilter = UNSET
 
 
 class NumberedListQuery(SortableQuery, frozen=True):
@@ -281,6 +284,7 @@ class OpaqueListQuery(ListQuery, frozen=True):
     """A list whose rows have no single id: its cursor is opaque."""
 
     after: _OpaqueCursor | UnsetType = UNSET
+    id: UuidsFilter = UNSET
     updated_since: UpdatedSince = UNSET
 
 

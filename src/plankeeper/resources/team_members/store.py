@@ -311,19 +311,20 @@ MATCHES_IN_ALL: LiteralString = """
         and ($2::uuid[] is null or member.participant_id = any ($2))
         and ($3::text is null or lower(users.email) = lower($3))
         and ($4::timestamptz is null or member.updated_at >= $4)
-        and ($5::text is null or member.external_id = $5)"""
+        and ($5::text is null or member.external_id = $5)
+        and ($6::uuid[] is null or member.id = any ($6))"""
 LIST_PAGE_OF_ALL: LiteralString = f"""
     select {COLUMNS}
     {FROM_MEMBERS} {MATCHES_IN_ALL}
-        and (member.participant_id, member.id) > ($6::text::uuid, $7::text::uuid)
+        and (member.participant_id, member.id) > ($7::text::uuid, $8::text::uuid)
     order by member.participant_id, member.id
-    limit $8 offset $9
+    limit $9 offset $10
 """
 COUNT_OF_ALL: LiteralString = f"select count(*) {FROM_MEMBERS} {MATCHES_IN_ALL}"
 
 
 def _filters_of_all(query: AllTeamMembersQuery) -> tuple[object, ...]:
-    filters = (query.participant_id, query.email, query.updated_since, query.external_id)
+    filters = (query.participant_id, query.email, query.updated_since, query.external_id, query.id)
     return tuple(map(unset_to_none, filters))
 
 

@@ -60,6 +60,9 @@ def test_the_filters(api: Client) -> None:
     assert api.get(PATH, participant_id=",".join(participants).upper()).json()["data"] == members
     with_email = [each for each in members if each["email"]]
     assert api.get(PATH, email="BO@example.com").json()["data"] == with_email
+    ids = f"{members[0]['id']},{members[2]['id']}"
+    assert api.get(PATH, id=ids).json()["data"] == [members[0], members[2]]
+    assert api.get(PATH, id=ids).json()["pagination"]["total"] == 2
     assert api.get(PATH).headers["synced-until"]
     path = f"/participants/{members[1]['participant_id']}/team-members/{members[1]['id']}"
     updated = api.put(path, {"role": "Carer"}).json()
