@@ -44,6 +44,8 @@ LIST_IDS = {
     "GET /participants": "participant_id",
     "GET /participants/{participant_id}/plans": "plan_id",
     "GET /participants/{participant_id}/team-members": "team_member_id",
+    "GET /participants/{participant_id}/statements": "statement_id",
+    "GET /team-members": "team_member_id",
     "GET /account-managers": "account_manager_id",
     "GET /exit-reasons": "exit_reason_id",
     "GET /note-types": "note_type_id",
@@ -56,6 +58,7 @@ LIST_IDS = {
     "GET /statement-runs/{statement_run_id}/items": "statement_item_id",
     "GET /claim-batches": "claim_batch_id",
     "GET /claim-batches/{claim_batch_id}/lines": "claim_id",
+    "GET /fee-takings": "fee_taking_id",
     "GET /invoice-view-sessions": "session_id",
     "GET /webhook-endpoints": "webhook_endpoint_id",
 }
@@ -63,6 +66,15 @@ LIST_IDS = {
 NO_IDS = {
     ("POST /participants", "service_region_id"): "a kind of region, the same for all",
     ("PUT /participants/{participant_id}", "service_region_id"): "a kind of region, the same for all",
+    **dict.fromkeys(
+        (
+            ("GET /claim-batches/{claim_batch_id}/receipts", "id"),
+            ("GET /invoices/{invoice_id}/adjustments", "id"),
+            ("GET /fees", "id"),
+            ("GET /fee-takings/{fee_taking_id}/lines", "id"),
+        ),
+        "the plan managers have none of these: test_tenancy_in_sql.py shows that the list is of one plan manager",
+    ),
     ("POST /participants/{participant_id}/plans", "components"): "of this plan: test_plans.py tries other ids",
     ("PUT /participants/{participant_id}/plans/{plan_id}", "components"): "of this plan: test_plans.py tries other ids",
     **dict.fromkeys(
