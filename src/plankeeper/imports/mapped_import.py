@@ -93,6 +93,7 @@ def _warning(implausible: ValueWarning, record: Struct) -> Problem:
     return Problem(field, text if field else "", implausible.message, is_warning=True)
 
 
+ImportPermission = Literal["make_payments", "override_blocks"]  # those that single rows require
 MAX_TURN = 0.005  # seconds of reading without a turn of other requests
 _NIL = UUID(int=0)
 _ALL_ERRORS = 10 * BATCH_SIZE  # no error of a batch is left out
@@ -119,10 +120,7 @@ class RowResult:
 
 
 async def import_mapped(
-    ctx: WriteContext,
-    file: SourceFile,
-    options: ImportOptions,
-    has_permission: Callable[[Literal["make_payments", "override_blocks"]], bool],
+    ctx: WriteContext, file: SourceFile, options: ImportOptions, has_permission: Callable[[ImportPermission], bool]
 ) -> AsyncIterator[list[RowResult]]:
     """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
