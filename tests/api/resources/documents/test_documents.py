@@ -1,10 +1,10 @@
 """The documents of invoices over HTTP: types, sizes, names, replacement, and what the storage contains."""
 
 import hashlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
-from threading import Event, Semaphore
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from support import factories
 from support.client import PREFIX, Client
 from support.factories import upload_document
 from support.importing import import_records
-from support.server import RunningServer, wait_until
+from support.server import RunningServer
 from support.webhooks import wait_for_events
 
 PDF = b"%PDF-1.7\n" + b"1 0 obj\n" * 100
@@ -196,28 +196,35 @@ def test_invoices_with_the_same_document_have_a_warning(server: RunningServer, a
     assert warned() == [False, True]
 
 
+@contextmanager
+def arriving_upload(api: Client, invoice_id: str) -> Iterator[Callable[[], int]]:
+    """An upload without a length that the server has begun to read. The result completes it, and returns the status."""
+    url = api.http.base_url
+    connection = HTTPConnection(url.host, url.port or 80, timeout=60)
+    with closing(connection):
+        connection.putrequest("PUT", f"{PREFIX}/invoices/{invoice_id}/document")
+        for name, value in (api.headers() | {"Transfer-Encoding": "chunked", "Expect": "100-continue"}).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        assert connection.sock.recv(12) == b"HTTP/1.1 100"
+
+        def complete() -> int:
+            connection.sock.recv(100)  # the rest of the line
+            connection.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(PDF), PDF))
+            return connection.getresponse().status
+
+        yield complete
+
+
 def test_the_files_of_a_plan_manager_that_arrive_are_limited(
     server: RunningServer, api: Client, other: Client, invoice_id: str
 ) -> None:
     """A file without a length counts as the largest: two of them are as many as can arrive."""
-    started, is_over = Semaphore(0), Event()
-
-    def chunks() -> Iterator[bytes]:
-        yield PDF
-        started.release()
-        is_over.wait(15)
-
-    with ThreadPoolExecutor(2) as pool:
-        arriving = [pool.submit(put, api, invoice_id, chunks()) for _ in range(2)]
-        try:
-            assert all(started.acquire(timeout=10) for _ in arriving)
-            wait_until(lambda: put(api, invoice_id, PDF).status_code == 503)
-            rejected = put(api, invoice_id, PDF)
-            error = (rejected.json()["error"], rejected.json()["detail"], rejected.headers["retry-after"])
-            detail = "Large bodies of this plan manager are arriving already, 40 MiB at most at a time."
-            assert error == ("service_unavailable", detail, "1")
-            upload_document(other, factories.import_invoice(server, other, {"participant": None, "provider": None}))
-        finally:
-            is_over.set()
-        assert [each.result().status_code for each in arriving] == [200, 200]
+    with arriving_upload(api, invoice_id) as complete_first, arriving_upload(api, invoice_id) as complete_second:
+        rejected = put(api, invoice_id, PDF)
+        error = (rejected.json()["error"], rejected.json()["detail"], rejected.headers["retry-after"])
+        detail = "Large bodies of this plan manager are arriving already, 40 MiB at most at a time."
+        assert error == ("service_unavailable", detail, "1")
+        upload_document(other, factories.import_invoice(server, other, {"participant": None, "provider": None}))
+        assert (complete_first(), complete_second()) == (200, 200)
     assert put(api, invoice_id, PDF).status_code == 200
