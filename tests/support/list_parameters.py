@@ -29,3 +29,6 @@ def check_list(client: Client, path: str) -> None:
     found = client.get(path, updated_since=latest).json()["pagination"]["total"]
     assert found == len(ids(updated_since=latest))
     assert "synced-until" in client.get(path).headers
+    for name, wrong, field in (("id", "x", "id[0]"), ("sort", "name", "sort"), ("updated_since", "x", "updated_since")):
+        rejected = client.get(path, **{name: wrong})
+        assert (rejected.status_code, [each["field"] for each in rejected.json()["errors"]]) == (400, [field])

@@ -33,7 +33,13 @@ class MadeList(NamedTuple):
 MakeList = Callable[[str], MadeList]
 
 SORTABLE = [each for each in operations() if each.query and issubclass(each.query, SortableQuery)]
-PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
+# Their own tests check these lists, by support.list_parameters: only the whole course of a claim makes their items.
+CHECKED_ELSEWHERE = {
+    "/claim-batches/{claim_batch_id}/receipts", "/fee-takings", "/fee-takings/{fee_taking_id}/lines", "/fees",
+    "/invoices/{invoice_id}/adjustments", "/participants/{participant_id}/statements",
+}  # fmt: skip
+ALL_PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
+PATHS = [each for each in ALL_PATHS if each not in CHECKED_ELSEWHERE]
 # A change of a resource of each list that the API can change.
 CHANGES = {
     "/participants": {"city": "Perth"},
@@ -165,7 +171,7 @@ def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]
 
 
 def test_the_lists_are_found() -> None:
-    assert len(PATHS) == 17
+    assert (len(PATHS), set(ALL_PATHS) - set(PATHS)) == (17, CHECKED_ELSEWHERE)
 
 
 @sweep("path", PATHS)
