@@ -48,7 +48,8 @@ def uneven_database(request: pytest.FixtureRequest) -> str:
 
 # Of each list, the first pages that only ids filter, and their totals.
 COMPOSED = re.compile(
-    r"(team_members\.store\.LIST\[participant_id,id\]|(?<!team_members\.store\.LIST)\[id\])((?!Start).)*$"
+    r"(team_members\.store\.LIST\[participant_id,id\]|fees\.store\.LINES\[taking_id,id\]"
+    r"|(?<!team_members\.store\.LIST)(?<!fees\.store\.LINES)\[id\])((?!Start).)*$"
 )
 
 
@@ -86,7 +87,7 @@ async def most_buffers(connection: Any, statement: Statement) -> float:
     savepoint = connection.transaction()
     await savepoint.start()
     try:
-        if "[" in statement.name:
+        if "[" in statement.name or statement.name.endswith("_of_all"):
             await connection.execute(SET_CUSTOM_PLAN)
         await connection.execute(f"prepare {name} as {sql}")
         types = await connection.fetchval(

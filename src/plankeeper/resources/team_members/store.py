@@ -336,7 +336,8 @@ async def list_page_of_all(db: Executor, plan_manager_id: UUID, query: AllTeamMe
     if key and query.after != "0":
         start = decrypt_cursor(key, str(query.after), associated_data)
     values = (*_filters_of_all(query), *start, query.limit + 1, query.offset)
-    page = cut_page(await db.rows(TeamMember, LIST_PAGE_OF_ALL, plan_manager_id, *values), query.limit)
+    rows = await db.rows(TeamMember, LIST_PAGE_OF_ALL, plan_manager_id, *values, custom_plan=True)
+    page = cut_page(rows, query.limit)
     if key and page.has_more:
         last = page[-1]
         page.next_cursor = encrypt_cursor(key, Start(str(last.participant_id), str(last.id)), associated_data)
@@ -344,4 +345,5 @@ async def list_page_of_all(db: Executor, plan_manager_id: UUID, query: AllTeamMe
 
 
 async def count_of_all(db: Executor, plan_manager_id: UUID, query: AllTeamMembersQuery) -> int:
-    return await db.one(int, COUNT_OF_ALL, plan_manager_id, *_filters_of_all(query))
+    [total] = await db.rows(int, COUNT_OF_ALL, plan_manager_id, *_filters_of_all(query), custom_plan=True)
+    return total

@@ -750,6 +750,7 @@ create table team_members (
 );
 create unique index team_members_external_id_key on team_members (plan_manager_id, external_id)
     where external_id is not null;
+create index team_members_by_id on team_members (plan_manager_id, id);
 create index team_members_by_user on team_members (plan_manager_id, user_id);
 create index team_members_by_search on team_members using gin (
     plan_manager_id,
