@@ -28,7 +28,7 @@ class LineMoney(Struct, frozen=True):
     @property
     def net_paid_out(self) -> Decimal:
         """What the payee has got and not returned."""
-        return self.paid_out - self.refunded
+        return max(ZERO, self.paid_out - self.refunded)
 
     @property
     def to_recover(self) -> Decimal:

@@ -40,6 +40,8 @@ Cause = Literal[
     "take_fee",
     "claim_rest",
     "return_payment",
+    "return_rest",
+    "return_all",
     "reverse_part",
     "reverse_rest",
     "reverse_all",
@@ -92,7 +94,9 @@ TRANSITIONS = (
     Transition("partially_ready", "partially_paid", "take_fee"),
     Transition("partially_ready", "partially_paid", "reverse_rest"),
     Transition("partially_paid", "pending", "submit_batch"),
-    Transition("partially_ready", "pending", "submit_batch"),  # returned by the bank while the batch was a draft
+    # The bank or the agency took the first part back while the batch was a draft.
+    Transition("partially_ready", "pending", "submit_batch"),
+    Transition("rejected", "pending", "submit_batch"),
     # The rest of a line whose first part the agency has paid.
     Transition("pending", "partially_paid", "pay_reversed"),
     Transition("pending", "partially_paid", "reject"),
@@ -103,6 +107,9 @@ TRANSITIONS = (
     Transition("pending", "partially_ready", "cancel_claim"),
     Transition("paid", "payment_ready", "return_payment"),
     Transition("partially_paid", "partially_ready", "return_payment"),
+    Transition("paid", "partially_paid", "return_rest"),
+    Transition("paid", "rejected", "return_all"),
+    Transition("partially_paid", "rejected", "return_all"),
     Transition("payment_ready", "rejected", "reverse_all"),
     Transition("partially_ready", "rejected", "reverse_all"),
     Transition("new", "cancelled", "cancel"),
@@ -119,6 +126,8 @@ UNCHANGED: Mapping[Cause, frozenset[ClaimStatus]] = MappingProxyType(
         "split": frozenset({"new"}),
         "claim_rest": frozenset({"partially_paid"}),
         "return_payment": frozenset({"pending", "payment_ready", "partially_ready"}),
+        "return_rest": frozenset({"pending", "partially_paid"}),
+        "return_all": frozenset({"pending"}),
         "reverse_part": frozenset({"pending", "partially_ready", "partially_paid", "paid"}),
         "reverse_rest": frozenset({"pending", "partially_paid", "paid"}),
         "reverse_all": frozenset({"pending", "partially_paid", "paid"}),
@@ -138,6 +147,7 @@ APPROVAL_TRANSITIONS = (
 LOCKED_STATUSES: frozenset[ClaimStatus] = frozenset(
     {"pending", "payment_ready", "partially_ready", "partially_paid", "paid"}
 )
+_PART_STATUSES = ("partially_paid", "partially_ready")
 # The fields of an invoice that can't be changed while a line is locked. `is_reimbursement` follows the payee.
 LOCKED_FIELDS = frozenset(
     {"participant_id", "pm_provider_id", "payee", "is_reimbursement", "invoice_number", "invoice_date", "is_deleted"}
@@ -171,6 +181,8 @@ _VERBS: Mapping[Cause | InvoiceAction, str] = {
     "take_fee": "taken as a fee",
     "claim_rest": "claimed for its rest",
     "return_payment": "marked as returned by the bank",
+    "return_rest": "marked as returned by the bank",
+    "return_all": "marked as returned by the bank",
     "reverse_part": "reversed",
     "reverse_rest": "reversed",
     "reverse_all": "reversed",
@@ -306,9 +318,9 @@ def next_status(line: LineState, cause: Cause) -> ClaimStatus:
     if cause == "claim_rest" and line.is_rest_waiting:
         detail = f"Line {line.number} is {_words(line.status)}, and its rest already waits for a claim batch."
         raise _invalid(line.invoice_id, detail)
-    # The rest of a partially paid line is claimed only if somebody has asked for it.
-    is_rest = line.status in ("partially_paid", "partially_ready")
-    if cause == "submit_batch" and is_rest and not line.is_rest_waiting:
+    # The rest of a partially paid line is claimed only if somebody has asked for it, and a rejected one is in a draft.
+    is_claimable = line.claim_batch is not None if line.status == "rejected" else line.is_rest_waiting
+    if cause == "submit_batch" and line.status in ("rejected", *_PART_STATUSES) and not is_claimable:
         raise _invalid(line.invoice_id, invalid)
     if line.status in UNCHANGED.get(cause, ()):
         return line.status
@@ -333,8 +345,9 @@ def move_line(invoice: InvoiceState, line_id: UUID, cause: Cause) -> InvoiceStat
 
 def move(line: LineState, cause: Cause) -> LineState:
     """A line after a cause has acted on it. Raises what `next_status` raises."""
-    is_rest_waiting = cause == "claim_rest" or (line.is_rest_waiting and cause != "submit_batch")
-    return replace(line, claim_status=next_status(line, cause), is_rest_waiting=is_rest_waiting)
+    status = next_status(line, cause)
+    is_rest_waiting = cause == "claim_rest" or (line.is_rest_waiting and status in _PART_STATUSES)
+    return replace(line, claim_status=status, is_rest_waiting=is_rest_waiting)
 
 
 def change_lines(invoice: InvoiceState, changed: Collection[UUID] = ()) -> InvoiceState:

@@ -86,10 +86,18 @@ def balance(line: PayableLine) -> Decimal:
     Below zero if the payee has more than the agency has paid. What an import says that was paid elsewhere, which is
     what no claim has, is on both sides.
     """
-    claimed = sum((each.paid for each in line.claims), Decimal(0)) - line.reversed
-    paid = claimed if line.paid_amount is None else line.paid_amount
-    paid_elsewhere = max(paid - claimed, Decimal(0))
-    return paid - max(line.open + paid_elsewhere - line.refunded, Decimal(0))
+    paid = _claimed(line) if line.paid_amount is None else line.paid_amount
+    return paid - max(paid_out(line) - line.refunded, Decimal(0))
+
+
+def paid_out(line: PayableLine) -> Decimal:
+    """What the payee of a line has got or gets with a draft, here and before an import, in dollars."""
+    claimed = _claimed(line)
+    return line.open + max((claimed if line.paid_amount is None else line.paid_amount) - claimed, Decimal(0))
+
+
+def _claimed(line: PayableLine) -> Decimal:
+    return sum((each.paid for each in line.claims), Decimal(0)) - line.reversed
 
 
 def is_covered(line: PayableLine) -> bool:

@@ -25,6 +25,7 @@ from plankeeper.resources.bank_details.bank_text import MAX_ACCOUNT_NAME, to_ban
 from plankeeper.resources.bank_details.service import require_approval_again
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice
+from plankeeper.resources.invoices.states import Cause
 from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -36,13 +37,16 @@ from plankeeper.resources.payments.planning import RunPlan, find_invoices, make_
 from plankeeper.resources.payments.remittance_mails import queue_mails
 from plankeeper.resources.payments.rules import (
     PlannedPayment,
+    amounts_due,
     date_warnings,
     lodgement_reference,
+    paid_out,
     payment_number,
 )
 from plankeeper.resources.payments.schemas import (
     MAX_LEFT_OUT,
     NewPaymentRun,
+    PayableLine,
     Payment,
     PaymentReturn,
     PaymentRun,
@@ -311,7 +315,8 @@ def _require_reason(body: PaymentRunCancel) -> None:
 async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body: PaymentReturn) -> Payment:
     """The bank has sent a payment back: its lines are due again, and its payee's bank details need approval again.
 
-    Raises NotFound, ValidationError, and DomainError `invalid_transition`, also for a second time.
+    Of a line, only what the agency still pays for is due. Raises NotFound, ValidationError, and DomainError
+    `invalid_transition`, also for a second time.
     """
     found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, run_id)
     run = or_404(found, ErrorResource("payment_run", str(run_id)))
@@ -332,14 +337,23 @@ async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body:
     await store.set_returned(ctx.tx, ctx.plan_manager_id, run_id, payment_id, *sent_back)
     await store.close_lines(ctx.tx, ctx.plan_manager_id, run_id, payment_id)
     await store.add_returned(ctx.tx, ctx.plan_manager_id, run_id, now)
-    await move_lines(ctx, locked, [_returned(each) for each in lines], LINE_EVENT)
+    found = await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, [*locked])
+    left = {(each.invoice_id, each.line_id): each for each in found}
+    moves = [_returned(each, left[each.invoice_id, each.line_id]) for each in lines]
+    await move_lines(ctx, locked, moves, LINE_EVENT)
     await _finish(ctx, "payment_run.payment_returned", run_id, before)
     return or_404(await store.get_payment(ctx.tx, ctx.plan_manager_id, run_id, payment_id))
 
 
-def _returned(line: RunLine) -> LineMove:
-    values = {"has_payment": line.other_open > 0, "payment_ref": line.other_ref}
-    return LineMove(line.invoice_id, line.line_id, "return_payment", values)
+def _returned(line: RunLine, left: PayableLine) -> LineMove:
+    """The move of a line of a returned payment. `left`: the line without that payment.
+
+    Nothing is due if the agency has reversed as much.
+    """
+    has_payment = paid_out(left) > 0
+    cause: Cause = "return_payment" if amounts_due(left) else "return_rest" if has_payment else "return_all"
+    values = {"has_payment": has_payment, "payment_ref": line.other_ref}
+    return LineMove(line.invoice_id, line.line_id, cause, values)
 
 
 _STATES = {"draft": "a draft", "paid": "paid", "returned": "returned already", "cancelled": "cancelled"}

@@ -190,3 +190,87 @@ def test_a_batch_is_submitted_after_the_bank_has_returned_the_first_part(line: L
     path = f"{line.path}/lines/{line.id}/claim-result"
     line.client.post(path, {"outcome": "paid", "amount": 40}).raise_for_status()
     assert (line.state, line.pay(), line.state) == (("payment_ready", 100), 100, ("paid", 100))
+
+
+def test_a_payment_that_the_bank_returns_after_its_reversal_leaves_a_rejected_line(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    run = line.run()
+    line.paying.act(run, "mark-paid").raise_for_status()
+    line.adjust("agency_reversal", 60)
+    assert (line.state, line.recoveries()) == (("partially_paid", 0), [(60, 60)])
+    line.give_back(run)
+    [shown] = line.paying.read(line.invoice["id"])["line_items"]
+    assert (line.state, shown["rejection_reason"]) == (("rejected", 0), "The agency has reversed its payment.")
+    assert line.recoveries() == []
+    line.client.post(f"{line.path}/lines/{line.id}/retry", {}).raise_for_status()
+    line.answer(line.claim(), 100)
+    assert (line.state, line.pay(), line.state) == (("payment_ready", 100), 100, ("paid", 100))
+
+
+@pytest.mark.parametrize("reversed_, status", [(100, "rejected"), (30, "payment_ready")])
+def test_a_returned_payment_is_due_as_far_as_the_agency_still_pays_for_it(
+    line: Line, reversed_: float, status: str
+) -> None:
+    line.answer(line.claim(), 100)
+    run = line.run()
+    line.paying.act(run, "mark-paid").raise_for_status()
+    line.adjust("agency_reversal", reversed_)
+    assert line.state == ("paid", 100 - reversed_)
+    line.give_back(run)
+    assert line.state == (status, 100 - reversed_)
+    if status == "rejected":
+        line.client.post(f"{line.path}/lines/{line.id}/cancel", {"reason": "Twice"}).raise_for_status()
+    else:
+        assert (line.pay(), line.state) == (70, ("paid", 70))
+
+
+@pytest.mark.parametrize("reversed_, to_recover", [(40, 0), (100, 60)])
+def test_a_returned_payment_isnt_due_if_the_payee_has_what_the_agency_still_pays_for(
+    line: Line, reversed_: float, to_recover: float
+) -> None:
+    line.answer(line.pay_part(), 40)
+    second = line.run()
+    line.paying.act(second, "mark-paid").raise_for_status()
+    line.adjust("agency_reversal", reversed_)
+    line.give_back(second)
+    assert line.state == ("partially_paid", 100 - reversed_)
+    assert [each for each, _ in line.recoveries()] == [to_recover]
+    line.claim_rest()
+    line.answer(line.claim(), reversed_)
+    assert (line.state, line.pay(), line.state) == (("payment_ready", 100), 40, ("paid", 100))
+
+
+@pytest.mark.parametrize("order", [("give_back", "reverse"), ("reverse", "give_back")])
+def test_a_draft_is_submitted_after_the_first_part_of_its_line_was_taken_back(line: Line, order: list[str]) -> None:
+    line.answer(line.claim(), 60)
+    run = line.run()
+    line.paying.act(run, "mark-paid").raise_for_status()
+    line.claim_rest()
+    draft = line.claiming.batch(line.invoice)
+    for step in order:
+        line.give_back(run) if step == "give_back" else line.adjust("agency_reversal", 60)
+    assert line.state == ("rejected", 0)
+    locked = line.client.post(f"{line.path}/lines/{line.id}/retry", {})
+    assert (locked.status_code, locked.json()["error"]) == (409, "invoice_locked")
+    line.client.post(f"/claim-batches/{draft['id']}/submit").raise_for_status()
+    assert line.state == ("pending", 0)
+    path = f"{line.path}/lines/{line.id}/claim-result"
+    line.client.post(path, {"outcome": "rejected", "reason": "No budget"}).raise_for_status()
+    assert line.state == ("rejected", 0)
+    line.client.post(f"{line.path}/lines/{line.id}/retry", {}).raise_for_status()
+    assert [each["amount"] for each in line.claim().claims] == [100]
+
+
+def test_a_line_whose_first_part_was_taken_back_leaves_a_cancelled_draft(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    run = line.run()
+    line.paying.act(run, "mark-paid").raise_for_status()
+    line.claim_rest()
+    batch = line.claiming.batch(line.invoice)
+    line.adjust("agency_reversal", 60)
+    line.give_back(run)
+    line.client.post(f"/claim-batches/{batch['id']}/cancel", {}).raise_for_status()
+    [shown] = line.paying.read(line.invoice["id"])["line_items"]
+    assert (line.state, shown["is_rest_waiting"]) == (("rejected", 0), False)
+    line.client.post(f"{line.path}/lines/{line.id}/retry", {}).raise_for_status()
+    assert [each["amount"] for each in line.claim().claims] == [100]

@@ -104,7 +104,8 @@ def test_a_line_changes_only_as_the_table_says() -> None:
         for cause in CAUSES:
             for paid, has_payment in ((0, False), (5, False), (5, True)):
                 state = line(status, paid_amount=Decimal(paid), has_payment=has_payment, is_rest_waiting=True)
-                state = replace(state, is_rest_waiting=cause != "claim_rest")
+                batch = "CB-7" if cause == "submit_batch" else None
+                state = replace(state, is_rest_waiting=cause != "claim_rest", claim_batch=batch)
                 with suppress(DomainError):
                     found.add((status, next_status(state, cause), cause))
     unchanged = {(status, status, cause) for cause, states in UNCHANGED.items() for status in states}
@@ -136,6 +137,12 @@ def test_the_rest_of_a_line_is_claimed_once_and_only_on_request() -> None:
     assert (statuses(claimed), claimed.lines[0].is_rest_waiting, roll_up(claimed)) == (
         ["pending"], False, "partially_paid",
     )  # fmt: skip
+
+
+def test_a_rejected_line_is_claimed_only_with_the_draft_that_it_is_in() -> None:
+    refused = ("invalid_transition", "Line 1 is rejected, so it can't be claimed.")
+    assert error_of(next_status, line("rejected", is_rest_waiting=True), "submit_batch") == refused
+    assert next_status(line("rejected", claim_batch="CB-7"), "submit_batch") == "pending"
 
 
 def test_a_batch_or_a_run_prevents_actions_on_a_line() -> None:
