@@ -36,6 +36,7 @@ from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import next_status
 from plankeeper.resources.office_settings import store as settings_store
+from plankeeper.resources.payments.planning import with_returns
 
 _CLAIMABLE = ("new", "flagged")
 _CONFIRMABLE = ("payment_ready", "partially_ready")
@@ -63,7 +64,8 @@ async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answ
         move = LineMove(invoice_id, line_id, result.cause, line_values(line, result))
     else:
         move = await _cancel_move(ctx, claim, line)
-    [after] = await move_lines(ctx, {invoice_id: invoice}, [move], "invoice.line_changed")
+    moves = await with_returns(ctx, [move])
+    [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
     if batch:
         await _update_batch(ctx, batch, result, now)
     return after

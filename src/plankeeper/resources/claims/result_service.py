@@ -37,6 +37,7 @@ from plankeeper.resources.invoices.line_moves import InvoiceMove, LineMove, lock
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import act_on_invoice, roll_up
 from plankeeper.resources.office_settings import store as settings_store
+from plankeeper.resources.payments.planning import with_returns
 
 CSV_TYPES = ("", "text/csv", "application/csv", "application/octet-stream")  # of a body without a type, too
 
@@ -144,6 +145,7 @@ async def _save(ctx: WriteContext, batch: ClaimBatch, state: BatchState, changes
         for each in results.new
         for place in ((each.claim.invoice_id, each.claim.line_id),)
     ]
+    moves = await with_returns(ctx, moves)
     for start in range(0, len(moves), MOVED_AT_ONCE):
         locked |= held
         some = moves[start : start + MOVED_AT_ONCE]

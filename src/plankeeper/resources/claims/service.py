@@ -62,6 +62,7 @@ from plankeeper.resources.office_settings.number_store import next_number
 from plankeeper.resources.office_settings.restores import require_confirmed
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
+from plankeeper.resources.payments.planning import with_returns
 
 MAX_CANDIDATES = 50_000  # lines that one request looks at
 MAX_LISTED = 5000  # lines of `left_out` in a response
@@ -397,7 +398,7 @@ async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> C
     refs = {(each.invoice_id, each.line_id): each.number for each in found}
     is_submitted = state == "submitted"
     moves = [_cancel_move(each, invoices[each.invoice_id], refs, is_submitted=is_submitted) for each in claims]
-    await _move(ctx, invoices, moves)
+    await _move(ctx, invoices, await with_returns(ctx, moves) if is_submitted else moves)
     await record_event(ctx, "claim_batch.cancelled", before, after)
     return await _get(ctx, batch_id)
 

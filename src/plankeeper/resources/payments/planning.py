@@ -10,7 +10,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.resources.bank_details.accounts import Payee
 from plankeeper.resources.bank_details.payable import PayeeAccount, find_payable
-from plankeeper.resources.invoices.line_moves import lock
+from plankeeper.resources.invoices.line_moves import LineMove, lock
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -19,6 +19,7 @@ from plankeeper.resources.payments.rules import (
     READY,
     PayeeKey,
     PlannedPayment,
+    amounts_due,
     left_out,
     payee_of,
     plan_payments,
@@ -103,6 +104,17 @@ async def _plan(
 def _for_estate(payment: PlannedPayment, accounts: Mapping[Payee, PayeeAccount]) -> PlannedPayment:
     """The payment with the name of who gets it: of a participant who has died, the payee of the estate."""
     return payment._replace(name=accounts[Payee(*payment.payee)].estate_payee or payment.name)
+
+
+async def with_returns(ctx: WriteContext, moves: Sequence[LineMove]) -> list[LineMove]:
+    """The moves of lines whose claim or run ends, and then what is due again after a return in the meantime."""
+    moved = {(each.invoice_id, each.line_id) for each in moves}
+    returned = await store.list_returned(ctx.tx, ctx.plan_manager_id, sorted({each.invoice_id for each in moves}))
+    keys = moved.intersection((each.invoice_id, each.line_id) for each in returned)
+    ids = sorted({invoice_id for invoice_id, _ in keys})
+    lines = await store.list_of_invoices(ctx.tx, ctx.plan_manager_id, ids) if ids else []
+    due = [key for each in lines if (key := (each.invoice_id, each.line_id)) in keys and amounts_due(each)]
+    return [*moves, *(LineMove(*key, "return_payment") for key in due)]
 
 
 async def find_uncovered(ctx: WriteContext, lines: Iterable[PayableLine]) -> frozenset[UUID]:

@@ -314,6 +314,19 @@ async def list_line_ids(
     return await db.rows(PaidLineId, LIST_LINE_IDS, plan_manager_id, run_id, payment_id)
 
 
+LIST_RETURNED = f"""
+    select distinct invoice_id, line_id
+    from payment_lines paid
+    where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")} and not is_open
+        and (select state from payments where plan_manager_id = $1 and id = paid.payment_id) = 'returned'
+"""
+
+
+async def list_returned(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[PaidLineId]:
+    """The lines of invoices of which the bank has sent a payment back, whether or not they were paid again."""
+    return await db.rows(PaidLineId, LIST_RETURNED, plan_manager_id, invoice_ids)
+
+
 SET_STATE = f"""
     update payments set state = $4, updated_at = {later_version("$3")}
     where plan_manager_id = $1 and run_id = $2 and state = 'draft'

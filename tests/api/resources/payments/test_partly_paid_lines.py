@@ -274,3 +274,40 @@ def test_a_line_whose_first_part_was_taken_back_leaves_a_cancelled_draft(line: L
     assert (line.state, shown["is_rest_waiting"]) == (("rejected", 0), False)
     line.client.post(f"{line.path}/lines/{line.id}/retry", {}).raise_for_status()
     assert [each["amount"] for each in line.claim().claims] == [100]
+
+
+def test_a_return_while_the_rest_is_in_a_draft_run_is_paid_after_it(line: Line) -> None:
+    line.answer(line.claim(), 60)
+    first = line.run()
+    line.paying.act(first, "mark-paid").raise_for_status()
+    line.claim_rest()
+    line.answer(line.claim(), 40)
+    second = line.run()
+    assert line.paying.download(second).is_success
+    line.give_back(first)
+    line.paying.act(second, "mark-paid").raise_for_status()
+    assert line.state == ("payment_ready", 100)
+    assert (line.pay(), line.state) == (60, ("paid", 100))
+
+
+@pytest.mark.parametrize("end", ["rejected", "cancelled", "file", "batch"])
+def test_a_return_while_the_rest_is_claimed_is_due_when_the_claim_ends(line: Line, end: str) -> None:
+    line.answer(line.claim(), 60)
+    first = line.run()
+    line.paying.act(first, "mark-paid").raise_for_status()
+    line.claim_rest()
+    line.answer(line.claim(), 20)
+    assert line.pay() == 20
+    line.claim_rest()
+    batch = line.claim()
+    line.give_back(first)
+    assert line.state == ("pending", 80)
+    if end == "file":
+        batch.apply(batch.rejected(0))
+    elif end == "batch":
+        body = {"uploaded": False, "reason": "Again"}
+        line.client.post(f"/claim-batches/{batch.id}/cancel", body).raise_for_status()
+    else:
+        line.client.post(f"{line.path}/lines/{line.id}/claim-result", {"outcome": end}).raise_for_status()
+    assert line.state == ("partially_ready", 80)
+    assert (line.pay(), line.state) == (60, ("partially_paid", 80))
