@@ -165,6 +165,48 @@ RULES: dict[LiteralString, LiteralString] = {
             else paid_out = 0 and coalesce(line.paid_amount, 0) = 0 and not is_claimed
         end
     """,
+    "a line is payable, claimable, waiting for a result, finished, or to recover: it isn't stuck": """
+        select line.id::text || ' ' || line.claim_status from invoice_lines line
+        cross join lateral (
+            select coalesce(sum(amount) filter (where kind = 'agency_reversal'), 0) as reversed,
+                coalesce(sum(amount) filter (where kind = 'provider_refund'), 0) as refunded
+            from adjustments where plan_manager_id = $1 and line_id = line.id
+        ) adjusted
+        cross join lateral (
+            select
+                greatest(coalesce((
+                    select sum(amount) from payment_lines where plan_manager_id = $1 and line_id = line.id and is_open
+                ), 0) + coalesce((
+                    select sum(amount) from fee_taking_lines where plan_manager_id = $1 and line_id = line.id
+                ), 0) + coalesce(line.paid_amount, 0) + reversed - (
+                    select coalesce(sum(paid), 0) from claims where plan_manager_id = $1 and line_id = line.id
+                ) - refunded, 0) as held,
+                exists (
+                    select from claims claim
+                    where plan_manager_id = $1 and line_id = line.id and paid > 0 and not exists (
+                        select from payment_lines where plan_manager_id = $1 and claim_id = claim.id and is_open
+                    ) and not exists (
+                        select from fee_taking_lines where plan_manager_id = $1 and claim_id = claim.id
+                    )
+                ) as has_unpaid,
+                exists (
+                    select from payment_lines paid
+                    join payments payment on payment.plan_manager_id = $1 and payment.id = paid.payment_id
+                    where paid.plan_manager_id = $1 and paid.line_id = line.id and payment.state = 'returned'
+                ) as is_returned
+        ) found
+        where line.plan_manager_id = $1 and not line.is_deleted
+            and exists (select from claims where plan_manager_id = $1 and line_id = line.id)
+            and case
+                when line.claim_status in ('payment_ready', 'partially_ready')
+                    then line.open_payment_run is null and not (line.paid_amount > held and has_unpaid)
+                -- a refund is paid again only with another claim
+                when line.claim_status in ('paid', 'partially_paid')
+                    then is_returned and has_unpaid and line.paid_amount > held and refunded = 0
+                when line.claim_status = 'pending' then line.open_payment_run is not null
+                else held > 0 or line.paid_amount > 0
+            end
+    """,
     "the review queue knows the lines of an invoice": """
         select invoice.id::text from invoices invoice
         cross join lateral (

@@ -25,6 +25,7 @@ STATES = ("new", "flagged", "pending", "payment_ready", "partially_ready", "paid
 OFTEN = {
     "_step_enter": 2, "_step_claim": 3, "_step_submit": 3, "_step_results": 5, "_step_pay": 3, "_step_mark_paid": 4,
     "_step_claim_rest": 2, "_step_take_fees": 2, "_step_approve_accounts": 2, "_step_receipt": 2,
+    "_step_adjust": 2, "_step_return": 2,
 }  # fmt: skip
 Row = dict[str, Any]
 
@@ -33,6 +34,7 @@ class _Line(Struct):
     invoice_id: UUID
     id: UUID
     claim_status: str
+    paid_amount: float | None
 
 
 class MoneyWalk:
@@ -55,6 +57,18 @@ class MoneyWalk:
         steps = {name: each for name, each in vars(MoneyWalk).items() if name.startswith("_step_")}
         self._steps = [each for name, each in steps.items() for _ in range(OFTEN.get(name, 1))]
 
+    def finish(self) -> None:
+        """Mark each draft run as paid, or cancel it, and submit each draft batch: no line prevents that."""
+        for run in self._all("/payment-runs", "draft"):
+            paid = self.client.post(f"/payment-runs/{run['id']}/mark-paid", {})
+            if paid.status_code != 200:
+                assert paid.json()["error"] == "run_outdated", paid.text
+                body = {"not_sent_to_bank": True, "reason": "Again"}
+                self.client.post(f"/payment-runs/{run['id']}/cancel", body).raise_for_status()
+        for batch in self._all("/claim-batches", "draft"):
+            response = self.client.post(f"/claim-batches/{batch['id']}/submit")
+            assert response.is_success, response.text
+
     def close(self) -> None:
         self.browser.http.close()
 
@@ -72,13 +86,19 @@ class MoneyWalk:
 
     # Choices
 
+    def _all(self, path: str, *states: str) -> list[Row]:
+        return [each for each in self.client.get(path, limit=1000).json()["data"] if each["state"] in states]
+
     def _one(self, path: str, *states: str) -> Row | None:
-        found = [each for each in self.client.get(path, limit=1000).json()["data"] if each["state"] in states]
+        found = self._all(path, *states)
         return self.random.choice(found) if found else None
 
     def _line(self, *states: str) -> _Line | None:
         """Mostly a line in one of these states."""
-        statement = "select invoice_id, id, claim_status from invoice_lines where plan_manager_id = $1 order by id"
+        statement = """
+            select invoice_id, id, claim_status, paid_amount::float8
+            from invoice_lines where plan_manager_id = $1 order by id
+        """
         lines = self.server.run(self.server.db.rows(_Line, statement, self.plan_manager_id))
         fitting = [each for each in lines if each.claim_status in states]
         chosen = lines if self.random.random() < 0.1 else fitting
@@ -253,14 +273,13 @@ class MoneyWalk:
         return line is not None
 
     def _step_adjust(self) -> httpx.Response | None:
-        line = self._line("paid", "partially_paid", "payment_ready", "partially_ready", "rejected")
-        kind = self.random.choice(("agency_reversal", "provider_refund", "repaid_to_agency"))
-        body = (
-            {"line_id": str(line.id), "kind": kind, "amount": self._cents(8_000), "date": str(self.today)}
-            if line
-            else {}
-        )
-        return line and self.client.post(f"/invoices/{line.invoice_id}/adjustments", body)
+        line = self._line("paid", "partially_paid", "payment_ready", "partially_ready", "rejected", "pending")
+        if not line:
+            return None
+        kind = self.random.choice(("agency_reversal", "agency_reversal", "provider_refund", "repaid_to_agency"))
+        amount = self.random.choice((self._cents(8_000), line.paid_amount or 1))  # often all of it
+        body = {"line_id": str(line.id), "kind": kind, "amount": amount, "date": str(self.today)}
+        return self.client.post(f"/invoices/{line.invoice_id}/adjustments", body)
 
     # Payments
 

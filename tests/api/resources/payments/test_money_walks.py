@@ -34,6 +34,8 @@ def test_the_rules_of_money_hold_after_each_step(walk: MoneyWalk) -> None:
     for _ in range(STEPS):
         if walk.step():
             check(walk)
+    walk.finish()
+    check(walk)
     assert len(walk.done) > 10
 
 
