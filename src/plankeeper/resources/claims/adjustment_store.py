@@ -55,7 +55,7 @@ async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: Ad
 
 
 # The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned; what was
-# taken as a fee was paid out to the office. What was imported as paid has neither a claim nor a payment here, also if
+# taken as a fee was paid out to the office. What was imported as paid, or as a part of a pending line, has neither a claim nor a payment here, also if
 # the rest of its line has.
 MONEY: LiteralString = """
     cross join lateral (
@@ -79,7 +79,7 @@ MONEY: LiteralString = """
         select coalesce(line.paid_amount, 0) as paid,
             case
                 when count(part.amount) = 0 and claimed.claim_count = 0
-                    and line.claim_status in ('paid', 'partially_paid')
+                    and line.claim_status in ('paid', 'partially_paid', 'pending')
                     then coalesce(line.paid_amount, 0) + adjusted.reversed
                 else coalesce(sum(part.amount) filter (where part.is_open and (part.payment_id is null or (
                     select state from payments where plan_manager_id = $1 and id = part.payment_id

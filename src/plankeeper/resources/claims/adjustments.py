@@ -24,6 +24,7 @@ from plankeeper.resources.claims.adjustment_schemas import (
     RecoveryListQuery,
 )
 from plankeeper.resources.claims.adjustment_store import ReversedLine
+from plankeeper.resources.claims.line_claims import confirm_reversed
 from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
@@ -59,6 +60,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
         values: dict[str, Any] = {"paid_amount": money.paid - new.amount}
         if new.amount == money.paid:
             values["rejection_reason"] = adjustment.reason or "The agency has reversed its payment."
+            await confirm_reversed(ctx, invoice, line, money.paid + money.reversed)
         [after] = await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line.id, cause, values)], None)
     part = paid_out_part(money, new.amount) if new.kind == "agency_reversal" else ZERO
     await adjustment_store.insert(ctx.tx, ctx.plan_manager_id, to_json(adjustment), part)

@@ -64,7 +64,10 @@ async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answ
         move = LineMove(invoice_id, line_id, result.cause, line_values(line, result))
     else:
         move = await _cancel_move(ctx, claim, line)
-    moves = await with_returns(ctx, [move])
+    money = await adjustment_store.get_money(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
+    # An import doesn't store whether the payee of a pending line has got a part.
+    part = LineMove(invoice_id, line_id, None, {"has_payment": line.has_payment or money.paid_out > 0})
+    moves = await with_returns(ctx, [part, move])
     [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
     if batch:
         await _update_batch(ctx, batch, result, now)
@@ -243,7 +246,6 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
     The caller has made sure that the confirming person has `make_payments`. Raises DomainError `invalid_transition`
     also if that person has imported the invoice: a second one must confirm it.
     """
-    now = datetime.now(UTC)
     invoice, line = await _lock_line(ctx, invoice_id, line_id)
     name = f"Line {line.position + 1}"
     if line.claim_status not in _CONFIRMABLE or line.is_deleted or not line.paid_amount:
@@ -264,18 +266,29 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
     if amount is not None and paid > amount:
         detail = f"{name} costs {amount:.2f}, and the agency can't have paid {paid:.2f} for it: import it again."
         raise _invalid(invoice_id, detail)
-    claim = _confirmed_claim(ctx, invoice, line, amount or paid, paid, now)
-    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([claim]))
+    await _insert_confirmed(ctx, invoice, line, amount or paid, paid)
     after = (await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line_id, None)], None))[0]
     await record_event(ctx, "invoice.line_changed", None, after)
     return after
 
 
-def _confirmed_claim(
-    ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, amount: Decimal, paid: Decimal, now: datetime
-) -> NewClaim:
-    by = ctx.actor.name or ctx.actor.kind
-    return NewClaim(
+async def confirm_reversed(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, paid: Decimal) -> None:
+    """Confirm what the agency has paid for a line that was imported as ready for payment, and now takes back.
+
+    Nothing of it was paid out. Without a claim that has it, a later claim of the line would be paid out less it.
+    """
+    claimed = await invoice_store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, [invoice.id])
+    has_claim = any(each.line_id == line.id and each.has_claim for each in claimed)
+    if line.claim_status in _CONFIRMABLE and not has_claim:
+        amount = claim_amounts(invoice).get(line.id) or paid
+        await _insert_confirmed(ctx, invoice, line, max(amount, paid), paid)
+
+
+async def _insert_confirmed(
+    ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, amount: Decimal, paid: Decimal
+) -> None:
+    now, by = datetime.now(UTC), ctx.actor.name or ctx.actor.kind
+    claim = NewClaim(
         id=uuid7(),
         invoice_id=invoice.id,
         line_id=line.id,
@@ -291,6 +304,7 @@ def _confirmed_claim(
         created_at=now,
         created_by=by,
     )
+    await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json([claim]))
 
 
 def _words(status: str) -> str:

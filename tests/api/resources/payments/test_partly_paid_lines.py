@@ -15,6 +15,10 @@ from support.results import SubmittedBatch
 from support.server import RunningServer
 
 SCOPES = ("read", "write", "claims", "payments")
+IMPORTED = (
+    "id", "description", "service_item_number", "service_date_from", "service_date_to", "quantity", "unit_price",
+    "total_price", "gst_code",
+)  # fmt: skip
 
 
 class Line:
@@ -28,6 +32,12 @@ class Line:
         self.invoice = self.claiming.invoice("A1", line)
         self.id = self.invoice["line_items"][0]["id"]
         self.path = f"/invoices/{self.invoice['id']}"
+
+    def import_as(self, status: str, paid: float) -> None:
+        """Import the line in a state, with what the agency has paid."""
+        [item] = self.paying.read(self.invoice["id"])["line_items"]
+        item = {name: item[name] for name in IMPORTED} | {"claim_status": status, "paid_amount": paid}
+        self.claiming.import_rows("invoices", {"id": self.invoice["id"], "claim_status": status, "line_items": [item]})
 
     def claim(self) -> SubmittedBatch:
         return SubmittedBatch(self.claiming, self.invoice)
@@ -311,3 +321,33 @@ def test_a_return_while_the_rest_is_claimed_is_due_when_the_claim_ends(line: Lin
         line.client.post(f"{line.path}/lines/{line.id}/claim-result", {"outcome": end}).raise_for_status()
     assert line.state == ("partially_ready", 80)
     assert (line.pay(), line.state) == (60, ("partially_paid", 80))
+
+
+def test_an_imported_part_whose_rest_is_rejected_was_paid_out(line: Line) -> None:
+    line.import_as("pending", 60)
+    line.client.post(f"{line.path}/lines/{line.id}/claim-result", {"outcome": "rejected"}).raise_for_status()
+    assert line.state == ("partially_paid", 60)
+    line.claim_rest()
+    line.answer(line.claim(), 40)
+    assert (line.pay(), line.state) == (40, ("paid", 100))
+
+
+def test_an_imported_part_that_is_reversed_while_its_rest_is_pending_is_recovered(line: Line) -> None:
+    line.import_as("pending", 60)
+    line.adjust("agency_reversal", 60)
+    assert (line.state, line.recoveries()) == (("pending", 0), [(60, 60)])
+    line.client.post(f"{line.path}/lines/{line.id}/claim-result", {"outcome": "rejected"}).raise_for_status()
+    assert (line.state, line.recoveries()) == (("partially_paid", 0), [(60, 60)])
+
+
+@pytest.mark.parametrize("reversals", [[60], [20, 40]])
+def test_an_imported_payment_that_is_reversed_before_it_is_paid_out_is_not_deducted(
+    line: Line, reversals: list[float]
+) -> None:
+    line.import_as("payment_ready", 60)
+    for each in reversals:
+        line.adjust("agency_reversal", each)
+    assert line.state == ("rejected", 0)
+    line.client.post(f"{line.path}/lines/{line.id}/retry", {}).raise_for_status()
+    line.answer(line.claim(), 100)
+    assert (line.state, line.pay(), line.recoveries()) == (("payment_ready", 100), 100, [])
