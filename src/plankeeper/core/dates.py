@@ -25,7 +25,6 @@ FULL_MONTHS = (
     "December",
 )  # fmt: skip - two lines instead of twelve
 EXAMPLES = "22 Jun 1975 or 22/6/1975"
-MAX_LENGTH = 40  # characters
 LEAP_YEARS = 8  # 29 Feb exists at least once in so many years
 
 _TIME = re.compile(r"(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-9]{2}))?(?: ?(?P<half>am|pm))?")

@@ -56,18 +56,18 @@ def find_implausible_phone(field: str, text: str | None) -> Iterator[ValueWarnin
         yield ValueWarning(field, "should have 8 to 15 digits, such as 0491 570 156")
 
 
-def find_implausible_postcode(field: str, text: str | None, state: str | None) -> Iterator[ValueWarning]:
+def find_implausible_postcode(text: str | None, state: str | None) -> Iterator[ValueWarning]:
     postcode = (text or "").strip()
     if not postcode:
         return
     if not re.fullmatch(r"[0-9]{4}", postcode):
-        yield ValueWarning(field, "should have 4 digits")
+        yield ValueWarning("postcode", "should have 4 digits")
         return
     states = states_of_postcode(int(postcode))
     if not states:
-        yield ValueWarning(field, f"{postcode} isn’t a postcode in Australia")
+        yield ValueWarning("postcode", f"{postcode} isn’t a postcode in Australia")
     elif state and state.upper() not in states:
-        yield ValueWarning(field, f"{postcode} is in {' and '.join(states)}, not in {state.upper()}")
+        yield ValueWarning("postcode", f"{postcode} is in {' and '.join(states)}, not in {state.upper()}")
 
 
 def states_of_postcode(postcode: int) -> tuple[str, ...]:

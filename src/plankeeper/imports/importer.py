@@ -1,6 +1,5 @@
 """Imports a file in one transaction, and reports the errors of every invalid line."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,13 +59,12 @@ async def import_file(
     progress: Callable[[int], None],
     *,
     match: str | None = None,
-    exclusive: bool = True,
 ) -> ImportReport:
     """Import a file in the transaction `ctx.tx`. If the report has errors, the caller must roll back.
 
     With `match`, a row without an id is about the record that has its value of this field, or about a new one.
     Calls `progress` with the number of lines read so far. Raises UnreadableFileError if the file is not an import
-    file. An `exclusive` import can block the event loop and wait for locks; without it, it does neither for long.
+    file. Can block the event loop and wait for locks.
     """
     report = ImportReport()
     batch: list[ImportRow[Any]] = []
@@ -74,8 +72,6 @@ async def import_file(
     for row in read_rows(file, resource.import_schema):
         if isinstance(row, RowError):
             report.add_error(row)
-            if not exclusive and report.error_count % MAX_REPORTED == 0:
-                await asyncio.sleep(0)
             continue
         report.row_count += 1
         report.add_warning(row, resource.check(row.values))
@@ -86,7 +82,7 @@ async def import_file(
             progress(report.row_count)
             batch = []
             if report.row_count == BATCH_SIZE:
-                await ctx.tx.analyze(*resource.tables, wait=exclusive)
+                await ctx.tx.analyze(*resource.tables, wait=True)
     if batch:
         batch = await _match_rows(ctx, matcher, batch, report)
         await upsert_batch(ctx, resource, batch, constraint_errors, report)

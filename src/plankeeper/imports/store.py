@@ -147,14 +147,6 @@ async def update_undone(
     await tx.execute(UPDATE_UNDONE, plan_manager_id, import_id, undone_at, undone_by_name)
 
 
-DELETE = "delete from imports where plan_manager_id = $1 and id = $2"
-
-
-async def delete(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -> None:
-    """Delete an import with its rows."""
-    await tx.execute(DELETE, plan_manager_id, import_id)
-
-
 async def insert_many(tx: Transaction, rows: Sequence[ImportRowRecord]) -> None:
     await tx.insert_rows("import_rows", ImportRowRecord, rows)
 

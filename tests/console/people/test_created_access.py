@@ -178,7 +178,7 @@ def test_a_person_who_was_removed_meanwhile_creates_no_key(
         async with server.db.transaction() as tx:
             actor = Actor("user", str(person.account_id), "Robin Hale")
             ctx = WriteContext(tx, plan_manager_id, server.settings, actor)
-            await member_service.require_roles(ctx, [plan_manager_id], "manager")
+            await member_service.require_manager(ctx, [plan_manager_id])
 
     with pytest.raises(DomainError):
         server.run(require())

@@ -209,8 +209,8 @@ async def require_owner(ctx: WriteContext) -> None:
         raise DomainError("plan_manager_not_allowed", "Your role has changed: only owners can do this.")
 
 
-async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], minimum: Role) -> None:
-    """Raise DomainError unless the acting account has at least this role for each plan manager.
+async def require_manager(ctx: WriteContext, plan_manager_ids: Iterable[UUID]) -> None:
+    """Raise DomainError unless the acting account is a manager or an owner of each plan manager.
 
     The roles are locked until the transaction ends: a key that is created while its creator is removed is either
     rejected, or visible to the removal.
@@ -221,14 +221,14 @@ async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], min
         each.plan_manager_id: each.role
         for each in await member_store.select_roles_for_share(ctx.tx, ctx.actor.account_id)
     }
-    if not all(is_role_at_least(held.get(each), minimum) for each in plan_manager_ids):
+    if not all(is_role_at_least(held.get(each), "manager") for each in plan_manager_ids):
         raise DomainError("plan_manager_not_allowed", "Your role doesn’t allow this.")
 
 
 async def require_scopes(ctx: WriteContext, plan_manager_ids: Iterable[UUID], scopes: Collection[str]) -> None:
     """Raise DomainError unless the acting account may create an API key with these scopes for each plan manager.
 
-    Call `require_roles` before it, which locks the roles.
+    Call `require_manager` before it, which locks the roles.
     """
     if ctx.actor.account_id is None:
         return

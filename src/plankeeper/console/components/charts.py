@@ -115,7 +115,7 @@ class _Stack:
         return any(each.url and each.name for each in self.parts)
 
 
-def bar_chart(title: str, bars: Sequence[Bar], *, unit: Unit, head: str, summary: str = "") -> Chart:
+def bar_chart(title: str, bars: Sequence[Bar], *, unit: Unit, head: str) -> Chart:
     """Vertical bars. `head` is the heading of the table's first column, such as `Week`."""
     stacks = [
         _Stack(each.label, each.name or each.label, each.url, [_Part(each.value, each.tone, 0, each.url, "")])
@@ -123,11 +123,11 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: Unit, head: str, summary
     ]
     rows = [Row(each.name, [Cell(unit.format_value(each.total), each.url)]) for each in stacks]
     heads = (head, "Amount" if unit.is_money else unit.plural.capitalize())
-    return _chart(title, stacks, unit, summary=summary, series=(), heads=heads, rows=rows)
+    return _chart(title, stacks, unit, series=(), heads=heads, rows=rows)
 
 
 def stacked_bar_chart(
-    title: str, series: Sequence[Series], bars: Sequence[StackedBar], *, unit: Unit, head: str, summary: str = ""
+    title: str, series: Sequence[Series], bars: Sequence[StackedBar], *, unit: Unit, head: str
 ) -> Chart:
     """Vertical bars with a part for each series, from the bottom up. Series without any value are left out.
 
@@ -147,7 +147,7 @@ def stacked_bar_chart(
         if each.total or len(stacks) <= MAX_ROWS_WITH_ZEROS
     ]
     heads = (head, *(each.name for _, each in used), "Total")
-    return _chart(title, stacks, unit, summary=summary, series=used, heads=heads, rows=rows)
+    return _chart(title, stacks, unit, series=used, heads=heads, rows=rows)
 
 
 def bar_list(title: str, bars: Sequence[Bar], *, unit: Unit) -> BarList:
@@ -192,7 +192,6 @@ def _chart(
     stacks: Sequence[_Stack],
     unit: Unit,
     *,
-    summary: str,
     series: Sequence[tuple[int, Series]],
     heads: Sequence[str],
     rows: Sequence[Row],
@@ -205,7 +204,7 @@ def _chart(
     return Chart(
         id=f"c{zlib.crc32(title.encode()) & 0xFFFF:x}",
         title=title,
-        summary=summary or _summarize(title, stacks, unit),
+        summary=_summarize(title, stacks, unit),
         is_empty=not any(totals),
         height=top + PLOT_HEIGHT,
         axis_width=round(CHARACTER_WIDTH * max(len(each.label) for each in ticks)) + 10,

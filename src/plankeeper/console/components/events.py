@@ -75,10 +75,9 @@ def without_technical(changes: list[FieldChange]) -> list[FieldChange]:
     return [each for each in changes if each.name not in TECHNICAL_FIELDS]
 
 
-def resource_name(event: Event, *, before_change: bool = False) -> str:
-    """The name of the event's record, after the change or before it; empty if it has none."""
-    after, before = fields_of(event.data), fields_of(event.previous)
-    fields = after | before if before_change else before | after
+def resource_name(event: Event) -> str:
+    """The name of the event's record after the change; empty if it has none."""
+    fields = fields_of(event.previous) | fields_of(event.data)
     if event.resource.kind == "export":
         return humanize(str(fields.get("what") or "").replace("-", "_")).replace("Access records", "Access log")
     if event.resource.kind == "claim_batch":

@@ -99,11 +99,10 @@ class RecordPicker(NamedTuple):
         return f"Which {noun}?" if self.candidates else f"No {noun} matches “{' '.join(self.text.split())}”"
 
 
-async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form | None = None) -> RecordPicker:
-    """The record that a field of the query, or of a form, identifies."""
-    fields = request.query if form is None else form
-    text = fields.text(f"{name}_choice") or fields.text(name)[:MAX_TEXT_LENGTH]
-    shown_id = parse_uuid(fields.text(f"{name}_id"))
+async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form) -> RecordPicker:
+    """The record that a field of a form, or of a query, identifies."""
+    text = form.text(f"{name}_choice") or form.text(name)[:MAX_TEXT_LENGTH]
+    shown_id = parse_uuid(form.text(f"{name}_id"))
     if not text:
         return RecordPicker(kind, name, "")
     id_ = parse_uuid(text)

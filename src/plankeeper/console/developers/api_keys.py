@@ -83,7 +83,7 @@ async def create(request: FormRequest) -> HtmlPage:
         "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }
     require_valid(messages)
-    await member_service.require_roles(request.write_context, ids, "manager")
+    await member_service.require_manager(request.write_context, ids)
     await member_service.require_scopes(request.write_context, ids, scopes)
     secret = await service.create(request.write_context, name, ids, scopes, parse_duration(request.form.text("lasts")))
     return created_page(
@@ -100,7 +100,7 @@ async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/keys/{key_id}/rotate", role="manager", on_error=rotate_form)
 async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
-    await member_service.require_roles(request.write_context, [request.plan_manager_id], "manager")
+    await member_service.require_manager(request.write_context, [request.plan_manager_id])
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     await member_service.require_scopes(request.write_context, key.plan_managers, key.scopes)
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
@@ -133,7 +133,7 @@ async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
 
 @pages.post("/settings/keys/{key_id}/remove-plan-manager", role="manager")
 async def remove_plan_manager(request: FormRequest, key_id: UUID) -> Redirect:
-    await member_service.require_roles(request.write_context, [request.plan_manager_id], "manager")
+    await member_service.require_manager(request.write_context, [request.plan_manager_id])
     changed = await service.remove_plan_manager(request.write_context, [key_id])
     key = or_404(next(iter(changed), None))
     consequence = " It had access to no other, so it is revoked." if key.revoked_at else ""

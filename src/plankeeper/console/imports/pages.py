@@ -71,11 +71,6 @@ OUTCOMES = {
 }
 
 
-@pages.get("/import", role="manager")
-async def old_path(_request: PageRequest) -> Redirect:
-    return Redirect(f"{PREFIX}/imports/new")
-
-
 @pages.get("/imports", role="manager")
 async def list_(request: PageRequest) -> HtmlPage:
     before = parse_uuid(request.query.text("before"))

@@ -95,7 +95,6 @@ _STEP = re.compile(r"(duplicate|swap|remove|restore)-([1-9][0-9]{0,3})")
 _ITEM_ERROR = re.compile(r"line_items\[([0-9]+)\]\.(\w+)")
 _NEW_HEADER = Form([("payee", "provider")])
 _NEW_LINE = Form([("gst_code", "P2")])
-_CENT = Decimal("0.01")
 
 
 class LineForm(NamedTuple):

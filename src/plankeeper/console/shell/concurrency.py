@@ -43,20 +43,20 @@ class ConcurrencyLimit:
 
 
 class SharedLimit:
-    """Limits concurrent work: of an account, of a plan manager, and of the worker, in this order.
+    """Limits concurrent work: one at a time of an account, of a plan manager, and of the worker.
 
     One plan manager therefore never uses all that a worker has. `noun` names the limited thing.
     """
 
-    def __init__(self, noun: str, *, worker: int, plan_manager: int, account: int = 1) -> None:
-        self._noun, self._account, self._plan_manager = noun, account, plan_manager
+    def __init__(self, noun: str, *, worker: int, plan_manager: int) -> None:
+        self._noun, self._plan_manager = noun, plan_manager
         self._worker = ConcurrencyLimit(worker)
         self._accounts = Counter[UUID]()
         self._plan_managers = Counter[UUID | None]()
 
     def require_available(self, account_id: UUID, plan_manager_id: UUID | None) -> None:
         """Raises SharedLimitError if the account or the plan manager is at its limit, DomainError if the worker is."""
-        if self._accounts[account_id] >= self._account:
+        if self._accounts[account_id]:
             raise SharedLimitError(f"Another {self._noun} of yours is in progress. Try again when it is finished.")
         if self._plan_managers[plan_manager_id] >= self._plan_manager:
             raise SharedLimitError(

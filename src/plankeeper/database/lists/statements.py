@@ -214,9 +214,9 @@ def enum_filter(column: LiteralString, type_: LiteralString = "text", *, label: 
     return Filter(column + " = {}", column + " = any ({}::" + type_ + "[])", label)
 
 
-def number_filter(column: LiteralString, digits: LiteralString, *, label: str = "") -> Filter:
+def number_filter(column: LiteralString, digits: LiteralString) -> Filter:
     """The filter of a number that is the same with and without spaces and hyphens; other texts are compared exactly."""
     key = number_key(column, digits)
     is_same: LiteralString = f"{key} = {number_key('{0}', digits)}"
     is_number: LiteralString = f"{key} ~ '^[0-9]{{{{{digits}}}}}$'"
-    return Filter(f"{is_same} and ({column} = {{0}} or {is_number})", label=label)
+    return Filter(f"{is_same} and ({column} = {{0}} or {is_number})")

@@ -40,10 +40,6 @@ class LineMoney(Struct, frozen=True):
         """What the agency has taken back of the money that was paid out, and hasn't got."""
         return max(ZERO, self.reversed_paid_out - self.repaid) if self.paid_out else ZERO
 
-    @property
-    def is_settled(self) -> bool:
-        return not (self.to_recover or self.to_repay)
-
 
 def find_error(kind: AdjustmentKind, amount: Decimal, money: LineMoney) -> FieldError | None:
     """The error of the amount of an adjustment: never more than there is."""

@@ -8,12 +8,12 @@ from plankeeper.resources.invoices.changes import is_amount
 MAX_AMOUNT = Decimal(10) ** 10  # dollars
 
 
-def find_amount_error(amount: Decimal, field: str = "amount") -> FieldError | None:
+def find_amount_error(amount: Decimal) -> FieldError | None:
     """The error of an amount that isn't above zero, or not in dollars and cents."""
     if not is_amount(amount, 2):
-        return FieldError(field, "must be an amount in dollars with at most two decimal places", "invalid_format")
+        return FieldError("amount", "must be an amount in dollars with at most two decimal places", "invalid_format")
     if amount <= 0:
-        return FieldError(field, "must be above zero", "too_small")
+        return FieldError("amount", "must be above zero", "too_small")
     if amount >= MAX_AMOUNT:
-        return FieldError(field, "must be below 10,000,000,000", "too_large")
+        return FieldError("amount", "must be below 10,000,000,000", "too_large")
     return None

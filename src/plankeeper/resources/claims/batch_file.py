@@ -33,7 +33,6 @@ HEADER = (
 REIMBURSEMENT = "REIMB"  # instead of the ABN: the participant has paid the provider
 EXEMPT = "EXCLS"  # instead of the ABN: the provider doesn't have to quote one
 MAX_REFERENCE_LENGTH = 50
-_CENT = Decimal("0.01")
 _MAX_QUANTITY = 99_999
 _MAX_DECIMAL_QUANTITY = 1000  # from here on, quantities have no decimals
 _MAX_PRICE = Decimal(10) ** 6  # eight digits, of which two are cents

@@ -139,19 +139,12 @@ Facts = dict[str, list[Fact]]
 NumberedLine = tuple[int, CheckLine]
 
 
-def find_warnings(invoice: CheckInput, today: date) -> list[str]:
-    """Return the codes of an invoice's warnings, each once, in the order of `WARNINGS`: those with facts.
-
-    `today` is the date in the plan manager's time zone. Deleted lines don't count. A blank invoice number counts as
-    missing. A participant with status Lead causes no warning: the first invoices often arrive before the agreement.
-    """
-    return list(find_facts(invoice, today))
-
-
 def find_facts(invoice: CheckInput, today: date, budget: Mapping[UUID, Available] | None = None) -> Facts:
     """Return the facts of each warning of an invoice, by the warning's code, in the order of `WARNINGS`.
 
-    `budget` says what is available for each of its lines whose component is known.
+    `today` is the date in the plan manager's time zone. `budget` says what is available for each of its lines whose
+    component is known. Deleted lines don't count. A blank invoice number counts as missing. A participant with status
+    Lead causes no warning: the first invoices often arrive before the agreement.
     """
     found: dict[str, Iterable[Fact]] = {
         "missing_invoice_number": _number_facts(invoice),

@@ -446,11 +446,6 @@ def has_agency_paid(line: LineState) -> bool:
     return line.status in LOCKED_STATUSES - {"pending"} or (line.paid_amount or 0) > 0
 
 
-def initial_approval(*, is_required: bool) -> ApprovalStatus:
-    """The approval of a new invoice. `is_required`: its participant requires approval."""
-    return "pending" if is_required else "not_required"
-
-
 def approval_after_change(status: ApprovalStatus, fields: Iterable[str], *, is_required: bool) -> ApprovalStatus:
     """The approval of an invoice after a change of these fields; `line_items` stands for a change of any line.
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from plankeeper.core.fields import component
 
 Level = Literal["inform", "warn", "block"]
-LEVELS: Sequence[Level] = ("inform", "warn", "block")
 Subject = Literal["invoice", "line_item"]
 
 

@@ -1,6 +1,6 @@
 """The settings of claims and payments as texts of a form or of a command, and what the bank's file carries of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -181,4 +181,3 @@ PARSERS: Mapping[str, Callable[[str], Any]] = {
     "max_payments_in_file": _number(1, MAX_PAYMENTS),
     "needs_second_person": bool,
 }
-CHECKBOXES: Sequence[str] = ("needs_receipts", "has_balancing_record", "needs_second_person")

@@ -73,7 +73,7 @@ def find_value_warnings(participant: PlausibleFields, today: date) -> list[Value
     return [
         *_find_implausible_person(participant, today),
         *find_implausible_phone("phone_number", participant.phone_number),
-        *find_implausible_postcode("postcode", participant.postcode, participant.state),
+        *find_implausible_postcode(participant.postcode, participant.state),
         *_find_implausible_plan(participant),
     ]
 

@@ -50,7 +50,6 @@ RunWarningCode = Annotated[
     Literal["process_date_past", "process_date_weekend", "text_changed"],
     component("PaymentRunWarningCode", "What to look at before a file goes to the bank."),
 ]
-NullableDate = Annotated[date | None, Meta(description="A day, or null.")]
 
 
 class UnpaidLine(Struct, kw_only=True):

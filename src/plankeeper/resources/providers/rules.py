@@ -28,7 +28,7 @@ def find_value_warnings(provider: PlausibleFields) -> list[ValueWarning]:
     return [
         *_find_implausible_identity(provider),
         *find_implausible_phone("primary_phone_number", provider.primary_phone_number),
-        *find_implausible_postcode("postcode", provider.postcode, provider.state),
+        *find_implausible_postcode(provider.postcode, provider.state),
     ]
 
 

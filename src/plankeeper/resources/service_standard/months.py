@@ -20,7 +20,6 @@ from plankeeper.core.dates import Month
 from plankeeper.resources.office_settings.service_standard import ServiceStandard, add_business_days
 
 MONTHS = 13  # the current one, and the twelve before
-Standing = Literal["in_time", "late", "waiting"]
 Part = Literal["claimed", "paid"]
 
 
@@ -70,13 +69,6 @@ def deadlines(standard: ServiceStandard, part: Part, first: date, last: date) ->
     count = standard.days_to_claim if part == "claimed" else standard.days_to_pay
     days = range((last - first).days + 1)
     return Deadlines(first, tuple(add_business_days(first + timedelta(days=each), count) for each in days))
-
-
-def standing(done: date | None, due: date, today: date) -> Standing:
-    """How something stands that was done on a day, or isn't done yet."""
-    if done:
-        return "in_time" if done <= due else "late"
-    return "late" if today > due else "waiting"
 
 
 def without_start(rows: Sequence[ManagerNumbers]) -> tuple[ManagerNumbers, ...]:

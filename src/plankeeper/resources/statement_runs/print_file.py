@@ -30,15 +30,14 @@ class PrintFile(NamedTuple):
     participants: Sequence[UUID]
 
 
-async def get_print_file(ctx: ReadContext, run_id: UUID, part: int, *, posted: bool = False) -> PrintFile:
-    """A part of the print file, from 1; with `posted`, of the letters that are in the post already.
+async def get_print_file(ctx: ReadContext, run_id: UUID, part: int) -> PrintFile:
+    """A part of the print file, from 1.
 
     Raises NotFound without such a part, UnprintableError, and DomainError 503 without a storage of documents.
     """
     run = or_404(await store.get(ctx.db, ctx.plan_manager_id, run_id))
-    state = "sent" if posted else "to_print"
     page = (PART_SIZE, (part - 1) * PART_SIZE)
-    letters = await store.list_letters(ctx.db, ctx.plan_manager_id, run_id, state, *page)
+    letters = await store.list_letters(ctx.db, ctx.plan_manager_id, run_id, "to_print", *page)
     or_404(letters or None)
     documents = list[bytes]()
     for each in letters:

@@ -60,5 +60,5 @@ def find_value_warnings(member: PlausibleFields) -> list[ValueWarning]:
         *find_implausible_phone("phone_number", member.phone_number),
         *find_implausible_phone("secondary_phone_number", member.secondary_phone_number),
         *([ValueWarning("secondary_email", "isn’t an email address")] if has_invalid_email else []),
-        *find_implausible_postcode("postcode", member.postcode, member.state),
+        *find_implausible_postcode(member.postcode, member.state),
     ]

@@ -17,7 +17,7 @@ from stdnum.au import abn
 
 from plankeeper.cli.sample_data import DemoPlanManager, plan_managers, records
 from plankeeper.cli.sample_data.addresses import SERVICE_REGIONS, SUBURBS
-from plankeeper.resources.invoices.checks import CheckLine, find_warnings, is_item_code
+from plankeeper.resources.invoices.checks import CheckLine, find_facts, is_item_code
 from support.checks import VALID_INVOICE, plan
 
 Rows = list[dict[str, Any]]
@@ -143,7 +143,7 @@ def expected_warnings(dataset: Dataset) -> dict[str, list[str]]:
             has_earlier_duplicate=twin in seen,
             lines=[msgspec.convert(line, CheckLine, strict=False) for line in row["line_items"]],
         )
-        warnings[row["id"]] = [code for code in find_warnings(facts, LAST_DATE) if code in PLANNED]
+        warnings[row["id"]] = [code for code in find_facts(facts, LAST_DATE) if code in PLANNED]
         if None not in twin and not row["is_deleted"]:
             seen.add(twin)
     return warnings

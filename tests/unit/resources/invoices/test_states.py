@@ -27,7 +27,6 @@ from plankeeper.resources.invoices.states import (
     act_on_invoice,
     approval_after_change,
     change_lines,
-    initial_approval,
     line_amounts,
     move_line,
     next_status,
@@ -343,7 +342,6 @@ def test_amounts_add_up_to_the_total_of_an_invoice_whose_tax_was_rounded_once(
 
 
 def test_approval() -> None:
-    assert [initial_approval(is_required=each) for each in (True, False)] == ["pending", "not_required"]
     every: tuple[ApprovalStatus, ...] = ("not_required", "pending", "approved", "rejected")
     for fields, is_required, expected in (
         (["total"], False, ["not_required", "pending", "pending", "rejected"]),

@@ -13,7 +13,6 @@ from plankeeper.resources.service_standard.months import (
     ManagerNumbers,
     Numbers,
     deadlines,
-    standing,
     sum_months,
     without_start,
 )
@@ -42,15 +41,6 @@ def test_deadlines_pass_weekends_and_count_holidays() -> None:
     assert deadlines(standard, "paid", friday, friday).of(friday) == date(2026, 12, 1)
     # Friday the 25th counts as a business day, because holidays differ between states.
     assert deadlines(standard, "paid", christmas_eve, christmas_eve).of(christmas_eve) == date(2026, 12, 28)
-
-
-@given(DAYS, DAYS, st.none() | DAYS)
-def test_what_is_done_never_changes_and_what_isnt_becomes_late(due: date, today: date, done: date | None) -> None:
-    found = standing(done, due, today)
-    if done:
-        assert found == ("in_time" if done <= due else "late")
-    else:
-        assert found == ("late" if due < today else "waiting")
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 100))
