@@ -17,7 +17,6 @@ from plankeeper.console.components.charts import (
     bar_chart,
     bar_list,
     stacked_bar_chart,
-    strip,
 )
 from plankeeper.console.shell.static_files import STATIC_DIR
 from support.chromium import axe_violations
@@ -47,13 +46,12 @@ AGES = [
 ]
 PROVIDERS = [Bar(f"{'Long Provider Name ' * 4}{each}", Decimal(1000 - each * 100), "/list") for each in range(10)]
 PAGE = """
-{% from "components/charts.html" import bar_chart, bar_list, strip %}
+{% from "components/charts.html" import bar_chart, bar_list %}
 <!doctype html><html lang="en"><head><title>Charts</title><style>{{ css }}</style></head><body><main><h1>Charts</h1>
 <div class="card">{{ bar_chart(stacked, "None") }}</div>
 <div class="card">{{ bar_chart(plain, "None") }}</div>
 <div class="card">{{ bar_chart(empty, "No invoices yet.") }}</div>
-<div class="card">{{ bar_list(listed, "None") }}</div>
-<div class="card">{{ strip(strip_, "None") }}</div></main></body></html>
+<div class="card">{{ bar_list(listed, "None") }}</div></main></body></html>
 """
 
 
@@ -68,7 +66,6 @@ def charts(page: Any) -> Any:
             plain=bar_chart("Unpaid invoices by age", AGES, unit=MONEY, head="Age"),
             empty=bar_chart("Nothing", [], unit=INVOICES, head="Day"),
             listed=bar_list("Spend by provider", PROVIDERS, unit=MONEY),
-            strip_=strip("Deliveries", WEEKS, SERIES, unit=Unit("delivery", "deliveries")),
         )
     )
     page.set_content(html)

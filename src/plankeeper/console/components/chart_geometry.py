@@ -1,6 +1,6 @@
 """The geometry of charts. Widths are percentages and heights are pixels, so that text keeps its size on every screen.
 
-`macros/charts.html` draws it as SVG with attributes and classes only, because the content security policy forbids
+`components/charts.html` draws it as SVG with attributes and classes only, because the content security policy forbids
 style attributes.
 """
 
@@ -102,16 +102,6 @@ class Chart:
     series: Sequence[tuple[int, Series]]
     heads: Sequence[str]
     rows: Sequence[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """Narrow bars without an axis, for a row of a list."""
-
-    summary: str
-    is_empty: bool
-    height: int
-    columns: Sequence[Column]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Charts: from values to the geometry that `macros/charts.html` draws."""
+"""Charts: from values to the geometry that `components/charts.html` draws."""
 
 import zlib
 from collections.abc import Sequence
@@ -16,14 +16,12 @@ from plankeeper.console.components.chart_geometry import (
     Scale,
     Segment,
     Series,
-    Strip,
     Tick,
     Tone,
     ticks_between,
 )
 
 PLOT_HEIGHT = 168
-STRIP_HEIGHT = 28
 MIN_HEIGHT = 2  # of a value that isn't zero
 MAX_LABELS = 7  # below the bars
 MAX_LABELS_ON_PHONES = 4
@@ -166,15 +164,6 @@ def bar_list(title: str, bars: Sequence[Bar], *, unit: Unit) -> BarList:
     return BarList(title, not any(each.value for each in bars), listed)
 
 
-def strip(title: str, bars: Sequence[StackedBar], series: Sequence[Series], *, unit: Unit, summary: str = "") -> Strip:
-    """Narrow stacked bars without an axis."""
-    stacks = _stacks(bars, list(enumerate(series)))
-    highest = max((each.total for each in stacks), default=0)
-    scale = Scale(Decimal(0), Decimal(highest) or Decimal(1), STRIP_HEIGHT)
-    columns = [_column(stacks, index, unit, scale, has_labels=False) for index in range(len(stacks))]
-    return Strip(summary or _summarize(title, stacks, unit), not highest, STRIP_HEIGHT, columns)
-
-
 def _stacks(bars: Sequence[StackedBar], series: Sequence[tuple[int, Series]]) -> list[_Stack]:
     return [
         _Stack(
@@ -209,30 +198,29 @@ def _chart(
         height=top + PLOT_HEIGHT,
         axis_width=round(CHARACTER_WIDTH * max(len(each.label) for each in ticks)) + 10,
         ticks=ticks,
-        columns=[_column(stacks, index, unit, scale, has_labels=True) for index in range(len(stacks))],
+        columns=[_column(stacks, index, unit, scale) for index in range(len(stacks))],
         series=series,
         heads=heads,
         rows=rows,
     )
 
 
-def _column(stacks: Sequence[_Stack], index: int, unit: Unit, scale: Scale, *, has_labels: bool) -> Column:
+def _column(stacks: Sequence[_Stack], index: int, unit: Unit, scale: Scale) -> Column:
     stack, count = stacks[index], len(stacks)
     pitch = 100 / count
     label_step = -(-count // MAX_LABELS)
     phone_step = label_step * -(-count // (label_step * MAX_LABELS_ON_PHONES))
     share = 0.45 if count <= MAX_VALUE_LABELS else 0.7
     segments = _segments(stack, unit, scale, x=pitch * (index + (1 - share) / 2), width=pitch * share)
-    shows_value = has_labels and count <= MAX_VALUE_LABELS
     return Column(
         x=round(pitch * index, 2),
         width=round(pitch, 2),
         center=round(pitch * (index + 0.5), 2),
-        label=stack.label if has_labels and index % label_step == 0 else "",
+        label=stack.label if index % label_step == 0 else "",
         is_minor=index % phone_step != 0,
         url=stack.url,
         tooltip=_tooltip(stack, unit),
-        value_label=unit.format_short(stack.total) if shows_value and stack.total else "",
+        value_label=unit.format_short(stack.total) if stack.total and count <= MAX_VALUE_LABELS else "",
         value_y=min((each.y for each in segments), default=scale.y(0)) - 6,
         segments=segments,
         has_parts=stack.has_links,

@@ -12,7 +12,6 @@ from msgspec import UNSET, Struct, json
 
 from plankeeper.console.components.chart_geometry import Chart, Series
 from plankeeper.console.components.charts import (
-    STRIP_HEIGHT,
     StackedBar,
     Unit,
     stacked_bar_chart,
@@ -61,6 +60,7 @@ from plankeeper.webhooks.schemas import (
 )
 
 HOURS = 24
+STRIP_HEIGHT = 28
 ATTEMPTS = Unit("attempt", "attempts")
 SERIES = (Series("Succeeded", "accent"), Series("Failed", "bad"))
 
@@ -178,7 +178,7 @@ def parse_form(request: FormRequest, struct_type: type[T]) -> T:
     try:
         validate_struct(struct_type, values | {"event_types": [ALL]})
     except ValidationError as error:
-        errors = [*(error.errors or ()), *errors]
+        errors = [*error.errors, *errors]
     raise ValidationError(*errors)
 
 

@@ -8,7 +8,6 @@ from plankeeper.console.components.chart_geometry import (
     Chart,
     Number,
     Series,
-    Strip,
     ticks_between,
 )
 from plankeeper.console.components.charts import (
@@ -20,7 +19,6 @@ from plankeeper.console.components.charts import (
     bar_chart,
     bar_list,
     stacked_bar_chart,
-    strip,
 )
 
 INVOICES = Unit("invoice", "invoices")
@@ -173,20 +171,3 @@ def test_listed_bars_are_relative_to_the_highest() -> None:
 @pytest.mark.parametrize("values", [[], [0], [0, 0]])
 def test_a_list_of_bars_without_values_is_empty(values: list[int]) -> None:
     assert bar_list("Spend", [Bar("A", value) for value in values], unit=MONEY).is_empty
-
-
-def strip_of(*values: tuple[int, int, int]) -> Strip:
-    bars = [StackedBar(f"{hour}:00", each, (None,) * 3) for hour, each in enumerate(values)]
-    return strip("Deliveries", bars, SERIES, unit=Unit("delivery", "deliveries"))
-
-
-def test_a_strip_has_no_labels() -> None:
-    chart = strip_of((2, 0, 2), (0, 0, 0), (1, 0, 0))
-    assert [[each.height for each in column.segments] for column in chart.columns] == [[14, 14], [], [7]]
-    assert {column.label + column.value_label for column in chart.columns} == {""}
-    assert chart.summary == "Deliveries: 5 deliveries in total; highest: 0:00, 4 deliveries"
-
-
-def test_a_strip_without_values_is_empty() -> None:
-    assert strip_of().is_empty
-    assert strip_of((0, 0, 0)).is_empty
