@@ -57,7 +57,7 @@ def add(plan_manager_id: UUID, issuer: str, client_id: str, domains: tuple[str, 
     try:
         click.echo(with_database(work))
     except ValidationError as error:
-        messages = [f"--{each.field.replace('_', '-')} {each.message}" for each in error.errors or ()]
+        messages = [f"--{each.field.replace('_', '-')} {each.message}" for each in error.errors]
         raise click.ClickException(f"{'; '.join(messages)}.") from None
     except ProviderError as error:
         raise click.ClickException(f"Nothing was changed: {error}. To skip this check, use --skip-check.") from None

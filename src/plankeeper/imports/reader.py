@@ -74,8 +74,8 @@ def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[Import
         try:
             yield ImportRow(line_number, parser.parse(line, suggests=error_count < MAX_SUGGESTIONS))
         except ValidationError as error:
-            error_count += len(error.errors or ())
-            for each in error.errors or ():
+            error_count += len(error.errors)
+            for each in error.errors:
                 yield RowError(line_number, "" if each.field == BODY else each.field, each.message)
         except DomainError as error:
             yield RowError(line_number, "", error.detail)

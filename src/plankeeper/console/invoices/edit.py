@@ -102,7 +102,7 @@ async def create(request: FormRequest) -> Redirect:
     try:
         saved = await service.create(request.write_context, read.change)
     except ValidationError as error:
-        raise ValidationError(*read.rename_errors(error.errors or ())) from None
+        raise ValidationError(*read.rename_errors(error.errors)) from None
     name = f"Invoice {saved.invoice_number}" if saved.invoice_number else "An invoice without number"
     link = _warnings_link(saved, f"{INVOICES_URL}/{saved.id}")
     if request.form.text("finish"):
@@ -146,7 +146,7 @@ async def update(request: FormRequest, invoice_id: UUID) -> Redirect:
     try:
         saved = await service.save(request.write_context, before, read.change)
     except ValidationError as error:
-        raise ValidationError(*read.rename_errors(error.errors or ())) from None
+        raise ValidationError(*read.rename_errors(error.errors)) from None
     place = await list_position(request, INVOICES, invoice_id)
     message = f"Changes saved{describe_changes(read.change)}."
     review = review_page(request, invoice_id)

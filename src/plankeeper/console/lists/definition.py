@@ -23,7 +23,7 @@ from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import SortOrder
 
-# The format of a column's values on a page: see `macros/list.html`.
+# The format of a column's values on a page: see `lists/list_macros.html`.
 Format = Literal[
     "record",
     "text",

@@ -55,7 +55,7 @@ class ParticipantHeader(NamedTuple):
 
 
 async def participant_context(request: PageRequest, participant_id: UUID, tab: str) -> dict[str, Any]:
-    """The context of `participant_page.html`, from two statements; raises NotFound.
+    """The context of `participants/page.html`, from two statements; raises NotFound.
 
     `tab` is the suffix of the tab's path, such as `/team`; the overview adds nothing.
     """

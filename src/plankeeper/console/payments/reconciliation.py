@@ -60,7 +60,7 @@ async def get(request: PageRequest) -> HtmlPage:
     try:
         found = await _reconcile(request)
     except DomainError as error:
-        errors = {each.field: each.message for each in error.errors or ()}
+        errors = {each.field: each.message for each in error.errors}
     request.errors = errors
     texts = {name: request.query.text(name) for name in ("from", "to")}
     if found:

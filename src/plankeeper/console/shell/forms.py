@@ -173,5 +173,5 @@ def without_spaces(form: Form, name: str, before: Form, is_valid: Callable[[str]
 def messages_of(error: DomainError) -> tuple[Mapping[str, str], Mapping[str, FieldWarning]]:
     """The error messages by field, with `form` for one about the form as a whole, and the warnings by field."""
     warnings: Mapping[str, FieldWarning] = error.warnings if isinstance(error, FormError) else {}
-    errors = {each.field.partition("[")[0]: each.message for each in reversed(error.errors or ())}
+    errors = {each.field.partition("[")[0]: each.message for each in reversed(error.errors)}
     return errors or ({} if warnings else {"form": error.detail}), warnings

@@ -123,7 +123,7 @@ class OpenedLink(Struct):
 
 
 class DueRequest(Struct):
-    """A request without an answer: `asked_at` is when people were asked, and `is_sent` whether a mail was sent."""
+    """A request without an answer: `asked_at` is when people were asked."""
 
     invoice_id: UUID
     asked_at: datetime
