@@ -1,29 +1,14 @@
 """Months, and dates and times that people type: the day always comes first, whatever the language of the browser."""
 
 import re
-from calendar import monthrange
+from calendar import month_name, monthrange
 from contextlib import suppress
 from datetime import date, time, timedelta
 from typing import NamedTuple
 
 from plankeeper.core.fields import MONTH_PATTERN
-from plankeeper.core.formatting import format_date
+from plankeeper.core.formatting import MONTHS, format_date
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-FULL_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)  # fmt: skip - two lines instead of twelve
 EXAMPLES = "22 Jun 1975 or 22/6/1975"
 LEAP_YEARS = 8  # 29 Feb exists at least once in so many years
 
@@ -62,7 +47,7 @@ class Month(NamedTuple):
     @property
     def title(self) -> str:
         """`November 2026`."""
-        return f"{FULL_MONTHS[self.first.month - 1]} {self.first.year}"
+        return f"{self.first:%B} {self.first.year}"
 
     @property
     def next(self) -> "Month":
@@ -101,7 +86,7 @@ def parse_date(text: str) -> date:
     try:
         return date(year, month, day)
     except ValueError:
-        shown = f"{day} {MONTHS[month - 1]} {year:04}" if 1 <= month <= 12 else " ".join(text.split())
+        shown = f"{day} {MONTHS[month]} {year:04}" if 1 <= month <= 12 else " ".join(text.split())
         raise DateError(f"{shown} doesn’t exist") from None
 
 
@@ -154,5 +139,5 @@ def _parse_month(text: str) -> int | None:
     """The number of a month by its number or its name in full, or shortened to three letters or more."""
     if text.isdecimal():
         return int(text)
-    names = (name.lower() for name in FULL_MONTHS)
+    names = (name.lower() for name in month_name[1:])
     return next((number for number, name in enumerate(names, 1) if name.startswith(text)), None)

@@ -22,7 +22,6 @@ from plankeeper.events.schemas import HistoryEvent
 
 MAX_SHOWN_CHANGES = 6  # changed fields that an entry shows; the page of the event has all
 MAX_VALUE_LENGTH = 120  # characters of a value
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class TimelineEntry(NamedTuple):
@@ -74,4 +73,4 @@ def group_by_day(request: PageRequest, entries: Sequence[TimelineEntry]) -> list
 def day_heading(day: date, today: date) -> str:
     """`Today`, `Yesterday`, or `Monday, 22 Jun 2026`."""
     near = {today: "Today", today - timedelta(days=1): "Yesterday"}.get(day)
-    return near or f"{WEEKDAYS[day.weekday()]}, {format_date(day)}"
+    return near or f"{day:%A}, {format_date(day)}"

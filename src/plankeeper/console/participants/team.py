@@ -75,7 +75,7 @@ COMMON_ROLES = (
     "Plan nominee",
     "Correspondence nominee",
     "Support coordinator",
-)  # fmt: skip - one line for each would be long
+)
 MAX_RECENT_ROLES = 20
 
 
