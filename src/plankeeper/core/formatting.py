@@ -1,15 +1,18 @@
-"""Dates, times, numbers and telephone numbers as text for readers, as is usual in Australia."""
+"""Dates, times, numbers and telephone numbers as text for readers, as is usual in Australia, and whole cents."""
 
 import re
 import unicodedata
+from calendar import month_abbr
 from collections.abc import Callable
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
+MONTHS = tuple(month_abbr)  # `Jan` is the second, because the first month is 1
+CENT = Decimal("0.01")
 _BEFORE_EMAIL_PART = re.compile(r"(?=[.@-])")
 _NOT_DIALLED = re.compile(r"[^0-9]")
 # Australian telephone numbers by their first digits, with the lengths of their groups.
@@ -147,14 +150,19 @@ def format_datetime_seconds(value: datetime, zone: ZoneInfo) -> str:
 
 def format_date(value: date) -> str:
     """`21 Nov 2026`."""
-    months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-    return f"{value.day} {months[value.month - 1]} {value.year}"
+    return f"{value.day} {MONTHS[value.month]} {value.year}"
 
 
 def format_money(value: Decimal | float) -> str:
     """`$1,234.50`; a price in fractions of a cent keeps all its decimals."""
     decimals = max(2, _decimal_places(value)) if isinstance(value, Decimal) else 2
     return f"{'-' if value < 0 else ''}${abs(value):,.{decimals}f}"
+
+
+def to_cents(value: Decimal) -> Decimal:
+    """An amount to the cent, half a cent up."""
+    # `quantize` raises an error for numbers with more digits than the context's precision.
+    return (value * 100).to_integral_value(ROUND_HALF_UP) / 100
 
 
 def format_decimal(value: Decimal) -> str:

@@ -21,6 +21,7 @@ from plankeeper.cli.sample_data.random_values import (
     random_datetime,
     uuid7,
 )
+from plankeeper.core.formatting import CENT
 
 _OLD_WEIGHTS = {"paid": 91, "partially_paid": 3, "rejected": 3, "cancelled": 2, "on_hold": 1}
 _RECENT_WEIGHTS = {"paid": 45, "payment_ready": 20, "pending": 25, "partially_ready": 5, "on_hold": 5}
@@ -70,7 +71,6 @@ def _set_line_statuses(rng: Random, status: str, lines: Sequence[Row], active_li
         line["rejection_reason"] = "The support isn't in the participant's plan" if line_status == "rejected" else None
 
 
-_CENT = Decimal("0.01")
 _NUMBER_FORMATS = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
 
 
@@ -152,7 +152,7 @@ def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
     for position, line in enumerate(reversed(lines)):
         day = (spec.day - timedelta(days=position)).isoformat()
         line |= {"service_date_from": day, "service_date_to": day, "gst_code": "P1" if has_gst else "P2"}
-    tax = (subtotal / 10).quantize(_CENT, ROUND_HALF_UP) if has_gst else Decimal("0.00")
+    tax = (subtotal / 10).quantize(CENT, ROUND_HALF_UP) if has_gst else Decimal("0.00")
     row: Row = _common_fields(rng, spec.received_at) | {
         "invoice_number": number,
         "invoice_date": spec.day.isoformat(),
@@ -206,14 +206,14 @@ def _line(rng: Random, item: Item, created_at: datetime) -> Row:
         "kilometre": Decimal(rng.randint(4, 80)),
         "each": Decimal(rng.randint(1, 3)),
     }[item.unit]
-    price = (item.price * 9 / 10).quantize(_CENT, ROUND_HALF_UP) if chance(rng, 15) else item.price
+    price = (item.price * 9 / 10).quantize(CENT, ROUND_HALF_UP) if chance(rng, 15) else item.price
     return {
         "id": uuid7(rng, created_at),
         "description": item.description,
         "service_item_number": item.code,
         "quantity": quantity,
         "unit_price": price,
-        "total_price": (quantity * price).quantize(_CENT, ROUND_HALF_UP),
+        "total_price": (quantity * price).quantize(CENT, ROUND_HALF_UP),
         "is_deleted": False,
         "created_at": format_datetime(created_at),
     }

@@ -8,10 +8,10 @@ from datetime import date, timedelta
 from decimal import ROUND_UP, Decimal
 
 from plankeeper.cli.sample_data.providers import SOLD_ITEMS, Item
+from plankeeper.core.formatting import CENT
 from plankeeper.resources.support_items.rules import PRICE_LIMITED
 from plankeeper.resources.support_items.schemas import PriceLimits, SupportItem
 
-_CENT = Decimal("0.01")
 _CATEGORIES = {
     1: "Help at Home",
     2: "Getting Around",
@@ -93,4 +93,4 @@ def _periods_of(item: Item, periods: tuple[tuple[date, date | None], ...]) -> It
 def _limits(amount: Decimal) -> PriceLimits:
     by_state = dict.fromkeys(("act", "nsw", "nt", "qld", "sa", "tas", "vic", "wa"), amount)
     by_place = by_state | {"remote": amount * _REMOTE, "very_remote": amount * _VERY_REMOTE}
-    return PriceLimits(**{place: each.quantize(_CENT, ROUND_UP) for place, each in by_place.items()})
+    return PriceLimits(**{place: each.quantize(CENT, ROUND_UP) for place, each in by_place.items()})

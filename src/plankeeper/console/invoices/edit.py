@@ -44,7 +44,6 @@ from plankeeper.console.invoices.form import (
     read_lines,
     sum_lines,
     take_step,
-    to_cents,
 )
 from plankeeper.console.invoices.list import INVOICES, active_warnings, load_names
 from plankeeper.console.invoices.pages import INVOICES_URL, get_or_404, invoice_url
@@ -56,7 +55,7 @@ from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.formatting import format_money
+from plankeeper.core.formatting import format_money, to_cents
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.json import to_json
 from plankeeper.resources.invoices import check_store, service, store

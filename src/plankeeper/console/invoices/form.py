@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -24,6 +24,7 @@ from plankeeper.console.shell.forms import Form
 from plankeeper.core.dates import DateError, add_year, normalize_date, parse_date
 from plankeeper.core.errors import FieldError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import to_cents
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceUpdate, LineItem, LineItemUpdate
@@ -323,8 +324,3 @@ def sum_lines(change: InvoiceUpdate, before: Invoice | None) -> tuple[Decimal, D
         if code == "P1":
             taxed.append(price)
     return (sum(prices, Decimal(0)), to_cents(sum(taxed, Decimal(0)) / 10)) if prices else None
-
-
-def to_cents(amount: Decimal) -> Decimal:
-    """An amount to the cent, half a cent up."""
-    return (amount * 100).to_integral_value(ROUND_HALF_UP) / 100

@@ -24,6 +24,7 @@ from plankeeper.console.participants.plans import plans_url
 from plankeeper.console.plans.list import BUDGETS_PATH, COMPONENTS_PATH
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.context import AccessedKind
+from plankeeper.core.formatting import CENT
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.participants import store as participant_store
@@ -31,7 +32,6 @@ from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.plans.overview import BudgetOverview, OpenBudget, compute_overview
 
 FILE_BATCH_SIZE = 500  # components in a chunk of a file
-CENT = Decimal("0.01")
 Key = tuple[date, UUID, UUID]
 
 

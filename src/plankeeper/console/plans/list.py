@@ -13,14 +13,13 @@ from plankeeper.console.participants.form import STATUSES
 from plankeeper.console.participants.plans import plans_url
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.context import AccessedKind
+from plankeeper.core.formatting import CENT
 from plankeeper.resources.participants import store as participant_store
 from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.plans import rules, store
 from plankeeper.resources.plans.rules import Budget
 from plankeeper.resources.plans.schemas import Plan
 from plankeeper.resources.plans.service import with_numbers
-
-CENT = Decimal("0.01")
 
 
 class PlanDetails(NamedTuple):

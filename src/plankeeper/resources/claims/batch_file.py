@@ -5,12 +5,14 @@ All functions take and return values. Amounts are in dollars to the cent.
 
 import re
 from collections.abc import Iterable, Iterator
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from itertools import count
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import astuple
+
+from plankeeper.core.formatting import to_cents
 
 HEADER = (
     "RegistrationNumber",
@@ -134,11 +136,6 @@ def format_price(price: Decimal) -> str | None:
     """`193.99`; None for what the file can't express."""
     is_in_range = price.is_finite() and 0 < price < _MAX_PRICE
     return f"{price:.2f}" if is_in_range and price == to_cents(price) else None
-
-
-def to_cents(value: Decimal) -> Decimal:
-    # `quantize` raises an error for numbers with more digits than the context's precision.
-    return (value * 100).to_integral_value(ROUND_HALF_UP) / 100
 
 
 # References

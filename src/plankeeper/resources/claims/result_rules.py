@@ -13,7 +13,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.core.errors import FieldError, ValidationError
-from plankeeper.core.formatting import format_money
+from plankeeper.core.formatting import CENT, format_money
 from plankeeper.resources.claims.results_file import ResultRow
 from plankeeper.resources.claims.schemas import BatchState
 from plankeeper.resources.invoices.states import Cause
@@ -146,7 +146,7 @@ def _find(row: ResultRow, batch_id: UUID, claims: Mapping[str, ClaimState]) -> C
     if row.ndis_number != claim.ndis_number:
         own, given = claim.ndis_number, _shown(row.ndis_number) if row.ndis_number else "empty"
         raise _RowError(f"The claim {claim.reference} is for NDIS number {own}, and the row's is {given}.")
-    if row.claimed is not None and claim.file_amount is not None and abs(row.claimed - claim.file_amount) >= _CENT:
+    if row.claimed is not None and claim.file_amount is not None and abs(row.claimed - claim.file_amount) >= CENT:
         claimed, own = format_money(row.claimed), format_money(claim.file_amount)
         raise _RowError(f"The claim {claim.reference} is for {own}, and the row's quantity and price make {claimed}.")
     return claim
@@ -216,9 +216,6 @@ def _differs_message(result: Result) -> str:
 
 def _shown(text: str) -> str:
     return repr(text[:_MAX_SHOWN])
-
-
-_CENT = Decimal("0.01")
 
 
 def state_after(state: BatchState, claim_states: Iterable[str]) -> BatchState:

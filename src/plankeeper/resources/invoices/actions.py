@@ -13,14 +13,13 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import ErrorResource, FieldError, ValidationError
+from plankeeper.core.formatting import CENT
 from plankeeper.resources.invoices import store
 from plankeeper.resources.invoices.action_schemas import LineSplit
 from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state, update_approval
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import save_draft
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, InvoiceState, act_on_invoice, move_line, roll_up
-
-_CENT = Decimal("0.01")
 
 
 async def hold(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:
@@ -101,7 +100,7 @@ def _split(line: InvoiceLineRow, split: LineSplit, position: int) -> tuple[Invoi
         message = f"must be two numbers above zero that add up to the line's quantity, {line.quantity}"
         raise ValidationError(FieldError("quantities", message, "inconsistent"))
     total = line.total_price
-    part = None if total is None else (total * quantities[0] / line.quantity).quantize(_CENT, ROUND_HALF_UP)
+    part = None if total is None else (total * quantities[0] / line.quantity).quantize(CENT, ROUND_HALF_UP)
     rest = None if total is None or part is None else total - part
     return (
         replace(line, service_date_to=_day_before(split.date), quantity=quantities[0], total_price=part),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Literal
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 from stdnum.au import abn
 
+from plankeeper.core.formatting import to_cents
 from plankeeper.resources.invoices.facts import (
     AlertNote,
     DuplicateLine,
@@ -362,9 +363,9 @@ def _price_facts(invoice: CheckInput, lines: Sequence[NumberedLine]) -> Iterator
     for number, line in lines:
         price = line.unit_price
         if price is None and line.quantity and line.total_price is not None:
-            price = _to_cents(line.total_price / line.quantity)
+            price = to_cents(line.total_price / line.quantity)
         if price is not None and line.gst_code == "P1" and invoice.prices_include_gst:
-            price = _to_cents(price * 11 / 10)
+            price = to_cents(price * 11 / 10)
         limit = price_limit(line.item, invoice.participant_state, invoice.remoteness) if line.item else None
         if price is not None and limit is not None and price > limit:
             yield HighPrice(line=number, price=price, limit=limit)
@@ -397,9 +398,9 @@ def _tax_facts(invoice: CheckInput) -> Iterator[Fact]:
         return
     stated = [each for each in amounts if each is not None]
     taxable, tax = sum(stated, _ZERO), invoice.tax or _ZERO
-    by_line = sum((_to_cents(each / 10) for each in stated), _ZERO)
+    by_line = sum((to_cents(each / 10) for each in stated), _ZERO)
     if not _is_close(tax, taxable / 10) and tax != by_line:
-        yield WrongTax(taxable=taxable, tenth=_to_cents(taxable / 10), tax=tax)
+        yield WrongTax(taxable=taxable, tenth=to_cents(taxable / 10), tax=tax)
 
 
 def _amount_facts(invoice: CheckInput) -> Iterator[Fact]:
@@ -452,12 +453,7 @@ def _amount(line: CheckLine) -> Decimal | None:
 def _computed_total(line: CheckLine) -> Decimal | None:
     if line.quantity is None or line.unit_price is None:
         return None
-    return _to_cents(line.quantity * line.unit_price)
-
-
-def _to_cents(value: Decimal) -> Decimal:
-    # `quantize` raises an error for numbers with more digits than the context's precision.
-    return (value * 100).to_integral_value(ROUND_HALF_UP) / 100
+    return to_cents(line.quantity * line.unit_price)
 
 
 def _line_total_matches(line: CheckLine) -> bool:

@@ -9,7 +9,7 @@ A call that the tables don't allow raises a DomainError: `invalid_transition` na
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from plankeeper.core.errors import DomainError, ErrorResource, NotFound
+from plankeeper.core.formatting import CENT, to_cents
 from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus
 
 GstCode = Literal["P1", "P2", "P5"]
@@ -161,7 +162,6 @@ APPROVED_FIELDS = frozenset(
 _RUN_CAUSES = frozenset[Cause]({"submit_batch", "reverse_part", "reverse_rest", "reverse_all"})
 # What people do to a line. A draft batch or run prevents it.
 _STAFF_CAUSES = frozenset[Cause]({"claim_elsewhere", "change", "retry", "split", "claim_rest", "cancel", "reopen"})
-_CENT = Decimal("0.01")
 # What can't be done to a line or an invoice: "so it can't be …".
 _VERBS: Mapping[Cause | InvoiceAction, str] = {
     "submit_batch": "claimed",
@@ -464,15 +464,15 @@ def line_amounts(invoice: InvoiceAmounts) -> dict[UUID, Decimal | None]:
     """
     lines = [each for each in invoice.lines if not each.is_deleted]
     amounts = {
-        each.id: None if each.total_price is None else _round(each.total_price) + _line_tax(each) for each in lines
+        each.id: None if each.total_price is None else to_cents(each.total_price) + _line_tax(each) for each in lines
     }
     taxed = [each for each in lines if each.gst_code == "P1" and each.total_price is not None]
     if not taxed or invoice.tax is None or invoice.has_wrong_total:
         return amounts
     difference = invoice.tax - sum(map(_line_tax, taxed), Decimal(0))
-    if abs(difference) <= _CENT * len(taxed):
+    if abs(difference) <= CENT * len(taxed):
         last = taxed[-1].id
-        amounts[last] = _round((amounts[last] or Decimal(0)) + difference)
+        amounts[last] = to_cents((amounts[last] or Decimal(0)) + difference)
     return amounts
 
 
@@ -555,13 +555,7 @@ def _sums(invoice: InvoiceAmounts) -> tuple[Decimal, Decimal]:
 
 
 def _line_tax(line: LineAmount) -> Decimal:
-    return _round((line.total_price or Decimal(0)) / 10) if line.gst_code == "P1" else Decimal(0)
-
-
-def _round(amount: Decimal) -> Decimal:
-    """An amount to the cent, half a cent up."""
-    # `quantize` raises an error for numbers with more digits than the context's precision.
-    return (amount * 100).to_integral_value(ROUND_HALF_UP) / 100
+    return to_cents((line.total_price or Decimal(0)) / 10) if line.gst_code == "P1" else Decimal(0)
 
 
 def _invalid(invoice_id: UUID, detail: str) -> DomainError:

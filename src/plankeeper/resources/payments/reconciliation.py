@@ -11,6 +11,7 @@ from msgspec import UnsetType
 from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import invalid_parameter
 from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.formatting import CENT
 from plankeeper.core.xlsx import XLSX, Cell, xlsx_chunks
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments.reconciliation_schemas import (
@@ -100,4 +101,4 @@ def file_rows(found: Reconciliation, names: Sequence[tuple[str, str, str]] | Non
 
 
 def _cents(amount: Decimal) -> Decimal:
-    return amount.quantize(Decimal("0.01"))
+    return amount.quantize(CENT)

@@ -16,7 +16,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from plankeeper.core.errors import FieldError
-from plankeeper.core.formatting import format_date, format_money
+from plankeeper.core.formatting import CENT, format_date, format_money
 from plankeeper.resources.plans.schemas import FundingPeriod, LineSum, PlanComponent, PlanRow
 
 ZERO = Decimal(0)
@@ -338,7 +338,7 @@ def project(plan: Dates, component: PlanComponent, used: Decimal, today: date) -
 def _projected(plan: Dates, used: Decimal, day: date, today: date) -> Decimal:
     """What is used on a later day at the rate from the plan's first day to today."""
     days_so_far, days = ((each - _first_day(plan)).days + 1 for each in (today, day))
-    return (used * days / days_so_far).quantize(Decimal("0.01"))
+    return (used * days / days_so_far).quantize(CENT)
 
 
 # What a plan must fulfil
@@ -388,7 +388,7 @@ def _find_amount_errors(field: str, amount: Decimal) -> Iterator[FieldError]:
         yield FieldError(field, f"must be a number below {MAX_AMOUNT:,}", "too_large")
     elif amount < 0:
         yield FieldError(field, "must be 0 or more", "too_small")
-    elif amount != amount.quantize(Decimal("0.01")):
+    elif amount != amount.quantize(CENT):
         yield FieldError(field, "must be in dollars and cents, with at most two decimal places", "invalid_format")
 
 
