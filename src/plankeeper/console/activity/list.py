@@ -17,16 +17,16 @@ from plankeeper.console.components.events import (
     without_technical,
 )
 from plankeeper.console.components.labels import humanize
-from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, day_bounds
+from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import BuiltInView, Column, ListDefinition, Names
 from plankeeper.console.lists.filters import (
     ChoiceFilter,
-    DateRangeFilter,
     FilterContext,
     FlagFilter,
     LinkFilter,
     LinkValue,
     RecordFilter,
+    day_filter,
 )
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.context import AccessedKind
@@ -101,10 +101,6 @@ def list_events_disclosed(rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence
     return list_disclosed(event for row in rows for event in (row.shown if isinstance(row, ShownGroup) else [row]))
 
 
-def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
-    return {"days": day_bounds(days, zone)}
-
-
 async def _read_record(_context: FilterContext, text: str) -> LinkValue:
     return LinkValue({"resource_id": text}, "One record")
 
@@ -134,7 +130,7 @@ FILTERS = (
     RecordFilter("person", "Person or API key", "person", lambda found: {"person": str(found)}),
     ChoiceFilter("type", "Type of change", TYPES, lambda choice: {"type": choice}, "All changes", list_types),
     ChoiceFilter("actor", "Made by", ACTORS, lambda choice: {"actor": choice}, "Anyone"),
-    DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _day_values),
+    day_filter("Date", PAST_PRESETS),
     FlagFilter("views", "With invoice views", "views"),
     LinkFilter("resource_id", "One record", _read_record),
     LinkFilter("import", "One import", _read_import),

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
-from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, day_bounds
+from plankeeper.console.lists.dates import LOG_PRESETS, TimeRange
 from plankeeper.console.lists.definition import (
     MAX_COUNTED,
     BuiltInView,
@@ -19,7 +18,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, time_filter
+from plankeeper.console.lists.filters import ChoiceFilter, day_filter, time_filter
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events.event_types import EVENT_TYPES
@@ -113,14 +112,6 @@ def _created_at(row: WebhookDelivery, _names: Names) -> datetime:
     return row.created_at
 
 
-def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
-    return {"days": day_bounds(days, zone)}
-
-
-def _time_values(start: datetime, end: datetime) -> Mapping[str, object]:
-    return {"time": TimeRange(start, end)}
-
-
 COLUMNS = (
     Column("event_type", "Event", "record"),
     Column("status", "Status", "delivery_status", _status),
@@ -133,8 +124,8 @@ FILE_COLUMNS = (Column("event_id", "Event ID", "text"), Column("id", "Delivery I
 FILTERS = (
     ChoiceFilter("status", "Status", STATUSES, lambda choice: {"statuses": [choice]}),
     ChoiceFilter("event_type", "Event", TYPES, lambda choice: {"event_type": choice}),
-    DateRangeFilter("date", "Created", "from", "to", LOG_PRESETS, _day_values),
-    time_filter("time", "Attempted", _time_values),
+    day_filter("Created", LOG_PRESETS),
+    time_filter("Attempted"),
 )
 DELIVERIES = ListDefinition(
     kind="deliveries",

@@ -30,7 +30,7 @@ from plankeeper.console.components.charts import (
     stacked_bar_chart,
 )
 from plankeeper.console.components.pagination import with_query
-from plankeeper.console.lists.dates import LOG_PRESETS, DateRange, TimeRange, day_bounds
+from plankeeper.console.lists.dates import LOG_PRESETS, TimeRange
 from plankeeper.console.lists.definition import (
     BuiltInView,
     Column,
@@ -41,7 +41,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import DateRangeFilter, LoadedChoiceFilter, TextFilter, time_filter, time_param
+from plankeeper.console.lists.filters import LoadedChoiceFilter, TextFilter, day_filter, time_filter, time_param
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.registration import add_files
 from plankeeper.console.lists.saved_views import parse_query_text
@@ -357,14 +357,6 @@ async def _id_values(_request: PageRequest, text: str) -> Mapping[str, object]:
     return {"request_id": text}
 
 
-def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
-    return {"days": day_bounds(days, zone)}
-
-
-def _time_values(start: datetime, end: datetime) -> Mapping[str, object]:
-    return {"time": TimeRange(start, end)}
-
-
 FILE_COLUMNS = (
     Column("field_errors", "Invalid fields", "tags", _field_errors, is_default=False),
     Column("user_agent", "User agent", "text", _user_agent, is_default=False),
@@ -382,8 +374,8 @@ FILTERS = (
     TextFilter("text", "Method or path", _text_values, placeholder="PUT participants", is_search=True),
     LoadedChoiceFilter("key", "API key", load_keys, lambda choice: {"key": choice}),
     LoadedChoiceFilter("status", "Status", load_statuses, lambda choice: {"status": choice.rstrip("xX")}),
-    DateRangeFilter("date", "Date", "from", "to", LOG_PRESETS, _day_values),
-    time_filter("time", "Time", _time_values),
+    day_filter("Date", LOG_PRESETS),
+    time_filter("Time"),
     TextFilter("request_id", "Request ID", _id_values),
 )
 REQUESTS = ListDefinition(

@@ -16,7 +16,7 @@ from plankeeper.console.components.record_picker import (
     pick_record,
     record_label,
 )
-from plankeeper.console.lists.dates import DatePreset, DateRange, day_bounds
+from plankeeper.console.lists.dates import DatePreset, DateRange, TimeRange, day_bounds
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.dates import DateError, parse_date
@@ -193,10 +193,10 @@ class LinkFilter:
         return ParsedFilter(dict(found.values), found.chip)
 
 
-def time_filter(name: str, label: str, values_of: Callable[[datetime, datetime], Mapping[str, object]]) -> LinkFilter:
+def time_filter(label: str) -> LinkFilter:
     """A minute, such as `20261123T1413Z`, or an hour, such as `20261123T14Z`: the bars of charts lead to it.
 
-    `values_of` takes its beginning and its end.
+    Its value `time` is a TimeRange.
     """
 
     async def read(context: FilterContext, text: str) -> LinkValue | None:
@@ -206,10 +206,10 @@ def time_filter(name: str, label: str, values_of: Callable[[datetime, datetime],
                 if start.strftime(form) != text:  # an hour would be read as a minute
                     continue
                 chip = f"{label}: {length.name} from {format_datetime(start, context.zone)}"
-                return LinkValue(values_of(start, start + length.duration), chip)
+                return LinkValue({"time": TimeRange(start, start + length.duration)}, chip)
         return None
 
-    return LinkFilter(name, label, read, "must be a minute such as 20261123T1413Z, or an hour such as 20261123T14Z")
+    return LinkFilter("time", label, read, "must be a minute such as 20261123T1413Z, or an hour such as 20261123T14Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +446,15 @@ def record_filter(
 ) -> RecordFilter:
     """The record with the id of a field. `choices` are as in RecordFilter."""
     return RecordFilter(picker, rows.filters[field].label, picker, lambda found: {field: str(found)}, choices)
+
+
+def day_filter(label: str, presets: Mapping[str, DatePreset]) -> DateRangeFilter:
+    """The days of a time. Its value `days` is a TimeRange."""
+
+    def values_of(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
+        return {"days": day_bounds(days, zone)}
+
+    return DateRangeFilter("date", label, "from", "to", presets, values_of)
 
 
 def date_range_filter(

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from plankeeper.access.access_log import store
 from plankeeper.access.access_log.schemas import AccessRecord, AccessRecordFilter
 from plankeeper.console.components.labels import humanize
-from plankeeper.console.lists.dates import PAST_PRESETS, DateRange, TimeRange, day_bounds
+from plankeeper.console.lists.dates import PAST_PRESETS, TimeRange
 from plankeeper.console.lists.definition import (
     MAX_COUNTED,
     BuiltInView,
@@ -23,7 +22,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter
+from plankeeper.console.lists.filters import ChoiceFilter, RecordFilter, day_filter
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.settings.access_texts import AccessNames, load_access_names
 from plankeeper.console.shell.routing import (
@@ -174,10 +173,6 @@ def _request_id(row: AccessEntry, _names: Names) -> str | None:
     return row.record.request_id
 
 
-def _day_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
-    return {"days": day_bounds(days, zone)}
-
-
 COLUMNS = (
     Column("at", "When", "datetime", _at, sort="at"),
     Column("who", "Who", "text", _who),
@@ -203,7 +198,7 @@ FILTERS = (
     ),
     ChoiceFilter("action", "Action", ACTIONS, lambda choice: {"action": choice}),
     ChoiceFilter("actor", "Made by", ACTORS, lambda choice: {"actor": choice}, "Anyone"),
-    DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _day_values),
+    day_filter("Date", PAST_PRESETS),
 )
 ACCESS_LOG = ListDefinition(
     kind="access-log",
