@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.claims.claim_rows import load_claims
 from plankeeper.console.claims.list import CLAIM_BATCHES, CLAIMS_URL, STATES
+from plankeeper.console.claims.paging import key_links, parse_key
 from plankeeper.console.claims.preview import (
     NEW_URL,
     included_url,
@@ -19,17 +20,16 @@ from plankeeper.console.claims.preview import (
     show_left_out,
     words_of,
 )
-from plankeeper.console.components.pagination import PAGE_SIZE, with_query
+from plankeeper.console.components.pagination import PAGE_SIZE
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.shell.cookies import FlashLink
 from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import ValidationError
-from plankeeper.core.ids import parse_uuid
 from plankeeper.database.client import Transaction
 from plankeeper.resources.claims import preview, result_store, service, store
-from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, LineKey, Reason, WarnedCode
+from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, Reason, WarnedCode
 from plankeeper.resources.claims.preview import LeftOutCandidate, LinesPage
 from plankeeper.resources.claims.schemas import MAX_LINES, ClaimBatch, ClaimBatchCancel, NewClaimBatch
 from plankeeper.resources.claims.service import BatchPreview
@@ -74,7 +74,7 @@ async def new(request: PageRequest) -> HtmlPage:
 @pages.get("/claims/new/lines", role="manager", permission="make_claims")
 async def list_new_lines(request: PageRequest) -> HtmlPage:
     """The lines of a batch of all invoices in the order of its file, or those with a warning."""
-    warning, after = _WARNINGS.get(request.query.text("warning")), _read_key(request)
+    warning, after = _WARNINGS.get(request.query.text("warning")), parse_key(request.query.text("after"))
 
     async def list_page(tx: Transaction) -> LinesPage[Candidate]:
         ctx = request.with_transaction(tx).write_context
@@ -85,7 +85,7 @@ async def list_new_lines(request: PageRequest) -> HtmlPage:
         "title": f"Lines with the warning “{words_of(warning).title}”" if warning else "Lines of a new claim batch",
         "words": None,
         "lines": await show_included(request, found.lines),
-        "pages": _links(included_url(), {"warning": warning or ""}, found.next, after),
+        "pages": key_links(included_url(), {"warning": warning or ""}, found.next, after),
     }
     return HtmlPage("claims/new_lines.html", context)
 
@@ -93,7 +93,7 @@ async def list_new_lines(request: PageRequest) -> HtmlPage:
 @pages.get("/claims/new/left-out", role="manager", permission="make_claims")
 async def list_left_out(request: PageRequest) -> HtmlPage | Redirect:
     """The lines that a batch of all invoices leaves out for a reason."""
-    found_reason, after = _REASONS.get(request.query.text("reason")), _read_key(request)
+    found_reason, after = _REASONS.get(request.query.text("reason")), parse_key(request.query.text("after"))
     if found_reason is None:
         return Redirect(NEW_URL)
     reason: Reason = found_reason
@@ -107,24 +107,9 @@ async def list_left_out(request: PageRequest) -> HtmlPage | Redirect:
         "title": f"Left out: {words.title[0].lower()}{words.title[1:]}",
         "words": words,
         "lines": await show_left_out(request, found.lines, words.text),
-        "pages": _links(f"{NEW_URL}/left-out", {"reason": reason}, found.next, after),
+        "pages": key_links(f"{NEW_URL}/left-out", {"reason": reason}, found.next, after),
     }
     return HtmlPage("claims/new_lines.html", context)
-
-
-def _read_key(request: PageRequest) -> LineKey | None:
-    """The line after which a page begins, or None for the first page."""
-    invoice_id, line_id = (parse_uuid(each) for each in (request.query.text("after") + ".").split(".")[:2])
-    return (invoice_id, line_id) if invoice_id and line_id else None
-
-
-def _links(url: str, params: Mapping[str, str], last: LineKey | None, after: LineKey | None) -> dict[str, str | None]:
-    """`next` and `first` for the macro `pager`."""
-    cursor = f"{last[0]}.{last[1]}" if last else None
-    return {
-        "next": with_query(url, {**params, "after": cursor}) if cursor else None,
-        "first": with_query(url, params) if after else None,
-    }
 
 
 @pages.post("/claims/new", role="manager", permission="make_claims", on_error=new)

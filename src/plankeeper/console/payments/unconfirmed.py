@@ -5,12 +5,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.console.claims.line_groups import ShownLine, load_lines
-from plankeeper.console.components.pagination import PAGE_SIZE, with_query
+from plankeeper.console.claims.paging import key_links, key_text, parse_key
+from plankeeper.console.components.pagination import PAGE_SIZE
 from plankeeper.console.payments.left_out import UNCONFIRMED_URL
 from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
-from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims import line_claims
 from plankeeper.resources.claims.eligibility import LineKey
 from plankeeper.resources.payments import store
@@ -31,36 +31,23 @@ class UnconfirmedRow(NamedTuple):
 
 @pages.get("/payments/unconfirmed", role="manager", permission=PERMISSION)
 async def list_(request: PageRequest) -> HtmlPage:
-    after = _parse_key(request.query.text("after"))
+    after = parse_key(request.query.text("after"))
     found = await store.list_unconfirmed(request.db, request.plan_manager_id, READY, after or _FIRST, PAGE_SIZE + 1)
     shown = found[:PAGE_SIZE]
     amounts = {(each.invoice_id, each.line_id): each.paid_amount for each in shown}
     lines = await load_lines(request, [*amounts], {"page": "payments"})
     rows = [
-        UnconfirmedRow(_key_text(key), lines[key]._replace(amount=amount))
+        UnconfirmedRow(key_text(key), lines[key]._replace(amount=amount))
         for key, amount in amounts.items()
         if key in lines
     ]
-    last = _key_text([*amounts][-1]) if len(found) > PAGE_SIZE else ""
+    last = [*amounts][-1] if len(found) > PAGE_SIZE else None
     context = {
         "rows": rows,
         "url": UNCONFIRMED_URL,
-        "pages": {
-            "next": with_query(UNCONFIRMED_URL, {"after": last}) if last else None,
-            "first": UNCONFIRMED_URL if after else None,
-        },
+        "pages": key_links(UNCONFIRMED_URL, {}, last, after),
     }
     return HtmlPage("payments/unconfirmed.html", context)
-
-
-def _key_text(key: LineKey) -> str:
-    return f"{key[0]}.{key[1]}"
-
-
-def _parse_key(text: str) -> LineKey | None:
-    first, _, second = text.partition(".")
-    invoice_id, line_id = parse_uuid(first), parse_uuid(second)
-    return (invoice_id, line_id) if invoice_id and line_id else None
 
 
 @pages.post("/payments/unconfirmed", role="manager", permission=PERMISSION, on_error=list_)
@@ -86,7 +73,7 @@ async def confirm(request: FormRequest) -> Redirect:
 
 def _read_keys(texts: Iterable[str]) -> Sequence[LineKey]:
     """The lines of a form in the order in which invoices are locked."""
-    return sorted({key for key in map(_parse_key, [*texts][:PAGE_SIZE]) if key})
+    return sorted({key for key in map(parse_key, [*texts][:PAGE_SIZE]) if key})
 
 
 def _join(messages: Sequence[str]) -> str:
