@@ -18,7 +18,8 @@ from plankeeper.database.connections import name_combined
 MAX_COMBINED = 100  # statements that are kept
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
-_NUMBERS: tuple[LiteralString, ...] = tuple(tens + ones for tens in _TENS for ones in _DIGITS)
+# An f-string that contains an integer isn't a LiteralString.
+NUMBERS: tuple[LiteralString, ...] = tuple(tens + ones for tens in _TENS for ones in _DIGITS)
 _NAMES: tuple[LiteralString, ...] = ("first_write", "second_write", "third_write", "fourth_write", "fifth_write")
 MAX_WRITES = len(_NAMES)  # of one statement
 
@@ -73,5 +74,5 @@ def combine(writes: tuple[Write, ...]) -> LiteralString:
 def _renumber(text: LiteralString, parameters: int, offset: int) -> LiteralString:
     """Move the parameters behind the plan manager's by `offset`, each once; first `$12`, which begins with `$1`."""
     for number in range(parameters, 1, -1):
-        text = text.replace("$" + _NUMBERS[number], "\0" + _NUMBERS[number + offset])
+        text = text.replace("$" + NUMBERS[number], "\0" + NUMBERS[number + offset])
     return text.replace("\0", "$")

@@ -16,6 +16,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Transaction
 from plankeeper.database.combined_writes import Write
+from plankeeper.events.order_store import list_plan_managers
 
 CheckedKind = Literal["participant", "provider"]
 
@@ -75,12 +76,9 @@ async def enqueue_changed(ctx: WriteContext, kind: CheckedKind, pairs: Iterable[
     await enqueue(ctx, kind, changed)
 
 
-LIST_PLAN_MANAGERS = "select id from plan_managers"
-
-
 async def enqueue_everywhere(tx: Transaction) -> None:
     """Queue all open invoices of all plan managers: the support catalogue has changed."""
-    for each in await tx.rows(UUID, LIST_PLAN_MANAGERS):
+    for each in await list_plan_managers(tx):
         await enqueue_all(tx, each)
 
 

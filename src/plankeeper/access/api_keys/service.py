@@ -162,3 +162,10 @@ async def _record(ctx: WriteContext, type_: str, before: ApiKey | None, after: A
         previous = before and msgspec.structs.replace(before, plan_managers=ids)
         current = msgspec.structs.replace(after, plan_managers=ids)
         await record_event(replace(ctx, plan_manager_id=plan_manager_id), type_, previous, current)
+
+
+async def responsible_account(ctx: WriteContext) -> UUID | None:
+    """The account of the person, or of the person who made the API key; null for the operator."""
+    if ctx.actor.kind == "api_key" and ctx.actor.id:
+        return await store.get_creator(ctx.tx, UUID(ctx.actor.id))
+    return ctx.actor.account_id

@@ -156,7 +156,7 @@ TECHNICAL_FIELDS = (
 )
 _DATE_FIELDS = ("date_of_birth", "date_ceased", "managed_from", "managed_until", "deceased_on")
 _STATUS_FIELDS = ("claim_status", "approval_status", "service_region_id", "remoteness")
-_PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
+PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
 _OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
@@ -204,7 +204,7 @@ def _format_text(name: str, text: str, zone: ZoneInfo) -> str:
 
 def _format_number(name: str, value: Decimal | int) -> str:
     if name == "contact_priority":
-        return _PRIORITIES.get(int(value), str(value))
+        return PRIORITIES.get(int(value), str(value))
     return format_money(Decimal(value)) if name in ("total", "tax", "subtotal") else str(value)
 
 

@@ -30,7 +30,7 @@ LIMITS = UploadLimits(
     document_service.MAX_BYTES,
     "The files are larger than 20 MiB together. Choose fewer of them, and upload the others afterwards.",
 )
-# For the document of one invoice.
+# For one document.
 DOCUMENT_LIMITS = UploadLimits(1, document_service.MAX_BYTES, "The file is larger than 20 MiB.")
 # The list through which people go, to enter the new invoices one after the other.
 _NEW_INVOICES = parse_list_query(INVOICES, Form([("warning", "missing_invoice_number"), ("sort", "received_at")]))

@@ -57,20 +57,20 @@ class GroupTable:
         return any(each.sums[0] for each in self.rows)
 
 
-class GroupLink(NamedTuple):
-    """A choice of what to group by, and whether it is the current one."""
+class Tab(NamedTuple):
+    """A link, and whether it leads to the current page."""
 
     label: str
     url: str
     is_current: bool
 
 
-def group_links(query: ListPageQuery) -> list[GroupLink]:
+def group_links(query: ListPageQuery) -> list[Tab]:
     """The choices of a list, and last the rows themselves if they are grouped; none if it can't be grouped."""
     choices = [(each.name, each.label) for each in query.definition.groupings]
     if query.group:
         choices.append(("", "No groups"))
-    return [GroupLink(label, query.first_page(group=name).url(), name == query.group) for name, label in choices]
+    return [Tab(label, query.first_page(group=name).url(), name == query.group) for name, label in choices]
 
 
 async def load_groups(

@@ -15,7 +15,7 @@ from plankeeper.console.lists.filters import (
     ParsedFilter,
     RecordFilter,
 )
-from plankeeper.console.lists.groups import GroupLink, GroupTable, add_chart, group_links, load_groups
+from plankeeper.console.lists.groups import GroupTable, Tab, add_chart, group_links, load_groups
 from plankeeper.console.lists.query import (
     ListPageQuery,
     ParsedFilters,
@@ -29,14 +29,6 @@ from plankeeper.console.lists.selection import MAX_MATCHING
 from plankeeper.console.shell.routing import HtmlPage, PageRequest
 from plankeeper.core.formatting import format_money
 from plankeeper.database.lists.filtered_list import FilteredList
-
-
-class Tab(NamedTuple):
-    """A link, and whether it leads to the current page."""
-
-    label: str
-    url: str
-    is_current: bool
 
 
 class Chip(NamedTuple):
@@ -120,7 +112,7 @@ class ListPage:
         return bool(self.rows or self.next_url or self.previous_url or (self.groups and self.groups.rows))
 
     @property
-    def group_links(self) -> Sequence[GroupLink]:
+    def group_links(self) -> Sequence[Tab]:
         return group_links(self.query)
 
     @property

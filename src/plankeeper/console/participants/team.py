@@ -16,7 +16,7 @@ from plankeeper.console.components.edit_forms import (
     require_unchanged,
     translate_constraints,
 )
-from plankeeper.console.components.labels import display_name
+from plankeeper.console.components.labels import PRIORITIES, display_name
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import (
@@ -61,7 +61,6 @@ PERMISSIONS = {
 }
 ACCESS_FIELD = "access"  # the alternative of no access and the permissions that are ticked
 ACCESS = {"none": "No access", "some": "These permissions"}
-PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
 HOLDERS_FIELD = "priority_holders"  # the hidden field with the holders of the priorities that the choices name
 COMMON_ROLES = (
     "Advocate",

@@ -13,6 +13,7 @@ from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
+from plankeeper.console.settings.claims_and_payments import GROUPINGS
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.dates import DateError, parse_date
@@ -33,7 +34,6 @@ pages = Pages()
 PERMISSION: Permission = "make_payments"
 NEW_URL = f"{PAYMENTS_URL}/new"
 CHANGED = "What can be paid has changed in the meantime. Look at the payments again, and then make the run."
-GROUPINGS = {"payee": "One payment for each payee", "invoice": "One payment for each invoice"}
 
 
 class ShownPayment(NamedTuple):

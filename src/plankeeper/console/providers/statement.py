@@ -3,8 +3,8 @@
 from datetime import date
 from uuid import UUID
 
+from plankeeper.console.invoices.upload import DOCUMENT_LIMITS
 from plankeeper.console.providers.form import PROVIDERS_URL
-from plankeeper.console.shell.forms import UploadLimits
 from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.dates import DateError, parse_date
@@ -16,8 +16,6 @@ from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.providers import statements, store
 
 pages = Pages()
-
-_LIMITS = UploadLimits(1, document_service.MAX_BYTES, "The file is larger than 20 MiB.")
 
 
 @pages.get("/providers/{provider_id}/abn-statement", role="manager", permission="override_blocks")
@@ -38,7 +36,7 @@ async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
     role="manager",
     permission="override_blocks",
     on_error=edit,
-    upload=_LIMITS,
+    upload=DOCUMENT_LIMITS,
 )
 async def record(request: PageRequest, provider_id: UUID) -> Redirect:
     """Store the file, if the server stores documents, and record the statement."""

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from starlette.responses import JSONResponse
 
+from plankeeper.console.components.events import RECORD_PATHS
 from plankeeper.console.components.labels import humanize
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import PICKER_KINDS, find_candidates
@@ -61,7 +62,6 @@ HEADINGS: dict[Kind, str] = {
 }
 # The lists that can show all results of a kind; those of others are on a page of the search.
 LIST_URLS: dict[Kind, str] = {"participant": f"{PREFIX}/participants", "provider": f"{PREFIX}/providers"}
-RECORD_URLS = {"participant": "/participants/{}", "provider": "/providers/{}", "invoice": "/invoices/{}"}
 NDIS_DIGITS, ABN_DIGITS = 9, 11
 EXCERPT_LENGTH = 90
 
@@ -142,7 +142,7 @@ def parse_values(text: str) -> Values:
 async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
     """The page of the record, the event or the API request with an id; of several memberships, a list."""
     for kind in await _kinds_of(request, id_):
-        return Redirect(PREFIX + RECORD_URLS.get(kind, "/activity/{}").format(id_))
+        return Redirect(PREFIX + RECORD_PATHS.get(kind, "/activity/{}").format(id_))
     members = await store.members_by_user(
         limit_search(request.db, request.participants_of), request.plan_manager_id, id_, service.MAX_COUNT
     )
@@ -231,7 +231,7 @@ def _note_result(match: NoteMatch, zone: ZoneInfo) -> Result:
     """A note leads to its record."""
     record = f"{match.resource_kind} {(match.resource_name or '').strip() or 'without a name'}"
     written = format_date(match.created_at.astimezone(zone))
-    url = PREFIX + RECORD_URLS[match.resource_kind].format(match.resource_id)
+    url = PREFIX + RECORD_PATHS[match.resource_kind].format(match.resource_id)
     return Result(url, _excerpt(match.content), _join(match.note_type, f"on the {record}", written))
 
 

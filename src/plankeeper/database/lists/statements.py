@@ -12,12 +12,10 @@ from typing import Any, LiteralString, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct
 
+from plankeeper.database.combined_writes import NUMBERS
 from plankeeper.database.number_keys import number_key
 
-# Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
-_DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
-_TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
-_NUMBERED: list[LiteralString] = ["$" + tens + ones for tens in _TENS for ones in _DIGITS]
+_NUMBERED: list[LiteralString] = ["$" + each for each in NUMBERS]  # parameters by their numbers
 
 
 # PostgreSQL assumes that the rows which a filter matches are spread evenly over the order, and would walk the sort's

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts.member_store import count_owners, count_with_permission, is_owner
-from plankeeper.access.api_keys.store import get_creator
+from plankeeper.access.api_keys.service import responsible_account
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.errors import DomainError, FieldError, NotFound, ValidationError
@@ -126,7 +126,7 @@ async def propose(
     estate_payee = _check_estate_payee(estate_payee, is_deceased=contact.is_deceased)
     now = datetime.now(UTC)
     [row] = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, payee.kind, [payee.id], now)
-    change = _propose(ctx, row, account, _Proposer(await _responsible_account(ctx), contact.phone, now), estate_payee)
+    change = _propose(ctx, row, account, _Proposer(await responsible_account(ctx), contact.phone, now), estate_payee)
     if change is None and payee.kind == "participant":
         ctx.disclosed.append(Disclosure("viewed", "participant", payee.id))
     await _write(ctx, [change] if change else [])
@@ -135,7 +135,7 @@ async def propose(
 
 async def _propose_many(ctx: WriteContext, kind: PayeeKind, accounts: Mapping[UUID, BankAccount]) -> None:
     """Propose accounts for payees that exist and are locked."""
-    now, account_id = datetime.now(UTC), await _responsible_account(ctx)
+    now, account_id = datetime.now(UTC), await responsible_account(ctx)
     contacts = await store.list_contacts(ctx.tx, ctx.plan_manager_id, [Payee(kind, each) for each in accounts])
     rows = await store.select_or_insert_for_update(ctx.tx, ctx.plan_manager_id, kind, [*accounts], now)
     changes = [
@@ -201,13 +201,6 @@ def _with_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetails
     return _Change(before, after, [*entries, _entry(ctx, after, "proposed", note)])
 
 
-async def _responsible_account(ctx: WriteContext) -> UUID | None:
-    """The account of the person, or of the person who made the API key; null for the operator."""
-    if ctx.actor.kind == "api_key" and ctx.actor.id:
-        return await get_creator(ctx.tx, UUID(ctx.actor.id))
-    return ctx.actor.account_id
-
-
 async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
     """The bank has returned a payment: the payee is left out of runs until a second person approves its details.
 
@@ -231,7 +224,7 @@ async def require_approval_again(ctx: WriteContext, payee: Payee) -> None:
         proposed_estate_payee=row.current_estate_payee,
     )
     phone = contacts[payee].phone if payee in contacts else None
-    proposer = _Proposer(await _responsible_account(ctx), phone, now)
+    proposer = _Proposer(await responsible_account(ctx), phone, now)
     await _write(ctx, [_with_proposal(ctx, row, after, proposer)])
 
 

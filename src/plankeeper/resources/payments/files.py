@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from plankeeper.access.api_keys.service import responsible_account
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.files import Download, single_chunk
@@ -26,7 +27,6 @@ from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.store import get_account
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import NO_USER_ID, AbaCredit, AbaHeader, build_aba_file
-from plankeeper.resources.payments.people import responsible_account
 from plankeeper.resources.payments.rules import SENTENCES, estate_reason, is_covered, payee_of
 from plankeeper.resources.payments.schemas import FileHeader, PayableLine, RunWarning, StoredRun
 from plankeeper.resources.payments.store import FilePayment

@@ -2,20 +2,13 @@
 
 from uuid import UUID
 
-from plankeeper.access.api_keys.store import get_creator
+from plankeeper.access.api_keys.service import responsible_account
 from plankeeper.core.context import WriteContext
 from plankeeper.core.errors import DomainError, ErrorResource
 from plankeeper.database.client import Executor
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.schemas import StoredRun
-
-
-async def responsible_account(ctx: WriteContext) -> UUID | None:
-    """The account of the person, or of the person who made the API key; null for the operator."""
-    if ctx.actor.kind == "api_key" and ctx.actor.id:
-        return await get_creator(ctx.tx, UUID(ctx.actor.id))
-    return ctx.actor.account_id
 
 
 async def require_second_person(ctx: WriteContext, settings: OfficeSettings, run: StoredRun) -> None:

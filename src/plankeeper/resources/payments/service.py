@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.api_keys.service import responsible_account
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
@@ -32,7 +33,7 @@ from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import store
 from plankeeper.resources.payments.aba_file import MAX_AMOUNT
 from plankeeper.resources.payments.files import get_office, require_current, text_changed
-from plankeeper.resources.payments.people import require_second_person, responsible_account
+from plankeeper.resources.payments.people import require_second_person
 from plankeeper.resources.payments.planning import RunPlan, find_invoices, make_plan, with_returns
 from plankeeper.resources.payments.remittance_mails import queue_mails
 from plankeeper.resources.payments.rules import (
