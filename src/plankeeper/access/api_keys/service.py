@@ -1,4 +1,4 @@
-"""Operations on API keys that the command line and the console share: create, rotate, revoke."""
+"""Operations on API keys that the command line and the console share, and who is responsible for what a key does."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

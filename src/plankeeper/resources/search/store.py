@@ -194,13 +194,17 @@ async def fold(db: Executor, text: str) -> str:
     return await db.one(str, FOLD, " ".join(text.split()))
 
 
+def _split(patterns: Sequence[str]) -> tuple[str, str, Sequence[str]]:
+    """The first two patterns, each of which can use an index, and the others."""
+    first, second, *others = (*patterns, ANYTHING) if len(patterns) == 1 else patterns
+    return first, second, others
+
+
 async def participants_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ParticipantMatch]:
     """Participants whose names and numbers match all patterns of LIKE."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_WORDS, plan_manager_id, first, second, others, limit)
+    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_WORDS, plan_manager_id, *_split(patterns), limit)
 
 
 async def participants_by_key(
@@ -229,18 +233,14 @@ async def participants_by_address(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ParticipantDetailMatch]:
     """Participants whose addresses match all patterns of LIKE."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(ParticipantDetailMatch, PARTICIPANTS_BY_ADDRESS, plan_manager_id, first, second, others, limit)
+    return await db.rows(ParticipantDetailMatch, PARTICIPANTS_BY_ADDRESS, plan_manager_id, *_split(patterns), limit)
 
 
 async def members_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[TeamMemberMatch]:
     """Team members whose names and numbers match all patterns of LIKE."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(TeamMemberMatch, MEMBERS_BY_WORDS, plan_manager_id, first, second, others, limit)
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_WORDS, plan_manager_id, *_split(patterns), limit)
 
 
 async def members_by_key(
@@ -267,9 +267,7 @@ async def providers_by_words(
     db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
 ) -> list[ProviderMatch]:
     """Providers whose names and numbers match all patterns of LIKE."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(ProviderMatch, PROVIDERS_BY_WORDS, plan_manager_id, first, second, others, limit)
+    return await db.rows(ProviderMatch, PROVIDERS_BY_WORDS, plan_manager_id, *_split(patterns), limit)
 
 
 async def providers_by_key(
@@ -299,9 +297,7 @@ async def invoices_by_total(db: Executor, plan_manager_id: UUID, total: Decimal,
 
 async def notes_by_words(db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int) -> list[NoteMatch]:
     """Notes whose texts match all patterns of LIKE."""
-    first, *others = patterns
-    second = others.pop(0) if others else ANYTHING
-    return await db.rows(NoteMatch, NOTES_BY_WORDS, plan_manager_id, first, second, others, limit)
+    return await db.rows(NoteMatch, NOTES_BY_WORDS, plan_manager_id, *_split(patterns), limit)
 
 
 async def notes_by_key(
