@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from plankeeper.console.components.pagination import PAGE_SIZE, with_query
+from plankeeper.console.shell.forms import parse_number
 from plankeeper.console.shell.routing import PageRequest
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims.eligibility import LineKey
@@ -48,8 +49,8 @@ class PagePart(NamedTuple):
 
 def select_part(request: PageRequest, total: int, url: str, params: dict[str, str]) -> PagePart:
     """The page that the address names; the nearest one for a number that doesn't exist."""
-    last, text = max(1, -(-total // PAGE_SIZE)), request.query.text("page")
-    number = min(max(1, int(text)), last) if text.isascii() and text.isdigit() and len(text) < 4 else 1
+    last = max(1, -(-total // PAGE_SIZE))
+    number = min(parse_number(request.query.text("page"), 999) or 1, last)
 
     def page(wanted: int) -> str:
         return with_query(url, params | {"page": str(wanted) if wanted > 1 else ""})

@@ -32,7 +32,7 @@ from plankeeper.console.imports.runs import (
     options_of,
     run_import,
 )
-from plankeeper.console.shell.forms import Form, UploadLimits, parse_form
+from plankeeper.console.shell.forms import Form, UploadLimits, parse_form, parse_number
 from plankeeper.console.shell.routing import (
     PREFIX,
     Download,
@@ -60,6 +60,7 @@ MAX_FILES = 4  # files of one account
 UPLOAD_LIMITS = UploadLimits(1, 10 * 1024**2, "The file is larger than 10 MiB. Use `plankeeper import` for it.")
 LIST_SIZE = 40
 EXPORT_BATCH_SIZE = 500
+_MAX_LINE_NUMBER = 10**8 - 1  # that an address or a form can name
 OUTCOMES = {
     "created": "New",
     "changed": "Changed",
@@ -228,11 +229,8 @@ async def _save_included(request: FormRequest, record: Import, file: SourceFile)
 
 
 def _line_numbers(form: Form, name: str) -> set[int]:
-    return {int(each) for each in form.getlist(name) if _is_line_number(each)}
-
-
-def _is_line_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 9
+    numbers = (parse_number(each, _MAX_LINE_NUMBER) for each in form.getlist(name))
+    return {each for each in numbers if each is not None}
 
 
 @pages.get("/imports/{import_id}/rejected.csv", role="manager")
@@ -318,7 +316,7 @@ async def _read_rows(request: PageRequest, record: Import, show: str) -> RowsPag
     lines = record.included_lines if show == "unconfirmed" else ()
     filter_ = ImportRowFilter(outcome, lines, with_warnings=show == "warnings")
     place = (request.db, request.plan_manager_id, record.id)
-    before, after = (int(text) if _is_line_number(text) else 0 for text in map(request.query.text, ("before", "after")))
+    before, after = (parse_number(request.query.text(name), _MAX_LINE_NUMBER) or 0 for name in ("before", "after"))
     if before:
         found = await store.list_rows_before(*place, before, filter_, PAGE_SIZE + 1)
         shown = show_rows(record, found[:PAGE_SIZE])

@@ -5,12 +5,13 @@ from uuid import UUID
 from starlette.responses import Response
 
 from plankeeper.console.invoices.pages import read_reason
+from plankeeper.console.shell.forms import parse_number
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import Access, or_404
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.resources.documents import rendering
 from plankeeper.resources.documents import store as document_store
-from plankeeper.resources.documents.schemas import DocumentRow
+from plankeeper.resources.documents.schemas import MAX_PAGES, DocumentRow
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval import BY_LINK, Decision, LinkView, decide_by_link, open_link
 from plankeeper.resources.invoices.approval_mails import visible_lines
@@ -18,8 +19,6 @@ from plankeeper.resources.invoices.approval_store import get_name
 from plankeeper.resources.providers import store as provider_store
 
 pages = Pages()
-
-MAX_PAGE_DIGITS = 3
 
 
 @pages.get("/approvals/{approval_token}", role="anyone")
@@ -44,14 +43,13 @@ async def reject(request: FormRequest, approval_token: str) -> HtmlPage | Redire
 @pages.get("/approvals/{approval_token}/pages/{number}", role="anyone")
 async def show_document_page(request: PageRequest, approval_token: str, number: str) -> Response:
     """The image of a page of the document, or a placeholder."""
-    if not number.isascii() or not number.isdigit() or len(number) > MAX_PAGE_DIGITS:
-        raise NotFound
+    page = or_404(parse_number(number, MAX_PAGES))
     view = await open_link(request.db, approval_token)
     if view is None or view.state != "open":
         await request.limit_wrong_links()
         raise NotFound
     document = or_404(await _get_document(request, view.plan_manager_id, view.invoice.id))
-    image = await rendering.render_page(request.settings, view.plan_manager_id, document, int(number))
+    image = await rendering.render_page(request.settings, view.plan_manager_id, document, page)
     return Response(image.content, media_type=image.media_type)
 
 

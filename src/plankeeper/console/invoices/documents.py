@@ -4,6 +4,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from plankeeper.console.shell.forms import parse_number
 from plankeeper.console.shell.routing import Download, PageRequest, Pages
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
@@ -24,10 +25,9 @@ async def download(request: PageRequest, invoice_id: UUID) -> Download:
 @pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer", is_limited=True)
 async def show_page(request: PageRequest, invoice_id: UUID, number: str) -> Response:
     """The image of a page, or a placeholder."""
-    if not number.isascii() or not number.isdigit() or len(number) > len(str(MAX_PAGES)):
-        raise NotFound
+    page = or_404(parse_number(number, MAX_PAGES))
     document = await _get_or_404(request, invoice_id)
-    image = await rendering.render_page(request.settings, request.plan_manager_id, document, int(number))
+    image = await rendering.render_page(request.settings, request.plan_manager_id, document, page)
     request.record_access("viewed", "invoice", invoice_id)
     headers = {"server-timing": f'pages;desc="{image.pages}"'}  # for document-pages.js
     return Response(image.content, media_type=image.media_type, headers=headers)

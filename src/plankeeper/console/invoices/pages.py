@@ -16,7 +16,7 @@ from plankeeper.console.lists.selection import (
     outcome_page,
     read_selection,
 )
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import (
     PREFIX,
     FormRequest,
@@ -171,7 +171,7 @@ async def _ignore_one(request: FormRequest, invoice: Invoice, code: str, reason:
     return Outcome(name, url, "ignored", is_changed=True, restore_path=f"{url}/warnings/{code}/warn")
 
 
-MAX_DIGITS = 12  # of a duration in milliseconds, or of a count
+MAX_REPORTED = 10**12 - 1  # of a duration in milliseconds, or of a count
 
 
 @pages.post("/invoices/{invoice_id}/view-session", role="viewer", is_limited=True)
@@ -199,12 +199,8 @@ def heartbeat_response(is_open: bool) -> Response:
 
 def parse_client_report(request: PageRequest) -> ClientReport:
     """The durations and counts of a heartbeat; raises ValidationError."""
-    texts = {name: request.form.text(name) for name in ClientReport.__struct_fields__}
-    errors = {name: "must be a whole number" for name, text in texts.items() if not is_whole_number(text)}
-    if errors:
+    names = ClientReport.__struct_fields__
+    numbers = {name: parse_number(request.form.text(name), MAX_REPORTED) for name in names}
+    if errors := {name: "must be a whole number" for name, number in numbers.items() if number is None}:
         raise ValidationError(**errors)
-    return ClientReport(**{name: int(text) for name, text in texts.items()})
-
-
-def is_whole_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+    return ClientReport(**{name: number or 0 for name, number in numbers.items()})

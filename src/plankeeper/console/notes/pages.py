@@ -10,7 +10,7 @@ from plankeeper.console.components.edit_forms import (
     require_unchanged,
 )
 from plankeeper.console.notes.section import MAX_LENGTH, note_type_choices, record_url
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
@@ -21,7 +21,7 @@ from plankeeper.resources.notes.schemas import Note, NoteCreate, NotedKind, Note
 pages = Pages()
 
 PAGE_SIZE = 50
-MAX_PAGE_DIGITS = 5
+MAX_PAGE = 10**5 - 1
 
 
 async def _new(request: PageRequest, kind: NotedKind, resource_id: UUID) -> HtmlPage:
@@ -42,9 +42,8 @@ async def _create(request: FormRequest, kind: NotedKind, resource_id: UUID) -> R
 
 
 def _form_values(form: Form) -> dict[str, object]:
-    type_id = form.text("note_type_id")
     return {
-        "note_type_id": int(type_id) if type_id.isascii() and type_id.isdecimal() and len(type_id) < 16 else 0,
+        "note_type_id": parse_number(form.text("note_type_id"), 10**15 - 1) or 0,
         "text": form.text("text").replace("\r\n", "\n"),
         "pinned": bool(form.text("pinned")),
         "alert": bool(form.text("alert")),
@@ -56,9 +55,8 @@ async def _list(request: PageRequest, kind: NotedKind, resource_id: UUID) -> Htm
     place = (request.db, request.plan_manager_id, kind, resource_id)
     if not await store.exists(*place):
         raise NotFound
-    text = request.query.text("page")
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_PAGE_DIGITS else 1
-    notes = await store.list_shown(*place, PAGE_SIZE + 1, PAGE_SIZE * max(number - 1, 0))
+    number = parse_number(request.query.text("page"), MAX_PAGE) or 1
+    notes = await store.list_shown(*place, PAGE_SIZE + 1, PAGE_SIZE * (number - 1))
     context = {"kind": kind, "record_url": record_url(kind, resource_id), "notes": notes[:PAGE_SIZE], "number": number}
     return HtmlPage("notes/list.html", context | {"has_more": len(notes) > PAGE_SIZE})
 

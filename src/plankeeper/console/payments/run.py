@@ -15,7 +15,7 @@ from plankeeper.console.lists.reading import list_position
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION, read_date
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.errors import ValidationError
@@ -215,8 +215,7 @@ def _files(run_id: UUID, count: int, payees: str) -> list[str]:
 async def download_advices(request: PageRequest, payment_run_id: UUID) -> Download:
     """A part of the remittance advices to post as one PDF: of payees without an email, or of all payees."""
     run = or_404(await store.get_bare(request.db, request.plan_manager_id, payment_run_id))
-    text = request.query.text("part") or "1"
-    part = or_404(int(text) if text.isascii() and text.isdigit() and len(text) < 4 and int(text) else None)
+    part = or_404(parse_number(request.query.text("part") or "1", 999) or None)
     or_404(run.paid_at)
     ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     file = await get_print_file(ctx, run, part, is_of_all=request.query.text("payees") == "all")

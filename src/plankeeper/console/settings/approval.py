@@ -1,6 +1,6 @@
 """The settings of the approval by participants: reminders, and approval without an answer."""
 
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import ValidationError
 from plankeeper.resources.office_settings import service
@@ -38,7 +38,4 @@ async def save(request: FormRequest) -> Redirect:
 def _days(form: Form, name: str) -> int | None:
     """The number of days, null for an empty field, 0 for anything else."""
     text = form.text(name)
-    if not text:
-        return None
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_APPROVAL_DAYS))
-    return int(text) if is_number and int(text) <= MAX_APPROVAL_DAYS else 0
+    return parse_number(text, MAX_APPROVAL_DAYS) or 0 if text else None

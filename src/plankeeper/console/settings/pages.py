@@ -10,7 +10,7 @@ from plankeeper.console.components.edit_forms import (
     require_unchanged,
 )
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import (
     PREFIX,
     FormRequest,
@@ -20,7 +20,6 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.context import AccessedKind, or_404
-from plankeeper.core.errors import NotFound
 from plankeeper.core.validation import known_fields, validate_struct
 from plankeeper.resources.note_types import service, store
 from plankeeper.resources.note_types.schemas import (
@@ -118,6 +117,4 @@ def _form_values(form: Form) -> dict[str, object]:
 
 def _parse_id(text: str) -> int:
     """The id in a path or a query; raises NotFound if it is not one."""
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise NotFound
-    return int(text)
+    return or_404(parse_number(text, 10**18 - 1))

@@ -1,6 +1,6 @@
 """The service standard: the business days from receipt to claim, and to payment."""
 
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import ValidationError
 from plankeeper.resources.office_settings import service
@@ -22,14 +22,10 @@ async def get(request: PageRequest) -> HtmlPage:
 @pages.post("/settings/service-standard", role="owner", on_error=get)
 async def update(request: FormRequest) -> Redirect:
     names = ServiceStandard._fields
-    wrong = {name: f"must be a whole number from 0 to {MAX_DAYS}" for name in names if not _is_valid(request, name)}
+    days = {name: parse_number(request.form.text(name), MAX_DAYS) for name in names}
+    wrong = {name: f"must be a whole number from 0 to {MAX_DAYS}" for name in names if days[name] is None}
     if wrong:
         raise ValidationError(**wrong)
-    standard = ServiceStandard(*(int(request.form.text(name)) for name in names))
+    standard = ServiceStandard(*(days[name] or 0 for name in names))
     is_changed = await service.set_service_standard(request.write_context, standard)
     return Redirect(SERVICE_STANDARD_URL, "Service standard saved." if is_changed else "Nothing was changed.")
-
-
-def _is_valid(request: FormRequest, name: str) -> bool:
-    text = request.form.text(name)
-    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_DAYS)) and int(text) <= MAX_DAYS

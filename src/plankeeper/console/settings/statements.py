@@ -1,6 +1,6 @@
 """The settings of statements: the day of the monthly run, the contact for questions, and how to dispute a line."""
 
-from plankeeper.console.shell.forms import Form
+from plankeeper.console.shell.forms import Form, parse_number
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.fields import is_email
@@ -36,7 +36,7 @@ def _text(value: object) -> str:
 async def update(request: FormRequest) -> Redirect:
     texts = {name: request.form.text(name).replace("\r\n", "\n").strip() for name in StatementSettings._fields}
     day, errors = texts["statement_day"], dict[str, str]()
-    if day and not (day.isascii() and day.isdigit() and len(day) <= 2 and 1 <= int(day) <= MAX_STATEMENT_DAY):
+    if day and not parse_number(day, MAX_STATEMENT_DAY):
         errors["statement_day"] = f"must be a number from 1 to {MAX_STATEMENT_DAY}, or empty"
     if texts["statement_email"] and not is_email(texts["statement_email"]):
         errors["statement_email"] = "must be an email address, or empty"

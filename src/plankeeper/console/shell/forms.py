@@ -162,6 +162,12 @@ def parse_amount(text: str) -> Decimal | None:
     return Decimal(compact.replace("$", "").replace(",", "")) if _AMOUNT.fullmatch(compact) else None
 
 
+def parse_number(text: str, most: int) -> int | None:
+    """The whole number from 0 to `most`, with no more digits than `most` has; null for any other text."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    return int(text) if is_number and int(text) <= most else None
+
+
 def without_spaces(form: Form, name: str, before: Form, is_valid: Callable[[str], bool]) -> Form:
     """The form with a field's changed number without its spaces, if it is valid then."""
     digits = form.text(name).replace(" ", "")

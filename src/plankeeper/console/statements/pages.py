@@ -6,10 +6,11 @@ from uuid import UUID
 
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
+from plankeeper.console.shell.forms import parse_number
 from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.dates import Month, last_months
-from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.errors import DomainError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
@@ -158,11 +159,9 @@ async def retry(request: FormRequest, statement_run_id: UUID) -> Redirect:
 async def download(request: PageRequest, statement_run_id: UUID) -> Download:
     """A part of the letters: an address page before each statement."""
     ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
-    text = request.query.text("part") or "1"
-    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) < 1:
-        raise NotFound
+    part = or_404(parse_number(request.query.text("part") or "1", 9999) or None)
     try:
-        file = await print_file.get_print_file(ctx, statement_run_id, int(text))
+        file = await print_file.get_print_file(ctx, statement_run_id, part)
     except UnprintableError as error:
         raise DomainError("invalid_transition", f"A statement can't be printed: {error}.") from None
     request.record_list("participant", file.participants, {"page": "statements"}, "exported")
