@@ -132,14 +132,21 @@ async def pick_changed(request: PageRequest, shown: RecordPicker) -> RecordPicke
     return await pick_record(request, shown.kind, name, request.form)
 
 
+async def load_record_names(
+    request: PageRequest, participants: Sequence[UUID], providers: Sequence[UUID]
+) -> dict[UUID, str]:
+    """The names of the participants and providers that exist, by id."""
+    found = await get_display_names(request.db, request.plan_manager_id, participants, providers)
+    return {each.id: each.name or "No name" for each in found}
+
+
 async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str | None:
     """The name of a record; null if there is no such record, or the account can't see it."""
     if kind == "participant" and not await select_inside(request, "participant", [id_]):
         return None
     if kind in ("participant", "provider"):
         participants, providers = ([id_], list[UUID]()) if kind == "participant" else (list[UUID](), [id_])
-        rows = await get_display_names(request.db, request.plan_manager_id, participants, providers)
-        return (rows[0].name or "No name") if rows else None
+        return (await load_record_names(request, participants, providers)).get(id_)
     if kind == "participant_or_invoice":
         if label := await record_label(request, "participant", id_):
             return label

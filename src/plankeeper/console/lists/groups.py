@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.components.chart_geometry import BarList, Chart, Series
 from plankeeper.console.components.charts import MONEY, Bar, StackedBar, bar_chart, bar_list, stacked_bar_chart
+from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.lists.definition import Column, Format, Grouping, ListDefinition
 from plankeeper.console.lists.query import ListPageQuery, ParsedFilters
 from plankeeper.console.shell.routing import PageRequest
@@ -17,7 +18,6 @@ from plankeeper.core.formatting import format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.database.lists.groups import ListGroup
 from plankeeper.resources.account_managers import store as account_manager_store
-from plankeeper.resources.invoices.check_store import get_display_names
 
 MAX_GROUPS = 100  # on the page, which adds up the others; the file has all
 MAX_BARS = 12  # of a chart without months
@@ -233,8 +233,7 @@ def fixed_labels(labels: Mapping[str, str]) -> Callable[[PageRequest, Sequence[s
 async def provider_labels(request: PageRequest, keys: Sequence[str]) -> Mapping[str, str]:
     """The names of providers, by id."""
     ids = [found for each in keys if (found := parse_uuid(each))]
-    names = await get_display_names(request.db, request.plan_manager_id, [], ids)
-    return {str(each.id): each.name or "No name" for each in names}
+    return {str(id_): name for id_, name in (await load_record_names(request, [], ids)).items()}
 
 
 async def account_manager_labels(request: PageRequest, keys: Sequence[str]) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.bank_details.section import payee_url
 from plankeeper.console.components.labels import humanize
+from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import Column, GroupAmount, Grouping, Link, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter, date_range_filter, record_filter
@@ -18,7 +19,6 @@ from plankeeper.console.shell.routing import PageRequest, Pages
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import allowed_values
 from plankeeper.resources.bank_details.accounts import Payee
-from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.payments import queries
 from plankeeper.resources.payments.queries import ListedPayment
 from plankeeper.resources.payments.schemas import PaymentState
@@ -50,8 +50,7 @@ async def payee_labels(request: PageRequest, keys: Sequence[str]) -> Mapping[str
     participants = [id_ for kind, id_ in pairs if kind == "participant"]
     providers = [id_ for kind, id_ in pairs if kind == "provider"]
     request.record_list("participant", participants, {"list": "all-payments", "group": "payee"})
-    found = await get_display_names(request.db, request.plan_manager_id, participants, providers)
-    names = {each.id: each.name or "No name" for each in found}
+    names = await load_record_names(request, participants, providers)
     return {f"{kind} {id_}": names.get(id_, "Deleted payee") for kind, id_ in pairs}
 
 

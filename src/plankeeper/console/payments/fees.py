@@ -9,6 +9,7 @@ from uuid import UUID
 from plankeeper.console.claims.list import CLAIMS_URL
 from plankeeper.console.components.labels import field_label
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
+from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION, read_date
@@ -35,7 +36,6 @@ from plankeeper.resources.fees.schemas import (
     TakenLineListQuery,
 )
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.check_store import get_display_names
 
 pages = Pages()
 
@@ -117,8 +117,7 @@ async def _preview(request: PageRequest, month: str) -> dict[str, Any]:
         by_reason[each.reason].append(each)
     named = [each.participant_id for group in by_reason.values() for each in group[:MAX_NAMES]]
     request.record_list("participant", [*shown, *named], {"page": "fees"})
-    people = await get_display_names(request.db, request.plan_manager_id, [*shown, *named], [])
-    names = {each.id: each.name or "No name" for each in people}
+    names = await load_record_names(request, [*shown, *named], [])
     return nothing | {
         "preview": found,
         "fees": [_shown_fee(found, index, names) for index in range(len(shown))],
@@ -218,7 +217,7 @@ async def _shown_lines(request: PageRequest, lines: Sequence[TakenLine]) -> list
     invoices = {each.id: each for each in await invoice_store.get_many_without_lines(*place, ids)}
     request.record_list("invoice", list(invoices), {"page": "fees"})
     people = [each.participant_id for each in invoices.values() if each.participant_id]
-    names = {each.id: each.name or "No name" for each in await get_display_names(*place, people, [])}
+    names = await load_record_names(request, people, [])
     shown = list[ShownLine]()
     for each in lines:
         invoice = invoices.get(each.invoice_id)

@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from plankeeper.console.components.downloads import UTF8_BOM, csv_row
 from plankeeper.console.components.pagination import with_query
+from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.shell.forms import Form
@@ -18,7 +19,6 @@ from plankeeper.core.dates import DateError, last_months, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.resources.claims import store as claim_store
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.payments import reconciliation
 from plankeeper.resources.payments.reconciliation_schemas import HeldLine, Reconciliation, ReconciliationQuery
 
@@ -126,9 +126,7 @@ async def _shown_lines(request: PageRequest, lines: Sequence[HeldLine]) -> list[
     invoices = {each.id: each for each in await invoice_store.get_many_without_lines(*place, ids)}
     providers = [each.pm_provider_id for each in invoices.values() if each.pm_provider_id]
     participants = [each.participant_id for each in invoices.values() if each.participant_id]
-    names: dict[Any, str] = {
-        each.id: each.name or "No name" for each in await get_display_names(*place, participants, providers)
-    }
+    names: dict[Any, str] = {**await load_record_names(request, participants, providers)}
     batches = {each.claim_batch_id for each in lines if each.claim_batch_id}
     numbers = {each.id: each.number for each in await claim_store.get_many(*place, sorted(batches))} if batches else {}
     shown = list[ShownLine]()

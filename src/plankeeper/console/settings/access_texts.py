@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from plankeeper.access.access_log.schemas import AccessRecord
 from plankeeper.console.activity.list import ACTIVITY
 from plankeeper.console.components.labels import field_label
+from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.invoices.list import INVOICES
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.query import parse_filters, parse_list_query
@@ -19,7 +20,6 @@ from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.context import AccessedKind
 from plankeeper.core.formatting import format_datetime
 from plankeeper.core.ids import parse_uuid
-from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.invoices.store import get_many_without_lines
 from plankeeper.webhooks import endpoint_store
 
@@ -124,12 +124,12 @@ async def _load_names(
 ) -> dict[UUID, str]:
     """The names of participants and providers, the numbers of invoices and the URLs of webhooks that exist."""
     place = (request.db, request.plan_manager_id)
-    people = await get_display_names(*place, [*ids["participant"], *in_queries], [*ids["provider"], *in_queries])
+    people = await load_record_names(request, [*ids["participant"], *in_queries], [*ids["provider"], *in_queries])
     invoices = await get_many_without_lines(*place, list(ids["invoice"])) if ids["invoice"] else []
     webhooks = ids["webhook_endpoint"]
     endpoints = await endpoint_store.get_many(*place, list(webhooks)) if webhooks else []
     return {
-        **{each.id: each.name or "No name" for each in people},
+        **people,
         **{each.id: each.invoice_number or "No number" for each in invoices},
         **{each.id: each.url for each in endpoints},
     }
