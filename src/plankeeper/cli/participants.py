@@ -11,6 +11,7 @@ from plankeeper.cli.context import require_plan_manager, system_context, with_da
 from plankeeper.cli.documents import report_lost, write_files
 from plankeeper.cli.parameter_types import NAME, UUID_TYPE, plan_manager_option
 from plankeeper.core.errors import NotFound
+from plankeeper.core.formatting import truncate
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.privacy import person_export, service
@@ -97,8 +98,7 @@ def _print_mentions(report: ErasureReport) -> None:
     click.echo(f"{number} texts in other records contain a name or another text of these people. Read them:")
     for each in report.mentions:
         text = " ".join(each.text.split())
-        shortened = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
-        click.echo(f"  {each.table} {each.record_id} {each.column}: {shortened}")
+        click.echo(f"  {each.table} {each.record_id} {each.column}: {truncate(text, MAX_TEXT)}")
 
 
 @participants.command()

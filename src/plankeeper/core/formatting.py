@@ -175,6 +175,11 @@ def _decimal_places(value: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
+def truncate(text: str, max_length: int) -> str:
+    """The text, or its beginning and `…`."""
+    return text if len(text) <= max_length else f"{text[:max_length]}…"
+
+
 def single_line(text: str, max_length: int) -> str:
     """Untrusted text as one line: without control characters, line separators and surrogates, and cut to a length."""
     return "".join(

@@ -15,13 +15,12 @@ from plankeeper.console.activity.undo import (
 )
 from plankeeper.console.components.edit_forms import VERSION_FIELD, EditConflictError, translate_constraints
 from plankeeper.console.components.events import (
-    FieldChange,
     field_changes,
     record_path,
     resource_name,
     resource_url,
     trash_path,
-    truncate,
+    truncate_change,
     without_technical,
 )
 from plankeeper.console.components.review_return import ReviewPage, review_page
@@ -37,6 +36,7 @@ from plankeeper.console.shell.routing import (
 )
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
+from plankeeper.core.formatting import truncate
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, find_disclosed
@@ -60,7 +60,7 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
     event = await _get_event(request, event_id)
     await _require_visible(request, event)
     changes = field_changes(event, request.settings.time_zone)
-    shown = [_shorten(each) for each in changes]
+    shown = [truncate_change(each, MAX_TEXT_LENGTH) for each in changes]
     visible = without_technical(shown)
     context = {
         "event": event,
@@ -159,11 +159,6 @@ async def _get_event(request: PageRequest, event_id: UUID) -> Event:
     for kind, id_ in find_disclosed(event.resource).items():
         request.record_access("viewed", kind, id_)
     return event
-
-
-def _shorten(change: FieldChange) -> FieldChange:
-    before, after = truncate(change.before, MAX_TEXT_LENGTH), truncate(change.after, MAX_TEXT_LENGTH)
-    return FieldChange(change.name, change.label, before, after)
 
 
 def _event_context(event: Event) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from plankeeper.console.components.events import (
     field_changes,
     group_events,
     resource_name,
-    truncate,
+    truncate_change,
     without_technical,
 )
 from plankeeper.console.lists.dates import TimeRange
 from plankeeper.console.lists.definition import MAX_COUNTED, PagePosition, SourceCount, SourcePage
 from plankeeper.console.shell.routing import PageRequest
+from plankeeper.core.formatting import truncate
 from plankeeper.core.ids import parse_uuid, uuid7_lower_bound
 from plankeeper.events import activity_store, store
 from plankeeper.events.event_types import matching_event_types
@@ -199,8 +200,5 @@ def preview_changes(event: Event, zone: ZoneInfo) -> tuple[list[FieldChange], in
     if event.previous is None or event.data is None:
         return [], 0
     changes = without_technical(field_changes(event, zone))
-    preview = [
-        each._replace(before=truncate(each.before, MAX_PREVIEW_LENGTH), after=truncate(each.after, MAX_PREVIEW_LENGTH))
-        for each in changes[:PREVIEW_CHANGES]
-    ]
+    preview = [truncate_change(each, MAX_PREVIEW_LENGTH) for each in changes[:PREVIEW_CHANGES]]
     return preview, len(changes) - len(preview)

@@ -12,7 +12,7 @@ from plankeeper.console.components.events import (
     describe_event,
     field_changes,
     resource_url,
-    truncate,
+    truncate_change,
     without_technical,
 )
 from plankeeper.console.shell.routing import PageRequest
@@ -39,12 +39,7 @@ def timeline_entry(request: PageRequest, event: HistoryEvent) -> TimelineEntry:
     zone = request.settings.time_zone
     is_update = event.type.endswith(".updated")
     changes = [each for each in without_technical(field_changes(event, zone)) if is_update]
-    shown = [
-        FieldChange(
-            each.name, each.label, truncate(each.before, MAX_VALUE_LENGTH), truncate(each.after, MAX_VALUE_LENGTH)
-        )
-        for each in changes[:MAX_SHOWN_CHANGES]
-    ]
+    shown = [truncate_change(each, MAX_VALUE_LENGTH) for each in changes[:MAX_SHOWN_CHANGES]]
     undo = undo_url(event) if request.has_role("manager") else None
     url = resource_url(event) if event.resource.kind != "participant" else None
     return TimelineEntry(event, describe_event(event, zone), shown, len(changes) - len(shown), url, undo)

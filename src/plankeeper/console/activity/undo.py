@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.components.edit_forms import translate_constraints
-from plankeeper.console.components.events import resource_name, resource_url, truncate
+from plankeeper.console.components.events import resource_name, resource_url
 from plankeeper.console.components.labels import field_label, format_field
 from plankeeper.console.lists.selection import Outcome
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, PageRequest
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
+from plankeeper.core.formatting import truncate
 from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.database.versions import format_version
 from plankeeper.events import activity_store

@@ -15,7 +15,7 @@ from msgspec import Raw
 from plankeeper.console.components.labels import TECHNICAL_FIELDS, field_label, format_field, humanize, program_name
 from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.context import ActorKind
-from plankeeper.core.formatting import format_date, format_money
+from plankeeper.core.formatting import format_date, format_money, truncate
 from plankeeper.events.event_types import NEVER_SENT, VERBS
 from plankeeper.events.schemas import Event, HistoryEvent
 from plankeeper.resources.invoices.warnings import WARNINGS
@@ -86,7 +86,7 @@ def resource_name(event: Event) -> str:
         days = [fields[name] for name in ("start_date", "end_date") if fields.get(name)]
         return " to ".join(format_date(date.fromisoformat(each)) for each in days)
     if event.resource.kind == "note":
-        return truncate(" ".join((fields.get("text") or "").split()), MAX_NOTE_LENGTH) or ""
+        return truncate(" ".join((fields.get("text") or "").split()), MAX_NOTE_LENGTH)
     if event.resource.kind == "statement":
         return str(fields.get("month") or "")
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
@@ -103,8 +103,10 @@ def record_path(kind: str, key: str) -> str | None:
     return PREFIX + RECORD_PATHS[kind].format(*quote(key).split("/")) if kind in RECORD_PATHS else None
 
 
-def truncate(text: str | None, max_length: int) -> str | None:
-    return text if text is None or len(text) <= max_length else f"{text[:max_length]}…"
+def truncate_change(change: FieldChange, max_length: int) -> FieldChange:
+    """The change with its values cut to a length."""
+    before, after = (each and truncate(each, max_length) for each in (change.before, change.after))
+    return change._replace(before=before, after=after)
 
 
 TRASH_URL = f"{PREFIX}/trash"

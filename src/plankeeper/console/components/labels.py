@@ -143,8 +143,12 @@ def sortable_name(person: HasPersonName) -> str | None:
 
 def display_name(person: HasPersonName, default: str | None = None) -> str:
     """A person's first and last name, or else the default."""
-    names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
-    return " ".join(names) or default or "No name"
+    return full_name(person.first_name, person.last_name) or default or "No name"
+
+
+def full_name(first: str | None, last: str | None) -> str:
+    """A first and a last name, either of which may be missing."""
+    return " ".join(each.strip() for each in (first, last) if each and each.strip())
 
 
 NOT_SET = "not set"

@@ -11,6 +11,7 @@ from uuid import UUID
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import Session
 from plankeeper.access.api_keys import store as api_key_store
+from plankeeper.console.components.labels import display_name
 from plankeeper.console.components.support_items import describe_limit, search_items
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.record_limits import select_inside
@@ -204,7 +205,7 @@ async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> 
 
 def _candidate(match: Match) -> Candidate:
     if isinstance(match, ParticipantMatch):
-        return Candidate(str(match.id), _full_name(match.first_name, match.last_name), match.participant_number or "")
+        return Candidate(str(match.id), display_name(match), match.participant_number or "")
     if isinstance(match, ProviderMatch):
         return Candidate(str(match.id), (match.entity_name or "").strip() or "No name", match.abn or "")
     if isinstance(match, InvoiceMatch):
@@ -243,10 +244,6 @@ async def _list_account_managers(request: PageRequest) -> list[AccountManager]:
         if not rows.next_cursor:
             return found
         after = rows.next_cursor
-
-
-def _full_name(*names: str | None) -> str:
-    return " ".join(each.strip() for each in names if each and each.strip()) or "No name"
 
 
 MAX_CHOICES = 500  # options of a select, which limits the size of the page

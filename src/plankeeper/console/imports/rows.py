@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from plankeeper.console.components.events import NAME_FIELDS, record_path
 from plankeeper.console.components.labels import field_label
-from plankeeper.core.formatting import format_date
+from plankeeper.core.formatting import format_date, truncate
 from plankeeper.imports.schemas import Import, ImportedRow, Problem
 from plankeeper.resources.registry import RESOURCES
 
@@ -36,7 +36,7 @@ class ShownChange(NamedTuple):
     @property
     def text(self) -> str:
         """`Suburb Bondi`; `Suburb Box Hill → Bondi` of a changed record."""
-        before, after = (_truncate(each or "—", MAX_PREVIEW_LENGTH) for each in (self.before, self.after))
+        before, after = (truncate(each or "—", MAX_PREVIEW_LENGTH) for each in (self.before, self.after))
         return f"{self.label} {before} → {after}" if self.is_edit else f"{self.label} {after}"
 
 
@@ -102,7 +102,7 @@ def record_url(resource: str, key: str | None) -> str | None:
 def name_of(fields: Mapping[str, Any]) -> str:
     """The display name of a record."""
     full_name = " ".join(each for each in (fields.get("first_name"), fields.get("last_name")) if each)
-    return _truncate(full_name or next((str(fields[each]) for each in _NAME_FIELDS if fields.get(each)), ""), 60)
+    return truncate(full_name or next((str(fields[each]) for each in _NAME_FIELDS if fields.get(each)), ""), 60)
 
 
 def _show_row(record: Import, row: ImportedRow) -> ShownRow:
@@ -123,9 +123,9 @@ def _show_row(record: Import, row: ImportedRow) -> ShownRow:
 
 def _problem_text(problem: Problem) -> str:
     """`State “XX”: must be one of …`."""
-    value = f" “{_truncate(problem.value)}”" if problem.value else ""
+    value = f" “{truncate(problem.value, MAX_LENGTH)}”" if problem.value else ""
     field = f"{field_label(problem.field)}{value}: " if problem.field else ""
-    return field + _truncate(problem.message)
+    return field + truncate(problem.message, MAX_LENGTH)
 
 
 def _fields(raw: Raw | None) -> dict[str, Any]:
@@ -171,13 +171,9 @@ def _text(value: Any) -> str | None:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         texts = [_text(each.get("label") if isinstance(each, dict) else each) for each in items]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        return _truncate(", ".join(filter(None, texts))) or f"{len(items)} lines"
+        return truncate(", ".join(filter(None, texts)), MAX_LENGTH) or f"{len(items)} lines"
     text = str(value)
-    return format_date(date.fromisoformat(text)) if _DATE.fullmatch(text) else _truncate(text)
-
-
-def _truncate(text: str, max_length: int = MAX_LENGTH) -> str:
-    return text if len(text) <= max_length else text[:max_length] + "…"
+    return format_date(date.fromisoformat(text)) if _DATE.fullmatch(text) else truncate(text, MAX_LENGTH)
 
 
 def _escaped_size(*texts: str | None) -> int:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from starlette.responses import JSONResponse
 
 from plankeeper.console.components.events import RECORD_PATHS
-from plankeeper.console.components.labels import humanize
+from plankeeper.console.components.labels import display_name, full_name, humanize
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import PICKER_KINDS, find_candidates
 from plankeeper.console.developers.requests import find_requests, request_filter
@@ -203,19 +203,17 @@ def _all_label(group: ResultGroup) -> str:
 
 def _result(match: Match, zone: ZoneInfo) -> Result:
     if isinstance(match, ParticipantMatch):
-        name = full_name(match.first_name, match.last_name)
+        name = display_name(match)
         title = f"{name} ({match.preferred_name})" if match.preferred_name else name
         number = format_ndis_number(match.participant_number or "")
         status = "" if match.status == "Active" else match.status
         detail = _join(_birth_or_address(match), number, match.phone_number, match.email, status)
         return Result(f"{PREFIX}/participants/{match.id}", title, detail)
     if isinstance(match, TeamMemberMatch):
-        participant = full_name(match.participant_first_name, match.participant_last_name)
+        participant = full_name(match.participant_first_name, match.participant_last_name) or "No name"
         url = f"{PREFIX}/participants/{match.participant_id}/team-members/{match.id}"
         relation = f"{match.role or 'Team member'} of {participant}"
-        return Result(
-            url, full_name(match.first_name, match.last_name, match.email), _join(relation, match.phone_number)
-        )
+        return Result(url, display_name(match, match.email), _join(relation, match.phone_number))
     if isinstance(match, ProviderMatch):
         abn = f"ABN {format_abn(match.abn)}" if match.abn else ""
         title = (match.entity_name or "").strip() or "No name"
@@ -249,18 +247,12 @@ def _birth_or_address(match: ParticipantMatch) -> str:
 
 
 def _invoice_result(match: InvoiceMatch, zone: ZoneInfo) -> Result:
-    participant = full_name(match.participant_first_name, match.participant_last_name, "")
+    participant = full_name(match.participant_first_name, match.participant_last_name)
     total = "" if match.total is None else format_money(match.total)
     date = format_date(match.invoice_date) if match.invoice_date else ""
     received = f"received {format_date(match.created_at.astimezone(zone))}"
     detail = _join(match.entity_name, participant, date, total, humanize(match.claim_status), received)
     return Result(f"{PREFIX}/invoices/{match.id}", match.invoice_number or "No number", detail)
-
-
-def full_name(first: str | None, last: str | None, default: str | None = None) -> str:
-    """First and last name, or else the default."""
-    names = [each.strip() for each in (first, last) if each and each.strip()]
-    return " ".join(names) or ("No name" if default is None else default)
 
 
 def _join(*parts: str | None) -> str:
