@@ -161,6 +161,7 @@ TECHNICAL_FIELDS = (
 _DATE_FIELDS = ("date_of_birth", "date_ceased", "managed_from", "managed_until", "deceased_on")
 _STATUS_FIELDS = ("claim_status", "approval_status", "service_region_id", "remoteness")
 PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
+PAYMENT_GROUPINGS = {"payee": "One payment for each payee", "invoice": "One payment for each invoice"}
 _OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")

@@ -8,12 +8,11 @@ from plankeeper.access.policy import Permission
 from plankeeper.console.bank_details.section import payee_url
 from plankeeper.console.claims.line_groups import ShownLine, load_lines
 from plankeeper.console.claims.paging import select_part
-from plankeeper.console.components.labels import field_label
+from plankeeper.console.components.labels import PAYMENT_GROUPINGS, field_label
 from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
-from plankeeper.console.settings.claims_and_payments import GROUPINGS
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.dates import DateError, parse_date
@@ -63,8 +62,8 @@ async def new(request: PageRequest) -> HtmlPage:
     texts = request.form or request.query
     day = texts.text("process_date") or next_weekday(request.today).isoformat()
     form = Form([("process_date", day), ("group_by", texts.text("group_by") or settings.group_payments_by)])
-    context: dict[str, Any] = {"form": form, "groupings": GROUPINGS, "settings_url": SETTINGS_PAGE, "preview": None}
-    context |= {"missing": (), "payments": (), "groups": (), "part": None}
+    context: dict[str, Any] = {"form": form, "groupings": PAYMENT_GROUPINGS, "settings_url": SETTINGS_PAGE}
+    context |= {"preview": None, "missing": (), "payments": (), "groups": (), "part": None}
     try:
         context |= await _preview(request, form)
     except ValidationError as error:

@@ -1,5 +1,6 @@
 """The settings of claims and payments: the office's numbers, its bank account, and the bank's files."""
 
+from plankeeper.console.components.labels import PAYMENT_GROUPINGS
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.resources.office_settings import service
@@ -16,7 +17,6 @@ pages = Pages()
 
 CLAIMS_AND_PAYMENTS_URL = f"{PREFIX}/settings/claims-and-payments"
 GST_CHOICES = {"": "Undecided: lines with GST aren’t claimed", "yes": "Prices with GST", "no": "Prices without GST"}
-GROUPINGS = {"payee": "One payment for each payee", "invoice": "One payment for each invoice"}
 
 
 @pages.get("/settings/claims-and-payments", role="owner")
@@ -27,7 +27,7 @@ async def get(request: PageRequest) -> HtmlPage:
         "form": request.form or Form(to_texts(settings).items()),
         "previews": {} if request.form else bank_previews(settings),
         "gst_choices": GST_CHOICES,
-        "groupings": GROUPINGS,
+        "groupings": PAYMENT_GROUPINGS,
     }
     return HtmlPage("settings/claims_and_payments.html", context)
 
