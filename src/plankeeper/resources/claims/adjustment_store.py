@@ -55,8 +55,8 @@ async def count(db: Executor, plan_manager_id: UUID, invoice_id: UUID, query: Ad
 
 
 # The money of a line `line`, as LineMoney has it. A payment is open if it is neither cancelled nor returned; what was
-# taken as a fee was paid out to the office. What was imported as paid, or as a part of a pending line, has neither a claim nor a payment here, also if
-# the rest of its line has.
+# taken as a fee was paid out to the office. What was imported as paid, or as a part of a pending line, has neither a
+# claim nor a payment here, also if the rest of its line has.
 MONEY: LiteralString = """
     cross join lateral (
         select
