@@ -237,8 +237,8 @@ class PaidClaim(Struct, kw_only=True):
 class PayableLine(Struct, kw_only=True):
     """A line with what decides whether and how much of it is paid, in dollars.
 
-    `payee_name` is null if the payee's record doesn't exist. `payee_abn` is a provider's, without blanks. `reversed` is
-    what the agency has taken back, `refunded` what the payee has returned, and `open` the payments that are neither
+    `payee_name` is null if the payee's record doesn't exist. `payee_abn` has a provider's digits. `reversed` is what
+    the agency has taken back, `refunded` what the payee has returned, and `open` the payments that are neither
     cancelled nor returned, and what was taken as a fee. `is_fee`: the office has made the invoice for its own fee.
     """
 

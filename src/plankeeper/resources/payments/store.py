@@ -9,6 +9,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import abn_key
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, later_version
 from plankeeper.resources.payments.schemas import PayableLine, PayeeKind, Payment, PaymentRun, StoredRun
@@ -277,9 +278,9 @@ LIST_LINES = f"""
 
 
 async def list_lines(db: Executor, plan_manager_id: UUID, run_id: UUID, payment_id: UUID | None) -> list[RunLine]:
-    """The lines of a run's payments, or of one of them, whose invoices are locked: so no other payment ends meanwhile.
+    """The lines of a run's payments, or of one of them. A line is in one payment of a run.
 
-    A line is in one payment of a run.
+    The caller has locked their invoices, so that no other payment of these lines ends at the same time.
     """
     return await db.rows(RunLine, LIST_LINES, plan_manager_id, run_id, payment_id)
 
@@ -416,7 +417,7 @@ def payable_lines(lines: LiteralString) -> LiteralString:
         from invoices where plan_manager_id = $1 and id = line.invoice_id offset 0
     ) invoice
     left join lateral (
-        select coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name, replace(abn, ' ', '') as abn
+        select coalesce(nullif(btrim(entity_name), ''), 'Provider without a name') as name, {abn_key()} as abn
         from providers where plan_manager_id = $1 and id = invoice.pm_provider_id offset 0
     ) provider on true
     left join lateral (

@@ -106,10 +106,11 @@ def test_only_own_fees_are_taken(office: FeeOffice) -> None:
     invoice = office.invoice("50.00")
     assert office.take(invoice).status_code == 400
     assert office.take(dry_run=True).json()["left_out"] == []
-    spaced = office.provider_with("Harbour Plans, again", abn="51 824 753 556")
-    own = [office.invoice("20.00", pm_provider_id=each, number="FEE-OLD") for each in (office.own_provider, spaced)]
+    numbers = ("51 824 753 556", "51-824-753-556")
+    providers = [office.own_provider, *(office.provider_with(f"Harbour Plans {each}", abn=each) for each in numbers)]
+    own = [office.invoice("20.00", pm_provider_id=each, number="FEE-OLD") for each in providers]
     taking = office.take().json()
-    assert (taking["total"], [office.read(each)["claim_status"] for each in own]) == (40, ["paid", "paid"])
+    assert (taking["total"], [office.read(each)["claim_status"] for each in own]) == (60, ["paid", "paid", "paid"])
     assert office.read(invoice)["claim_status"] == "payment_ready"
 
 
