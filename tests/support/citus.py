@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ import pytest
 from plankeeper.server.embedded_postgres import binaries
 from plankeeper.server.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
 from support.cluster import execute, prepare_database
+from support.ports import free_ports
 
 BUILD = Path(__file__).parents[3] / "shared" / "citus"
 PORTS = 11  # from the coordinator's to that of the server beside the trio, which trio.sh starts without Citus
@@ -37,9 +37,8 @@ class CitusTrio:
     def __init__(self, home: Path) -> None:
         self.home = home
         self._numbers = count(1)
-        self.port = _free_ports()
-        self.ports = {"coordinator": self.port, "worker1": self.port + 1, "worker2": self.port + 2}
-        self.third = self.port + PORTS - 1
+        self.port, worker1, worker2, *_, self.third = free_ports(PORTS)
+        self.ports = {"coordinator": self.port, "worker1": worker1, "worker2": worker2}
 
     def up(self) -> None:
         """Start the servers that aren't running."""
@@ -110,15 +109,3 @@ def citus_trio() -> Generator[CitusTrio]:
     finally:
         trio.down()
         shutil.rmtree(home)
-
-
-def _free_ports() -> int:
-    """The first of some consecutive ports that nobody listens on."""
-    for first in range(20_000 + os.getpid() % 1000 * 12, 32_700, 12):
-        try:
-            for port in range(first, first + PORTS):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
-    raise AssertionError("there are no free ports")

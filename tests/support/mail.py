@@ -1,7 +1,6 @@
 """A real mail server that keeps what it gets, with TLS and a password as a test requires."""
 
 import re
-import socket
 import ssl
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -16,6 +15,7 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 from plankeeper.core.setting_parsers import SmtpServer, parse_smtp_url
 from support.client import LIMITS, NO_TLS
 from support.console import Browser
+from support.ports import free_port
 from support.server import wait_until
 
 PUBLIC_URL = "https://plans.example.com"
@@ -52,8 +52,7 @@ class MailServer:
         self.replies: dict[str, str] = {}
         self._tls, self._has_login = tls, has_login
         self._authority = authority or trustme.CA()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port: int = free_port()
         self._controller: Any = None
 
     def url(self, query: str = "") -> str:

@@ -111,7 +111,7 @@ class ServeProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         assert self._ready.wait(120), self.lines
-        assert self.process.poll() is None, self.lines
+        assert any(self._last_line in line for line in self.lines), self.lines
         address = "Listening on:" if "PLANKEEPER_PUBLIC_URL" in settings else "Console:"
         self.url: str = self.output_value(address).removesuffix("/console") if is_demo else self.start_line["address"]
 

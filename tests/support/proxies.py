@@ -16,11 +16,6 @@ from support.server import wait_until
 PROGRAMS = {"nginx": Path("/usr/sbin/nginx"), "haproxy": Path("/usr/sbin/haproxy")}
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
-
-
 def write_certificates(folder: Path, host: str) -> trustme.CA:
     authority = trustme.CA()
     certificate = authority.issue_cert(host)

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from plankeeper.cli.sample_data.dataset import LAST_MOMENT
 from plankeeper.core.encryption.cipher import create_key_file
 from support.cluster import SharedCluster, as_owner
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
+from support.ports import free_port
 from support.sample_data import load_catalogue
 from support.server import RunningServer, wait_until
 
@@ -244,8 +244,7 @@ def test_the_commands_that_are_not_executed_exist() -> None:
 
 def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer, cluster: SharedCluster) -> None:
     [printed, answer] = [block for block in blocks("README.md") if block.language in OUTPUT_CHECKS]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["plankeeper", "serve", "--demo", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     # The sample data as it is loaded: the samples of the pages have changed that of the other server.
     dsn = cluster.new_database()

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -10,16 +9,12 @@ import asyncpg
 import psutil
 
 from plankeeper.server.embedded_postgres import binaries
+from support.ports import free_port
 from support.program import kill_all
 from support.server import wait_until
 from system.faults.access import query
 
 DATABASE = "plankeeper"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 class Node:

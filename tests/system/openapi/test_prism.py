@@ -1,7 +1,6 @@
 """Responses match openapi.json for Prism, a proxy that validates them with other libraries than our tests do."""
 
 import json
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from contract.operations import ALL_OPERATIONS
 from plankeeper.http.routing import PREFIX
 from support.client import Client
 from support.factories import filled
+from support.ports import free_port
 from support.server import RunningServer, wait_until
 from system.openapi.requests import Request, all_requests, is_file
 from system.openapi.tools import DOCUMENT, ENVIRONMENT, command
@@ -24,8 +24,7 @@ def proxy(server: RunningServer, tmp_path: Path) -> Iterator[str]:
     """The address of Prism before the server. It forwards any request whose body is JSON, and adds the violations of a
     response to its headers.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     arguments = ["--validate-request=false", "--host", "127.0.0.1", "--port", str(port)]
     with (tmp_path / "log").open("w+") as log:
         process = subprocess.Popen(

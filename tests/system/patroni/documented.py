@@ -1,10 +1,9 @@
 """The configuration of docs/operations, changed for one machine: loopback addresses and free ports."""
 
 import re
-import socket
-from contextlib import ExitStack
 from functools import cache
 
+from support import ports
 from support.pages import blocks
 
 PORTS = (2379, 2380, 5000, 5432, 8008)  # the documented ones: two of etcd, HAProxy, PostgreSQL, Patroni
@@ -20,9 +19,7 @@ def documented_file(language: str, text: str) -> str:
 @cache
 def free_ports() -> dict[int, int]:
     """A port that is free on all addresses for each documented one."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("", 0))) for _ in PORTS]
-        return {port: probe.getsockname()[1] for port, probe in zip(PORTS, probes, strict=True)}
+    return dict(zip(PORTS, ports.free_ports(len(PORTS)), strict=True))
 
 
 def on_loopback(text: str) -> str:

@@ -1,7 +1,6 @@
 """`scripts/audit.sh` with pip-audit and a local advisory service: what it finds, and when it fails."""
 
 import json
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.ports import free_port
 
 LOCK = "example-package==1.0.0 --hash=sha256:" + "0" * 64 + "\n"
 VULNERABILITY = {
@@ -93,9 +94,7 @@ def test_no_known_vulnerability_passes(tmp_path: Path, project: Path, service: A
 
 
 def test_without_an_advisory_service_it_says_so_and_passes(tmp_path: Path, project: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-    done = run_audit(tmp_path, project, url)
+    done = run_audit(tmp_path, project, f"http://127.0.0.1:{free_port()}/")
     assert done.returncode == 0, done
     warning = done.stdout.splitlines()[-1]
     assert warning.startswith("WARNING: ")

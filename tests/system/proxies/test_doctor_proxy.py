@@ -8,8 +8,9 @@ import pytest
 
 from support.cluster import SharedCluster
 from support.folder import temporary_folder
+from support.ports import free_port
 from support.program import run_plankeeper
-from support.proxies import free_port, require_program, start_proxy, write_certificates
+from support.proxies import require_program, start_proxy, write_certificates
 from support.server import RunningServer
 
 CONFIGURATION = """

@@ -16,8 +16,9 @@ from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.console import PASSWORD
 from support.folder import temporary_folder
+from support.ports import free_port
 from support.program import ServeProcess, run_plankeeper
-from support.proxies import COMMANDS, HOST, PROGRAMS, Ports, free_port, require_program, start_proxy, write_certificates
+from support.proxies import COMMANDS, HOST, PROGRAMS, Ports, require_program, start_proxy, write_certificates
 from support.receiver import Receiver
 from support.server import wait_until
 

@@ -18,8 +18,9 @@ import pytest
 from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.folder import temporary_folder
+from support.ports import free_port
 from support.program import ServeProcess, run_plankeeper
-from support.proxies import COMMANDS, HOST, Ports, free_port, require_program, start_proxy, write_certificates
+from support.proxies import COMMANDS, HOST, Ports, require_program, start_proxy, write_certificates
 from support.server import wait_until
 
 RESTARTS = 3

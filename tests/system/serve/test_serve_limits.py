@@ -20,6 +20,7 @@ from plankeeper.access.api_keys.format import new_key
 from plankeeper.database.client import Database
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder
+from support.ports import free_port
 from support.program import ServeProcess, run_program
 from support.quotas import hold_minute
 from support.server import wait_until
@@ -72,11 +73,6 @@ def test_a_client_can_use_a_connection_again_that_was_idle_for_longer_than_clien
     assert connection.getresponse().status == 200
     assert connection.sock is sock
     connection.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def forwarded_status(url: str, *addresses: str) -> int:

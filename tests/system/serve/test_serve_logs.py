@@ -15,8 +15,8 @@ import pytest
 
 from support.cluster import SharedCluster
 from support.folder import temporary_folder
+from support.ports import free_port
 from support.program import environment
-from support.proxies import free_port
 from support.secret_keys import shared_key_file
 from support.server import wait_until
 

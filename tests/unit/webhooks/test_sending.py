@@ -13,6 +13,7 @@ import trustme
 
 from plankeeper.webhooks import client
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
+from support.ports import free_port
 from support.receiver import Headers, Receiver
 from support.webhook_attempts import BODY, CRLF, OK, attempt, raw_server
 
@@ -425,9 +426,7 @@ async def test_a_receiver_without_tls_is_a_failure(webhook_client: WebhookClient
 
 
 async def test_a_closed_port_is_a_failure_that_reveals_no_address(webhook_client: WebhookClient) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    outcome = await attempt(webhook_client, f"http://127.0.0.1:{port}/")
+    outcome = await attempt(webhook_client, f"http://127.0.0.1:{free_port()}/")
     assert outcome == AttemptResult(None, CONNECTION_FAILED, outcome.duration_ms)
 
 
