@@ -142,7 +142,8 @@ async def _take(
         taken = await db.one_or_none(UUID, TAKE, plan_manager_id, *wanted_values(wanted), *values)
     except UniqueViolationError:  # in a second window, the account has taken another one
         return False
-    return taken is not None
+    # A colleague can have decided about it and given it up after the statement had read it.
+    return taken is not None and await matches(db, plan_manager_id, wanted, invoice_id)
 
 
 RENEW: LiteralString = """

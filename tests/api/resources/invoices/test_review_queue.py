@@ -146,6 +146,29 @@ def test_ten_people_who_work_at_once_never_get_the_same_invoice(
     assert (len(seen), set(seen)) == (len(ids), ids)
 
 
+def test_an_invoice_that_is_decided_while_somebody_takes_it_stays_decided(
+    server: RunningServer, plan_manager_id: UUID, import_invoice: Import
+) -> None:
+    """The colleague who decides about it gives it up while the statement that takes it waits."""
+    db, first, second = server.db, import_invoice("INV-1", 1), import_invoice("INV-2", 2)
+    lease = "insert into review_leases (plan_manager_id, invoice_id, account_id, expires_at) values ($1, $2, $3, $4)"
+    give_up = "delete from review_leases where plan_manager_id = $1 and invoice_id = $2"
+    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+    async def interleave() -> UUID | None:
+        async with db.transaction() as colleague:
+            await colleague.execute(lease, plan_manager_id, first, uuid7(), NOW + LEASE_TIME)
+            taking = asyncio.create_task(review_store.take_next(db, plan_manager_id, uuid7(), ALL, None, NOW))
+            while not await db.one(int, waiting):
+                assert not taking.done()
+                await asyncio.sleep(0.01)
+            await db.execute(CLOSE, plan_manager_id, first)
+            await colleague.execute(give_up, plan_manager_id, first)
+        return await taking
+
+    assert server.run(interleave()) == second
+
+
 def test_two_windows_of_a_person_have_one_invoice_between_them(
     server: RunningServer, plan_manager_id: UUID, import_invoice: Import
 ) -> None:
