@@ -10,7 +10,7 @@ from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT, next_updated_at
 from plankeeper.webhooks.schemas import (
@@ -29,7 +29,7 @@ STATE_COLUMNS: LiteralString = "secret, old_secret, old_secret_until, failing_si
 LIST = FilteredList(
     "webhook_endpoints",
     WebhookEndpointListQuery,
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 
 

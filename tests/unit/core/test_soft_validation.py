@@ -65,6 +65,7 @@ def test_implausible_values_of_a_participant(values: dict[str, Any], warnings: l
     [
         ({"abn": "51 824 753 556"}, []),
         ({"abn": "51824753556"}, []),
+        ({"abn": "51-824-753-556"}, []),
         ({"entity_name": ""}, [("entity_name", "The provider has no name")]),
         ({"abn": "51824753557"}, [("abn", "has a wrong digit: its check digits don’t match")]),
         ({"abn": "5182475355"}, [("abn", "should have 11 digits, such as 51 824 753 556")]),

@@ -45,6 +45,9 @@ class Sort(NamedTuple):
     is_nullable: bool = False
 
 
+BY_UPDATED_AT = {"updated_at": Sort("updated_at", "timestamptz")}
+
+
 class SortOrder(NamedTuple):
     """The order that a request asks for: the name of one of the list's sorts, and its direction."""
 

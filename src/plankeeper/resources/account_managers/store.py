@@ -7,7 +7,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import in_array
 from plankeeper.resources.account_managers.schemas import (
     AccountManager,
@@ -44,7 +44,7 @@ LIST = FilteredList(
             "is_visible and ({0} = '' or email is null or strpos(lower(split_part(email, '@', -1)), {0}) = 0)"
         )
     },
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}

@@ -11,7 +11,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.claims.adjustment_rules import LineMoney
 from plankeeper.resources.claims.adjustment_schemas import Adjustment, AdjustmentListQuery, RecoveryListQuery
@@ -35,7 +35,7 @@ LIST = FilteredList(
     "adjustments",
     AdjustmentListQuery,
     {"invoice_id": Filter("invoice_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 GET_MANY = f"select {COLUMNS} from adjustments where plan_manager_id = $1 and {HAS_ID}"
 

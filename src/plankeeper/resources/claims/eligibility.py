@@ -14,7 +14,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.core.fields import component
-from plankeeper.core.formatting import format_date, format_money
+from plankeeper.core.formatting import format_date, format_money, plain_number
 from plankeeper.resources.claims.batch_file import (
     EXEMPT,
     REIMBURSEMENT,
@@ -164,7 +164,7 @@ class Candidate(CandidateState, frozen=True, kw_only=True):
     @property
     def payee_number(self) -> str | None:
         """The last column of the file."""
-        digits = _digits(self.provider_abn)
+        digits = plain_number(self.provider_abn or "")
         if self.is_reimbursement:
             return REIMBURSEMENT
         return digits if _ABN.fullmatch(digits) else EXEMPT if self.is_abn_exempt else None
@@ -217,7 +217,7 @@ def to_file_row(line: Candidate, office: Office, reference: str) -> FileRow:
     is_cancellation = line.claim_type == "CANC"
     return FileRow(
         registration_number=office.registration_number or "",
-        ndis_number=_digits(line.ndis_number),
+        ndis_number=plain_number(line.ndis_number or ""),
         delivered_from=line.first_day.isoformat() if line.first_day else "",
         delivered_to=line.last_day.isoformat() if line.last_day else "",
         support_number=(line.item or "").strip(),
@@ -244,7 +244,7 @@ _STATE_CHECKS: Mapping[Reason, Callable[[CandidateState], bool]] = {
 }
 _RECORD_CHECKS: Mapping[Reason, Callable[[Candidate, Office], bool]] = {
     "missing_registration_number": lambda _, office: not is_registration_number(office.registration_number),
-    "missing_ndis_number": lambda line, _: _NDIS_NUMBER.fullmatch(_digits(line.ndis_number)) is None,
+    "missing_ndis_number": lambda line, _: _NDIS_NUMBER.fullmatch(plain_number(line.ndis_number or "")) is None,
     "missing_item": lambda line, _: not (line.item or "").strip(),
     "invalid_item": lambda line, _: not is_expressible_item(line.item),
     "missing_service_date": lambda line, _: not (line.first_day and line.last_day and line.first_day <= line.last_day),
@@ -314,8 +314,3 @@ _DETAILS: Mapping[Reason, Callable[[Candidate], str]] = {
     "inexpressible_total": _describe_total,
     "zero_or_less": lambda line: f"Line {line.number} costs {format_money(line.claimed_amount)}.",
 }
-
-
-def _digits(text: str | None) -> str:
-    """A number without its spaces."""
-    return (text or "").replace(" ", "")

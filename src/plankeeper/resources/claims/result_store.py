@@ -11,7 +11,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import HAS_ID, in_array, records_of
 from plankeeper.database.versions import later_version
 from plankeeper.resources.claims.adjustment_store import MONEY
@@ -170,7 +170,7 @@ RECEIPTS = FilteredList(
     "claim_receipts",
     ReceiptListQuery,
     {"batch_id": Filter("batch_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 GET_RECEIPTS = f"select {RECEIPT_COLUMNS} from claim_receipts where plan_manager_id = $1 and {HAS_ID}"
 SUM_RECEIPTS = """

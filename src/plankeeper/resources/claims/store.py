@@ -11,7 +11,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, later_version
 from plankeeper.resources.claims.batch_file import FileRow
@@ -37,12 +37,12 @@ NEW_CLAIM_COLUMNS: LiteralString = """
     agency_number, reason, result_date, result_at, result_by, created_at, created_by
 """
 
-LIST = FilteredList("claim_batches", ClaimBatchListQuery, sorts={"updated_at": Sort("updated_at", "timestamptz")})
+LIST = FilteredList("claim_batches", ClaimBatchListQuery, sorts=BY_UPDATED_AT)
 CLAIMS = FilteredList(
     "claims",
     ClaimListQuery,
     {"batch_id": Filter("batch_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 
 GET = f"select {WITH_LISTS} from claim_batches where plan_manager_id = $1 and id = $2"

@@ -7,7 +7,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.database.versions import UPDATED_AT
 from plankeeper.resources.exit_reasons.schemas import ExitReason, ExitReasonListQuery, ExitReasonRow
@@ -18,7 +18,7 @@ COLUMNS: LiteralString = f"{ROW_COLUMNS}, updated_at"
 LIST = FilteredList(
     "exit_reasons",
     ExitReasonListQuery,
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}

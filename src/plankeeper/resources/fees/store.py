@@ -11,7 +11,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.number_keys import abn_key
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.fees.schemas import (
@@ -24,10 +24,11 @@ from plankeeper.resources.fees.schemas import (
     TakenLineListQuery,
 )
 
-_SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
-LIST = FilteredList("fees", FeeListQuery, sorts=_SORTS)
-TAKINGS = FilteredList("fee_takings", FeeTakingListQuery, sorts=_SORTS)
-LINES = FilteredList("fee_taking_lines", TakenLineListQuery, {"taking_id": Filter("taking_id = {}")}, sorts=_SORTS)
+LIST = FilteredList("fees", FeeListQuery, sorts=BY_UPDATED_AT)
+TAKINGS = FilteredList("fee_takings", FeeTakingListQuery, sorts=BY_UPDATED_AT)
+LINES = FilteredList(
+    "fee_taking_lines", TakenLineListQuery, {"taking_id": Filter("taking_id = {}")}, sorts=BY_UPDATED_AT
+)
 
 LOCK = "select pg_advisory_xact_lock(hashtextextended('fees ' || $1::uuid::text, 0))"
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 from stdnum.au import abn
 
-from plankeeper.core.formatting import to_cents
+from plankeeper.core.formatting import plain_number, to_cents
 from plankeeper.resources.invoices.facts import (
     AlertNote,
     DuplicateLine,
@@ -250,7 +250,7 @@ def _status_facts(invoice: CheckInput) -> Iterator[Fact]:
 
 
 def _abn_facts(invoice: CheckInput) -> Iterator[Fact]:
-    if invoice.provider_exists and not (invoice.provider_abn and abn.is_valid(invoice.provider_abn)):
+    if invoice.provider_exists and not abn.is_valid(plain_number(invoice.provider_abn or "")):
         yield WrongAbn(abn=invoice.provider_abn)
 
 

@@ -12,7 +12,7 @@ from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.groups import GroupKey, GroupSum
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.invoices import standard_conditions
 from plankeeper.resources.invoices.schemas import ClaimStatus, Invoice, InvoiceListQuery
@@ -67,7 +67,7 @@ LIST = FilteredList(
         **RECORDS_LIMIT,
     },
     sorts={
-        "updated_at": Sort("updated_at", "timestamptz"),
+        **BY_UPDATED_AT,
         "received_at": Sort("received_at", "timestamptz"),
         "invoice_date": Sort("invoice_date", "date", is_nullable=True),
         "total": Sort("total", "numeric", is_nullable=True),

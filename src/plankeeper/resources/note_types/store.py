@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT
 from plankeeper.database.row_ids import in_array
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.note_types.schemas import (
@@ -25,7 +25,7 @@ HAS_NUMBER: LiteralString = in_array("id", "$2::bigint[]")
 LIST = FilteredList(
     "note_types",
     NoteTypeListQuery,
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
     id_type="bigint",
 )
 PLAIN_PAGE: LiteralString = f"""

@@ -8,7 +8,7 @@ from msgspec import UnsetType
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.resources.notes.schemas import Note, NoteListQuery
 from plankeeper.resources.notes.store import get_many, with_types
 from plankeeper.resources.search.filters import count_matches, note_values
@@ -22,7 +22,7 @@ LIST = FilteredList(
     "notes",
     NoteListQuery,
     {"search_words": Filter(WORDS), "search_key": Filter(KEY)},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 PLAIN_PAGE: LiteralString = f"""
     {

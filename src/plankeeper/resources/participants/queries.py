@@ -12,7 +12,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter, Sort
 from plankeeper.database.stored_counts import sum_counts
 from plankeeper.resources.participants.schemas import NO_ACCOUNT_MANAGER, Participant, ParticipantListQuery
 from plankeeper.resources.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
@@ -31,7 +31,7 @@ LIST = FilteredList(
         **PARTICIPANTS_LIMIT,
     },
     sorts={
-        "updated_at": Sort("updated_at", "timestamptz"),
+        **BY_UPDATED_AT,
         "last_name": Sort('(lower(last_name) collate "C")', "text", is_nullable=True),
         "name": Sort(FULL_NAME, "text", is_nullable=True),
         "participant_number": Sort("participant_number", "text", is_nullable=True),

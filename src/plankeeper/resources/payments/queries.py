@@ -12,7 +12,7 @@ from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.groups import GroupKey, GroupSum
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.resources.payments.schemas import (
     PayeeKind,
@@ -24,9 +24,8 @@ from plankeeper.resources.payments.schemas import (
 )
 from plankeeper.resources.payments.store import FULL_PAYMENT, WITHOUT_LISTS, get_many, get_payments
 
-_SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
-LIST = FilteredList("payment_runs", PaymentRunListQuery, sorts=_SORTS)
-PAYMENTS = FilteredList("payments", PaymentListQuery, {"run_id": Filter("run_id = {}")}, sorts=_SORTS)
+LIST = FilteredList("payment_runs", PaymentRunListQuery, sorts=BY_UPDATED_AT)
+PAYMENTS = FilteredList("payments", PaymentListQuery, {"run_id": Filter("run_id = {}")}, sorts=BY_UPDATED_AT)
 _DAY: LiteralString = "coalesce(paid_on, process_date)"
 _OF_RUN: LiteralString = "run_id in (select id from payment_runs where plan_manager_id = $1 and " + _DAY
 ALL_PAYMENTS = FilteredList(

@@ -10,7 +10,7 @@ from plankeeper.core.record_matches import ValueHolder
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter, Sort
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import UPDATED_AT, compose_update
 from plankeeper.resources.plans.schemas import LineSum, Plan, PlanListQuery, PlanRow, ServiceLine
@@ -26,7 +26,7 @@ LIST = FilteredList(
     "plans",
     PlanListQuery,
     {"participant_id": Filter("participant_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter, Sort
 from plankeeper.resources.providers.schemas import Provider, ProviderListQuery
 from plankeeper.resources.providers.store import READ_COLUMNS, get_many
 from plankeeper.resources.search.filters import PROVIDER_FILTERS, count_matches, search_values
@@ -15,7 +15,7 @@ LIST = FilteredList(
     ProviderListQuery,
     {**PROVIDER_FILTERS, "active": Filter("active = {}", label="Status")},
     sorts={
-        "updated_at": Sort("updated_at", "timestamptz"),
+        **BY_UPDATED_AT,
         "name": Sort('(lower(entity_name) collate "C")', "text", is_nullable=True),
         "abn": Sort("abn", "text", is_nullable=True),
         "state": Sort("state", "text", is_nullable=True),

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from stdnum.au import abn as abn_format
 
+from plankeeper.core.formatting import plain_number
 from plankeeper.core.soft_validation import ValueWarning, find_implausible_phone, find_implausible_postcode
 
 
@@ -35,7 +36,7 @@ def find_value_warnings(provider: PlausibleFields) -> list[ValueWarning]:
 def _find_implausible_identity(provider: PlausibleFields) -> Iterator[ValueWarning]:
     if not (provider.entity_name or "").strip():
         yield ValueWarning("entity_name", "The provider has no name")
-    digits = "".join((provider.abn or "").split())
+    digits = plain_number((provider.abn or "").strip())
     if digits and not (len(digits) == 11 and digits.isascii() and digits.isdecimal()):
         yield ValueWarning("abn", "should have 11 digits, such as 51 824 753 556")
     elif digits and not abn_format.is_valid(digits):

@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.core.lists import PageRows, cut_page, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.resources.statement_runs.schemas import (
     StatementRun,
     StatementRunItem,
@@ -14,9 +14,10 @@ from plankeeper.resources.statement_runs.schemas import (
 )
 from plankeeper.resources.statement_runs.store import ITEM, RUN, WITH_COUNTS, get_items, get_many
 
-_SORTS = {"updated_at": Sort("updated_at", "timestamptz")}
-LIST = FilteredList("statement_runs", StatementRunListQuery, sorts=_SORTS)
-ITEMS = FilteredList("statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=_SORTS)
+LIST = FilteredList("statement_runs", StatementRunListQuery, sorts=BY_UPDATED_AT)
+ITEMS = FilteredList(
+    "statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=BY_UPDATED_AT
+)
 
 PLAIN_PAGE = f"""
     select {RUN}

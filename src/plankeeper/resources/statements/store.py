@@ -10,7 +10,7 @@ from msgspec import Struct
 from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.database.versions import later_version
 from plankeeper.resources.documents.store import add_object
@@ -41,7 +41,7 @@ LIST = FilteredList(
     "statements",
     StatementListQuery,
     {"participant_id": Filter("participant_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 ROW: LiteralString = f"""
     id, participant_id, plan_id, month, content, made_at, made_by, updated_at, run_id, pdf_key, pdf_sha256,

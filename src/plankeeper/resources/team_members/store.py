@@ -11,7 +11,7 @@ from plankeeper.core.lists import PageRows, cut_page, decrypt_cursor, encrypt_cu
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.cursor_keys import get_key
 from plankeeper.database.lists.filtered_list import FilteredList
-from plankeeper.database.lists.statements import Filter, Sort, Start
+from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter, Start
 from plankeeper.database.row_ids import records_of
 from plankeeper.resources.team_members.schemas import (
     AllTeamMembersQuery,
@@ -59,7 +59,7 @@ LIST = FilteredList(
     "team_members",
     TeamMemberListQuery,
     {"participant_id": Filter("participant_id = {}")},
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts=BY_UPDATED_AT,
 )
 PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}

@@ -117,6 +117,7 @@ def test_a_line_is_claimed(change: dict[str, Any]) -> None:
 
 def test_the_payee_is_an_abn_a_reimbursement_or_exempt() -> None:
     assert LINE.payee_number == "89000000019"
+    assert replace(LINE, provider_abn="89-000-000-019").payee_number == "89000000019"
     assert replace(LINE, is_reimbursement=True, provider_abn=None).payee_number == "REIMB"
     assert replace(LINE, is_abn_exempt=True, provider_abn=None).payee_number == "EXCLS"
     assert replace(LINE, is_abn_exempt=True).payee_number == "89000000019"
@@ -128,6 +129,7 @@ def test_a_row_has_the_values_of_the_line() -> None:
         "430000001", "15_056_0128_1_3", "1.50", "193.99",
     )  # fmt: skip
     assert (row.hours, row.claim_type, row.cancellation_reason, row.provider_abn) == ("", "", "", "89000000019")
+    assert to_file_row(replace(LINE, ndis_number="430-000-001"), OFFICE, "1").ndis_number == "430000001"
     cancelled = replace(LINE, claim_type="CANC", cancellation_reason="NSDH")
     assert to_file_row(cancelled, OFFICE, "1").cancellation_reason == "NSDH"
     assert to_file_row(replace(cancelled, claim_type="TRAN"), OFFICE, "1").cancellation_reason == ""

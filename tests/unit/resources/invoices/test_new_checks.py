@@ -186,6 +186,7 @@ def test_negative_amounts() -> None:
 def test_records_of_the_provider() -> None:
     assert sentences(provider_active=False) == {"inactive_provider": ["The provider is marked as inactive."]}
     assert [*sentences(has_earlier_invoice=False)] == ["first_time_provider"]
+    assert sentences(provider_abn="51-824-753-556") == {}
     assert sentences(provider_abn=" ") == {"check_abn": ["The provider has no ABN."]}
     assert sentences(provider_abn="51824753557") == {
         "check_abn": ["The provider’s ABN, 51824753557, isn’t 11 digits with a valid check digit."]
