@@ -1,8 +1,8 @@
 """Checks a file and imports it. A check is a complete import that is rolled back."""
 
 import asyncio
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -80,8 +80,8 @@ async def check_file(request: FormRequest, record: Import, file: SourceFile, opt
     counts, ctx = OutcomeCounts(), replace(request.write_context, import_id=record.id)
     await store.delete_rows(request.tx, request.plan_manager_id, record.id)
     try:
-        with _import_slot(request), _error_of_timeout():
-            async with asyncio.timeout(MAX_SECONDS), request.db.transaction() as tx:
+        with _import_slot(request):
+            async with _time_limit(), request.db.transaction() as tx:
                 await _check_rows(request, replace(ctx, tx=tx, notify=False), file, options, counts)
     except _RollbackError:
         pass
@@ -111,8 +111,8 @@ async def run_import(request: FormRequest, record: Import, file: SourceFile, *, 
     options = options_of(record)
     ctx = replace(request.write_context, import_id=record.id, notify=notify)
     try:
-        with _import_slot(request), _error_of_timeout():
-            async with asyncio.timeout(MAX_SECONDS), request.tx.savepoint():
+        with _import_slot(request):
+            async with _time_limit(), request.tx.savepoint():
                 await _import_rows(request, ctx, record, file, options)
     except _RollbackError:
         ctx.tx.changed_feeds.discard(ctx.plan_manager_id)
@@ -147,14 +147,15 @@ def _outcomes(counts: OutcomeCounts) -> tuple[int, ...]:
     )
 
 
-@contextmanager
-def _error_of_timeout() -> Generator[None]:
-    """Raises ValidationError if the import took too long."""
-    started = asyncio.get_running_loop().time()
+@asynccontextmanager
+async def _time_limit() -> AsyncGenerator[None]:
+    """Raises ValidationError for what takes too long."""
+    limit = asyncio.timeout(MAX_SECONDS)
     try:
-        yield
+        async with limit:
+            yield
     except TimeoutError:
-        if asyncio.get_running_loop().time() - started < MAX_SECONDS:
+        if not limit.expired():
             raise
         raise ValidationError(
             file=f"takes longer than {MAX_SECONDS} seconds: ask your IT administrator to run plankeeper import"
