@@ -272,6 +272,14 @@ NOT_ON_CITUS = {
     "tests/api/resources/invoices/test_stored_totals.py::test_two_imports_that_create_the_same_invoice_count_it_once": (
         "waits until an import waits for a lock, which is on a worker"
     ),
+    "tests/api/resources/invoices/test_review_queue.py::"
+    "test_an_invoice_that_is_decided_while_somebody_takes_it_stays_decided": (
+        "waits until a statement waits for a lock, which is on a worker"
+    ),
+    "tests/api/resources/payments/test_concurrent_runs.py::"
+    "test_a_return_and_a_cancellation_at_the_same_time_leave_a_line_without_a_payment": (
+        "waits until transactions wait for a lock, which is on a worker"
+    ),
     "tests/api/database/test_pool.py::test_lists_use_the_connection_that_plans_for_values_already": (
         "each connection to Citus plans for values"
     ),
