@@ -13,6 +13,7 @@ from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.connections import statement_name
 from support.cluster import SharedCluster
+from support.locks import wait_for_locks
 
 OWNER = uuid7()
 THING = Write(
@@ -258,17 +259,11 @@ async def test_a_write_notices_a_change_for_which_it_waited(cluster: SharedClust
         async with other.transaction() as tx:
             await tx.execute(CHANGE)
             waiting = asyncio.create_task(db.write(renaming))
-            await wait_for_lock(tx)
+            await wait_for_locks(tx)
             assert not waiting.done()
         assert await waiting == 2
     assert renaming.attempts == 2
     assert await stored(db) == ([1, 2], [Tag(OWNER, 1, "renamed")])
-
-
-async def wait_for_lock(db: Executor) -> None:
-    waits = "datname = current_database() and wait_event_type = 'Lock'"
-    while not await db.one(bool, f"select exists (select from pg_stat_activity where {waits})"):
-        await asyncio.sleep(0.01)
 
 
 async def test_the_first_attempt_reads_without_a_transaction_until_it_writes(db: Database, sent: list[str]) -> None:

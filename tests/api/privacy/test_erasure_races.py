@@ -11,7 +11,6 @@ import pytest
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.errors import NotFound
-from plankeeper.database.client import Database
 from plankeeper.privacy import service
 from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.bank_details.accounts import Payee
@@ -22,12 +21,10 @@ from plankeeper.resources.registry import RESOURCES
 from plankeeper.resources.trash import service as trash_service
 from plankeeper.resources.upsert import ImportRow
 from support.factories import SeededPlanManager
+from support.locks import wait_for_locks
 from support.stored_rows import places_of
 
 LOCK_MANAGER = "select from account_managers where plan_manager_id = $1 and id = $2 for update"
-WAITING = """
-    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-"""
 
 
 @asynccontextmanager
@@ -61,11 +58,6 @@ async def create_again(world: SeededPlanManager, id_: UUID, _: UUID) -> None:
         await RESOURCES["participants"].upsert(ctx, [ImportRow(1, values)])
 
 
-async def wait_for(db: Database, count: int) -> None:
-    while await db.one(int, WAITING) < count:
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize("write", [restore, create_again])
 def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
     small_world: SeededPlanManager, write: Callable[..., Any]
@@ -81,9 +73,9 @@ def test_a_person_that_is_restored_or_imported_is_erased_afterwards(
         async with db.transaction() as tx:
             await tx.execute(LOCK_MANAGER, small_world.plan_manager_id, manager)
             writing = asyncio.create_task(write(small_world, id_, entry_id))
-            await wait_for(db, 1)
+            await wait_for_locks(db)
             erasing = asyncio.create_task(erase(small_world, id_))
-            await wait_for(db, 2)
+            await wait_for_locks(db, count=2)
         return await asyncio.gather(writing, erasing, return_exceptions=True)
 
     assert small_world.server.run(interleave()) == [None, None]
@@ -97,9 +89,9 @@ def test_a_person_is_deleted_or_erased_but_not_kept_in_the_trash(small_world: Se
         async with db.transaction() as tx:
             await tx.execute(participant_lock(), small_world.plan_manager_id, id_)
             deleting = asyncio.create_task(delete_to_trash(small_world, id_))
-            await wait_for(db, 1)
+            await wait_for_locks(db)
             erasing = asyncio.create_task(erase(small_world, id_))
-            await wait_for(db, 2)
+            await wait_for_locks(db, count=2)
         return await asyncio.gather(deleting, erasing, return_exceptions=True)
 
     deleted, erased = small_world.server.run(interleave())
@@ -122,9 +114,9 @@ def test_a_permanent_delete_and_an_erasure_follow_each_other(small_world: Seeded
         async with db.transaction() as tx:
             await tx.execute(participant_lock(), small_world.plan_manager_id, id_)
             erasing = asyncio.create_task(erase(small_world, id_))
-            await wait_for(db, 1)
+            await wait_for_locks(db)
             deleting = asyncio.create_task(delete())
-            await wait_for(db, 2)
+            await wait_for_locks(db, count=2)
         return await asyncio.gather(erasing, deleting, return_exceptions=True)
 
     erased, deleted = small_world.server.run(interleave())
@@ -146,7 +138,7 @@ def test_an_erasure_waits_for_a_write_of_an_invoice_before_it_writes_its_lines(s
         async with db.transaction() as tx:
             await tx.execute(lock, small_world.plan_manager_id, id_)
             erasing = asyncio.create_task(erase(small_world, id_))
-            await wait_for(db, 1)
+            await wait_for_locks(db)
             await tx.execute(write_lines, small_world.plan_manager_id, id_, name)
         await erasing
 
@@ -168,7 +160,7 @@ def test_an_erasure_waits_for_a_proposal_of_bank_details(small_world: SeededPlan
         async with context(small_world) as ctx:
             await lock_payee(ctx.tx, ctx.plan_manager_id, payee)
             erasing = asyncio.create_task(erase(small_world, id_))
-            await wait_for(db, 1)
+            await wait_for_locks(db)
             await bank_details.lock(ctx, payee)
         await erasing
 

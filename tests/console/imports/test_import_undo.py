@@ -14,6 +14,7 @@ from support.client import Client
 from support.console import Browser
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
+from support.locks import wait_for_locks
 from support.resources import assert_changed
 from support.server import RunningServer
 
@@ -142,9 +143,7 @@ def test_a_change_that_is_not_committed_yet_prevents_an_undo(
         async with server.db.transaction() as tx:
             await tx.execute("update participants set city = 'Perth' where plan_manager_id = $1", plan_manager_id)
             undo = asyncio.create_task(asyncio.to_thread(owner.submit, f"{path}/undo"))
-            waits = "datname = current_database() and wait_event_type = 'Lock'"
-            while not await tx.one(bool, f"select exists (select from pg_stat_activity where {waits})"):
-                await asyncio.sleep(0.01)
+            await wait_for_locks(tx)
         return (await undo).status_code
 
     assert server.run(undo_during_a_change()) == 409

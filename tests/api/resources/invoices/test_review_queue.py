@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.resources.invoices import review_store
 from plankeeper.resources.invoices.review_store import LEASE_TIME, MAX_CANDIDATES, QueueCounts, ReviewFilter
 from support.client import Client
+from support.locks import wait_for_locks
 from support.server import RunningServer
 
 NOW = datetime(2026, 11, 24, 1, tzinfo=UTC)
@@ -153,15 +154,12 @@ def test_an_invoice_that_is_decided_while_somebody_takes_it_stays_decided(
     db, first, second = server.db, import_invoice("INV-1", 1), import_invoice("INV-2", 2)
     lease = "insert into review_leases (plan_manager_id, invoice_id, account_id, expires_at) values ($1, $2, $3, $4)"
     give_up = "delete from review_leases where plan_manager_id = $1 and invoice_id = $2"
-    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
     async def interleave() -> UUID | None:
         async with db.transaction() as colleague:
             await colleague.execute(lease, plan_manager_id, first, uuid7(), NOW + LEASE_TIME)
             taking = asyncio.create_task(review_store.take_next(db, plan_manager_id, uuid7(), ALL, None, NOW))
-            while not await db.one(int, waiting):
-                assert not taking.done()
-                await asyncio.sleep(0.01)
+            await wait_for_locks(db, taking)
             await db.execute(CLOSE, plan_manager_id, first)
             await colleague.execute(give_up, plan_manager_id, first)
         return await taking

@@ -18,6 +18,7 @@ from plankeeper.imports.importer import ImportReport, import_file
 from plankeeper.resources.registry import CONSTRAINT_ERRORS, RESOURCES
 from support.client import Client
 from support.importing import import_records
+from support.locks import wait_for_locks
 from support.server import RunningServer
 
 CLAIM_STATUSES = ["new", "paid", "on_hold"]
@@ -85,11 +86,6 @@ def test_two_imports_that_create_the_same_invoice_count_it_once(server: RunningS
     """The second one updates it, or reports it if it is the only row, which isn't repeated."""
     owner = UUID(api.plan_manager_id)
     rows = [{"id": str(uuid7()), "claim_status": "new"} for _ in range(count)]
-    waiting = """
-        select exists (
-            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        )
-    """
 
     async def import_both() -> ImportReport:
         async with server.db.transaction() as tx:
@@ -98,9 +94,7 @@ def test_two_imports_that_create_the_same_invoice_count_it_once(server: RunningS
             await import_file(ctx, RESOURCES["invoices"], lines, CONSTRAINT_ERRORS, lambda _lines: None)
             paid = [each | {"claim_status": "paid"} for each in rows]
             second = asyncio.create_task(import_records(server, owner, "invoices", paid))
-            while not await server.db.one(bool, waiting):
-                assert not second.done()
-                await asyncio.sleep(0.01)
+            await wait_for_locks(server.db, second)
         return await second
 
     errors = server.run(import_both()).errors

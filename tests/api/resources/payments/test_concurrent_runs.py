@@ -16,6 +16,7 @@ from msgspec import Struct, convert
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.resources.payments import service
 from plankeeper.resources.payments.schemas import PaymentReturn, PaymentRunCancel
+from support.locks import wait_for_locks
 from support.payments import PayingOffice
 
 RETURN = {"date": "2026-10-17", "reason": "Closed account"}
@@ -133,11 +134,6 @@ def test_a_payment_is_returned_once(office: PayingOffice) -> None:
     require_sound_money(office)
 
 
-WAITING = """
-    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-"""
-
-
 def test_a_return_and_a_cancellation_at_the_same_time_leave_a_line_without_a_payment(office: PayingOffice) -> None:
     """Both wait for the invoice, whose line has the payment of one run and is in the other."""
     db, plan_manager_id = office.server.db, office.plan_manager_id
@@ -163,8 +159,7 @@ def test_a_return_and_a_cancellation_at_the_same_time_leave_a_line_without_a_pay
             cancelling = asyncio.create_task(
                 write(lambda ctx: service.cancel(ctx, UUID(second["id"]), PaymentRunCancel()))
             )
-            while await db.one(int, WAITING) < 2:
-                await asyncio.sleep(0.01)
+            await wait_for_locks(db, count=2)
         await asyncio.gather(returning, cancelling)
 
     office.server.run(interleave())
