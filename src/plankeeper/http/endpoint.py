@@ -60,7 +60,7 @@ from plankeeper.http.requests import (
     read_upload,
 )
 from plankeeper.http.responses import NOT_MODIFIED, FileResponse, HttpError, Response, error_response, to_api_error
-from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_returned_path
+from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_returned_path, path_id_resource
 from plankeeper.http.search_slots import search_slot
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -389,7 +389,7 @@ def _is_dry_run(operation: Operation, values: Mapping[str, Any]) -> bool:
 def _name_missing(operation: Operation, path_params: Mapping[str, str]) -> NotFound:
     """The error for the resource that the last id of a path identifies."""
     name = list(operation.path_ids)[-1]
-    kind = "invoice_view_session" if name == "session_id" else name.removesuffix("_id")
+    kind = path_id_resource(name)
     resource = ErrorResource(kind, path_params[name][:MAX_ID_LENGTH])
     return NotFound(resource, f"The plan manager has no {kind.replace('_', ' ')} with the id in the path.")
 

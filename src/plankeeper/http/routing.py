@@ -134,6 +134,11 @@ class Operation:
     has_dry_run: bool  # whether a request with `dry_run=true` stores nothing, and has the status 200
 
 
+def path_id_resource(name: str) -> str:
+    """The kind of the resource that an id in a path identifies: `invoice` for `invoice_id`."""
+    return {"session_id": "invoice_view_session"}.get(name, name.removesuffix("_id"))
+
+
 def find_returned_path(operation: Operation, operations: Iterable[Operation]) -> str | None:
     """The path whose GET returns the response of a write. A create returns a resource under its path.
 

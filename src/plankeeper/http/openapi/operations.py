@@ -11,7 +11,7 @@ from plankeeper.core.fields import UUID_PATTERN, EmptyRequest, Query
 from plankeeper.core.ids import UuidOr404
 from plankeeper.core.read_only_fields import ID, bulk_item_type
 from plankeeper.http.openapi.schemas import Schema, build_components, reference
-from plankeeper.http.routing import Operation
+from plankeeper.http.routing import Operation, path_id_resource
 
 
 def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _path_parameter(name: str, kind: Any) -> dict[str, Any]:
-    resource = "invoice view session" if name == "session_id" else name.removesuffix("_id").replace("_", " ")
+    resource = path_id_resource(name).replace("_", " ")
     form, schema = (
         ("id, an integer", {"type": "integer"}) if kind is int else ("UUID", {"type": "string", "format": "uuid"})
     )
