@@ -30,7 +30,7 @@ from plankeeper.resources.claims.result_schemas import NewReceipt
 from plankeeper.resources.claims.results_file import ResultRow, ResultsFile
 from plankeeper.resources.claims.schemas import ClaimBatch, ClaimBatchListQuery, NewClaimBatch
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.office_settings.claims_and_payments import parse, to_texts
+from plankeeper.resources.office_settings.parsers import CLAIMS_AND_PAYMENTS, parse_claims_and_payments, to_texts
 from plankeeper.resources.office_settings.service import set_claims_and_payments
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.payments import files
@@ -85,9 +85,9 @@ async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
 
 
 async def _set_office(ctx: WriteContext, name: str) -> None:
-    texts = to_texts(await get_settings(ctx.tx, ctx.plan_manager_id)) | SETTINGS
+    texts = to_texts(await get_settings(ctx.tx, ctx.plan_manager_id), CLAIMS_AND_PAYMENTS) | SETTINGS
     texts |= {"direct_entry_user_name": name, "remitter": name}
-    await set_claims_and_payments(ctx, parse(texts, has_account=False))
+    await set_claims_and_payments(ctx, parse_claims_and_payments(texts, has_account=False))
 
 
 async def _list_claimable(ctx: WriteContext) -> list[UUID]:

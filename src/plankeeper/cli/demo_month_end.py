@@ -27,9 +27,8 @@ from plankeeper.resources.fees import takings
 from plankeeper.resources.fees.schemas import NewFeeTaking
 from plankeeper.resources.invoices import service as invoices
 from plankeeper.resources.invoices.schemas import InvoiceBulkItem, InvoiceBulkQuery
-from plankeeper.resources.office_settings.claims_and_payments import parse, to_texts
-from plankeeper.resources.office_settings.schemas import StatementSettings
-from plankeeper.resources.office_settings.service import set_claims_and_payments, set_fees, set_statements
+from plankeeper.resources.office_settings.parsers import CLAIMS_AND_PAYMENTS, parse_claims_and_payments, to_texts
+from plankeeper.resources.office_settings.service import set_claims_and_payments, set_values
 from plankeeper.resources.office_settings.store import get as get_settings
 from plankeeper.resources.providers import service as providers
 from plankeeper.resources.providers.schemas import ProviderUpdate
@@ -73,11 +72,11 @@ async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
 
 async def _set_office(ctx: WriteContext, name: str) -> None:
     number, email = abn.calc_check_digits(ABN_DIGITS) + ABN_DIGITS, Email("hello@plankeeper.example")
-    texts = to_texts(await get_settings(ctx.tx, ctx.plan_manager_id)) | {"abn": number}
-    await set_claims_and_payments(ctx, parse(texts, has_account=True))
+    texts = to_texts(await get_settings(ctx.tx, ctx.plan_manager_id), CLAIMS_AND_PAYMENTS) | {"abn": number}
+    await set_claims_and_payments(ctx, parse_claims_and_payments(texts, has_account=True))
     own = await providers.create(ctx, ProviderUpdate(entity_name=name, abn=number, email=email, active=True))
-    await set_fees(ctx, FEE_ITEM.code, own.id)
-    await set_statements(ctx, StatementSettings(None, email, "03 5550 0100", None))
+    await set_values(ctx, {"fee_item_number": FEE_ITEM.code, "fee_provider_id": own.id})
+    await set_values(ctx, {"statement_email": email, "statement_phone": "03 5550 0100"})
 
 
 async def _make_fees(ctx: WriteContext, month: Month) -> list[UUID]:

@@ -17,7 +17,12 @@ from plankeeper.core.settings import Settings
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.office_settings import store as office_settings
-from plankeeper.resources.office_settings.claims_and_payments import bank_previews, parse, to_texts
+from plankeeper.resources.office_settings.parsers import (
+    CLAIMS_AND_PAYMENTS,
+    bank_previews,
+    parse_claims_and_payments,
+    to_texts,
+)
 from plankeeper.resources.office_settings.schemas import OfficeSettings
 from plankeeper.resources.office_settings.service import set_claims_and_payments
 
@@ -87,7 +92,8 @@ def update(plan_manager_id: UUID, **options: str | bool | None) -> None:
 
     async def work(ctx: WriteContext) -> tuple[bool, OfficeSettings]:
         before = await office_settings.get(ctx.tx, ctx.plan_manager_id)
-        parsed = parse(to_texts(before) | given, has_account=before.bank_account_ending is not None)
+        texts = to_texts(before, CLAIMS_AND_PAYMENTS) | given
+        parsed = parse_claims_and_payments(texts, has_account=before.bank_account_ending is not None)
         is_changed = await set_claims_and_payments(ctx, parsed)
         return is_changed, await office_settings.get(ctx.tx, ctx.plan_manager_id)
 

@@ -38,11 +38,8 @@ from plankeeper.console.providers import statement as provider_statement
 from plankeeper.console.reports import pages as report_pages
 from plankeeper.console.review import pages as review_pages
 from plankeeper.console.search import pages as search_pages
-from plankeeper.console.settings import access_log, checks, claims_and_payments, restores, service_standard, trash
-from plankeeper.console.settings import approval as approval_settings
-from plankeeper.console.settings import fees as fee_settings
+from plankeeper.console.settings import access_log, checks, office, restores, trash
 from plankeeper.console.settings import pages as settings_pages
-from plankeeper.console.settings import statements as statement_settings
 from plankeeper.console.shell import templating
 from plankeeper.console.shell.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.shell.routing import PageRoute
@@ -123,12 +120,8 @@ PAGE_MODULES = (
     settings_pages.pages,
     trash.pages,
     checks.pages,
-    approval_settings.pages,
+    office.pages,
     restores.pages,
-    service_standard.pages,
-    statement_settings.pages,
-    claims_and_payments.pages,
-    fee_settings.pages,
     access_log.pages,
     members.pages,
     account_managers.pages,

@@ -507,7 +507,8 @@ def test_reminders_and_approval_without_an_answer(
     async def configure(reminder: int | None, automatic: int | None) -> None:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, place, server.settings, SYSTEM)
-            await office_settings.set_approval(ctx, reminder_days=reminder, automatic_days=automatic)
+            days = {"approval_reminder_days": reminder, "approval_automatic_days": automatic}
+            await office_settings.set_values(ctx, days)
 
     def run_after(days: int) -> None:
         at = datetime.now(UTC) + timedelta(days=days, hours=1)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct, field
@@ -10,21 +10,7 @@ from msgspec import Meta, Struct, field
 from plankeeper.resources.invoices.warnings import CodeLevel, Level
 from plankeeper.resources.office_settings.service_standard import ServiceStandard
 
-MAX_APPROVAL_DAYS = 90
-MAX_STATEMENT_DAY = 28  # each month has it
-MAX_STATEMENT_PHONE = 50
-MAX_STATEMENT_DISPUTE = 500
-
 PaymentGrouping = Literal["payee", "invoice"]
-
-
-class StatementSettings(NamedTuple):
-    """The settings of statements."""
-
-    statement_day: int | None
-    statement_email: str | None
-    statement_phone: str | None
-    statement_dispute: str | None
 
 
 class StoredSettings(Struct, kw_only=True):

@@ -16,10 +16,9 @@ from plankeeper.resources import recheck_queue
 from plankeeper.resources.bank_details.bank_text import account_ending
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
 from plankeeper.resources.office_settings import store
-from plankeeper.resources.office_settings.claims_and_payments import ParsedSettings
 from plankeeper.resources.office_settings.own_account import decrypt_number, encrypt_number
-from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings, StatementSettings
-from plankeeper.resources.office_settings.service_standard import ServiceStandard
+from plankeeper.resources.office_settings.parsers import ParsedSettings
+from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings
 
 
 async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
@@ -28,40 +27,21 @@ async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplic
     Returns false, and does nothing, if none of them has changed.
     """
     different = {code: level for code, level in levels.items() if level != WARNINGS[code].level}
-    is_different = await _set(ctx, warning_levels=different, duplicates_need_participant=duplicates_need_participant)
+    is_different = await set_values(
+        ctx, {"warning_levels": different, "duplicates_need_participant": duplicates_need_participant}
+    )
     if is_different:
         await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
     return is_different
 
 
-async def set_approval(ctx: WriteContext, *, reminder_days: int | None, automatic_days: int | None) -> bool:
-    """Set after how many days without an answer a reminder is sent, and an invoice is approved.
-
-    Returns false, and does nothing, if neither has changed.
-    """
-    return await _set(ctx, approval_reminder_days=reminder_days, approval_automatic_days=automatic_days)
-
-
-async def set_service_standard(ctx: WriteContext, standard: ServiceStandard) -> bool:
-    """Set the service standard. Returns false, and does nothing, if it is the same."""
-    return await _set(ctx, days_to_claim=standard.days_to_claim, days_to_pay=standard.days_to_pay)
-
-
-async def set_statements(ctx: WriteContext, new: StatementSettings) -> bool:
+async def set_statements(ctx: WriteContext, values: Mapping[str, Any]) -> bool:
     """Set the day of the monthly run, and what statements say. Returns false if nothing is different."""
     before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
-    set_on = before.statement_day_set_on
-    if new.statement_day != before.statement_day:
-        set_on = datetime.now(ctx.settings.time_zone).date() if new.statement_day else None
-    return await _set(ctx, statement_day_set_on=set_on, **new._asdict())
-
-
-async def set_fees(ctx: WriteContext, item_number: str | None, provider_id: UUID | None) -> bool:
-    """Set the support item of the office's own fee, and the office's record among the providers.
-
-    Returns false, and does nothing, if neither has changed.
-    """
-    return await _set(ctx, fee_item_number=item_number, fee_provider_id=provider_id)
+    set_on, day = before.statement_day_set_on, values["statement_day"]
+    if day != before.statement_day:
+        set_on = datetime.now(ctx.settings.time_zone).date() if day else None
+    return await set_values(ctx, {**values, "statement_day_set_on": set_on})
 
 
 async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> bool:
@@ -76,7 +56,7 @@ async def set_claims_and_payments(ctx: WriteContext, parsed: ParsedSettings) -> 
         values["bank_account_ending"] = None
     elif number:
         values["bank_account_ending"] = account_ending(number)
-    is_different = await _set(ctx, is_other_account=is_other, **values)
+    is_different = await set_values(ctx, values, is_other_account=is_other)
     if is_other or (before.bank_account_ending and values["bank_bsb"] is None):
         stored = encrypt_number(ctx.settings, ctx.plan_manager_id, number) if number else None
         await store.set_account(ctx.tx, ctx.plan_manager_id, stored)
@@ -89,7 +69,8 @@ async def get_account_number(db: Executor, settings: Settings, plan_manager_id: 
     return decrypt_number(settings, plan_manager_id, stored) if stored else None
 
 
-async def _set(ctx: WriteContext, *, is_other_account: bool = False, **values: Any) -> bool:
+async def set_values(ctx: WriteContext, values: Mapping[str, Any], *, is_other_account: bool = False) -> bool:
+    """Set some settings by name. Returns false, and does nothing, if none is different."""
     before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
     after = replace(before, **values)
     if not is_changed(before, after) and not is_other_account:
