@@ -18,7 +18,7 @@ from plankeeper.console.lists.definition import (
     Names,
 )
 from plankeeper.console.lists.filters import (
-    LoadedFlagFilter,
+    FlagFilter,
     TextFilter,
     choice_filter,
     record_filter,
@@ -122,7 +122,7 @@ ALL_CLAIMS = ListDefinition(
         record_filter(queries.LIST, "provider_id", "provider"),
         TextFilter("category", queries.LIST.filters["category"].label, _category_values, placeholder="Number"),
         time_range_filter(queries.LIST, ("made_from", "made_before"), ("made", "made_from", "made_to"), PAST_PRESETS),
-        LoadedFlagFilter("late", "Late", "late_before", load_late_before),
+        FlagFilter("late", "Late", "late_before", load_late_before),
     ),
     sort="-id",
     empty="There are no claims yet.",

@@ -41,7 +41,7 @@ from plankeeper.console.lists.definition import (
     SourcePage,
     cut_source_page,
 )
-from plankeeper.console.lists.filters import LoadedChoiceFilter, TextFilter, day_filter, time_filter, time_param
+from plankeeper.console.lists.filters import ChoiceFilter, TextFilter, day_filter, time_filter, time_param
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.registration import add_files
 from plankeeper.console.lists.saved_views import parse_query_text
@@ -372,8 +372,8 @@ COLUMNS = (
 )
 FILTERS = (
     TextFilter("text", "Method or path", _text_values, placeholder="PUT participants", is_search=True),
-    LoadedChoiceFilter("key", "API key", load_keys, lambda choice: {"key": choice}),
-    LoadedChoiceFilter("status", "Status", load_statuses, lambda choice: {"status": choice.rstrip("xX")}),
+    ChoiceFilter("key", "API key", {}, lambda choice: {"key": choice}, load_choices=load_keys),
+    ChoiceFilter("status", "Status", {}, lambda choice: {"status": choice.rstrip("xX")}, load_choices=load_statuses),
     day_filter("Date", LOG_PRESETS),
     time_filter("Time"),
     TextFilter("request_id", "Request ID", _id_values),

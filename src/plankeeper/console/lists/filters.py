@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from plankeeper.core.ids import parse_uuid
 from plankeeper.database.lists.filtered_list import FilteredList
 
 Params = Mapping[str, str]
+Choices = Mapping[str, str]  # labels by value
 FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag", "hidden"]
 
 
@@ -53,7 +54,7 @@ class ParsedFilter:
     errors: dict[str, str] = field(default_factory=dict[str, str])
     params: Params | None = None
     picker: RecordPicker | None = None
-    choices: Params = field(default_factory=dict[str, str])
+    choices: Choices = field(default_factory=dict[str, str])
 
 
 class _Length(NamedTuple):
@@ -75,23 +76,29 @@ def time_param(start: datetime, duration: timedelta) -> str:
 MAX_TEXT_LENGTH = 255
 
 
-TextValues = Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
-
-
 @dataclass(frozen=True, slots=True)
-class TextFilter:
-    """A text. `values_of` returns the values of the SQL's fields for it."""
+class SingleFilter:
+    """A filter with one parameter, its name."""
 
     name: str
     label: str
-    values_of: TextValues
-    placeholder: str = ""
-    is_search: bool = False  # shown before the other filters
-    kind: ClassVar[FilterKind] = "text"
 
     @property
     def params(self) -> tuple[str, ...]:
         return (self.name,)
+
+
+TextValues = Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextFilter(SingleFilter):
+    """A text. `values_of` returns the values of the SQL's fields for it."""
+
+    values_of: TextValues
+    placeholder: str = ""
+    is_search: bool = False  # shown before the other filters
+    kind: ClassVar[FilterKind] = "text"
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
         text = params.get(self.name, "")
@@ -103,59 +110,30 @@ class TextFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceFilter:
+class ChoiceFilter(SingleFilter):
     """One of several values, which `values_of` translates to the values of the SQL's fields.
 
-    `list_offered` returns those of many choices that the form offers, given the chosen value; by default it offers all.
+    `load_choices` returns choices that depend on the request, and `list_offered` those of many choices that the form
+    offers, both given the chosen value.
     """
 
-    name: str
-    label: str
-    choices: Mapping[str, str]
+    choices: Choices
     values_of: Callable[[str], Mapping[str, object]]
     any_label: str = "Any"
-    list_offered: Callable[[str], Mapping[str, str]] | None = None
+    list_offered: Callable[[str], Choices] | None = None
+    load_choices: Callable[[PageRequest, str], Awaitable[Choices]] | None = None
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "choice"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
-        parsed = _parse_choice(self, params, self.choices)
-        if self.list_offered is None:
-            return parsed
-        return replace(parsed, choices=self.list_offered(params.get(self.name, "")))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedChoiceFilter:
-    """One of several values that depend on the request. `load_choices` returns their labels, given the chosen value."""
-
-    name: str
-    label: str
-    load_choices: Callable[[PageRequest, str], Awaitable[Mapping[str, str]]]
-    values_of: Callable[[str], Mapping[str, object]]
-    any_label: str = "Any"
-    is_search: ClassVar[bool] = False
-    kind: ClassVar[FilterKind] = "choice"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
-        return _parse_choice(self, params, await self.load_choices(context.request, params.get(self.name, "")))
-
-
-def _parse_choice(each: ChoiceFilter | LoadedChoiceFilter, params: Params, choices: Mapping[str, str]) -> ParsedFilter:
-    choice = params.get(each.name, "")
-    if choice and choice not in choices:
-        return ParsedFilter(errors={each.name: "must be one of the choices"}, choices=choices)
-    if not choice:
-        return ParsedFilter(choices=choices)
-    return ParsedFilter(dict(each.values_of(choice)), f"{each.label}: {choices[choice]}", choices=choices)
+        choice = params.get(self.name, "")
+        choices = await self.load_choices(context.request, choice) if self.load_choices else self.choices
+        offered = self.list_offered(choice) if self.list_offered else choices
+        if not choice:
+            return ParsedFilter(choices=offered)
+        if choice not in choices:
+            return ParsedFilter(errors={self.name: "must be one of the choices"}, choices=offered)
+        return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {choices[choice]}", choices=offered)
 
 
 class LinkValue(NamedTuple):
@@ -166,22 +144,16 @@ class LinkValue(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFilter:
+class LinkFilter(SingleFilter):
     """A filter that links of other pages set, such as a record's id. The form keeps its value in a hidden field.
 
     `read` returns null for a text that it doesn't know, which is an `error`.
     """
 
-    name: str
-    label: str
     read: Callable[[FilterContext, str], Awaitable[LinkValue | None]]
     error: str = "is unknown"
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "hidden"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
         text = params.get(self.name, "")[:MAX_TEXT_LENGTH]
@@ -213,42 +185,19 @@ def time_filter(label: str) -> LinkFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class FlagFilter:
-    """A condition that is set or not."""
+class FlagFilter(SingleFilter):
+    """A condition that is set or not. Its value in the SQL is true, or what `load_value` returns."""
 
-    name: str
-    label: str
     field: str
+    load_value: Callable[[PageRequest], Awaitable[object]] | None = None
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "flag"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
-        return ParsedFilter({self.field: True}, self.label) if params.get(self.name) else ParsedFilter()
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedFlagFilter:
-    """A condition that is set or not, with a value of the SQL that depends on the request."""
-
-    name: str
-    label: str
-    field: str
-    load_value: Callable[[PageRequest], Awaitable[object]]
-    is_search: ClassVar[bool] = False
-    kind: ClassVar[FilterKind] = "flag"
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (self.name,)
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
         if not params.get(self.name):
             return ParsedFilter()
-        return ParsedFilter({self.field: await self.load_value(context.request)}, self.label)
+        value = await self.load_value(context.request) if self.load_value else True
+        return ParsedFilter({self.field: value}, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,17 +354,7 @@ class RecordFilter:
         return ParsedFilter(values, f"{self.label}: {picker.text}", params={self.name: str(record_id)}, picker=picker)
 
 
-ListFilter = (
-    TextFilter
-    | ChoiceFilter
-    | LoadedChoiceFilter
-    | LinkFilter
-    | FlagFilter
-    | LoadedFlagFilter
-    | DateRangeFilter
-    | AmountRangeFilter
-    | RecordFilter
-)
+ListFilter = TextFilter | ChoiceFilter | LinkFilter | FlagFilter | DateRangeFilter | AmountRangeFilter | RecordFilter
 
 
 _NONE: Mapping[str, tuple[str, Mapping[str, object]]] = MappingProxyType({})
