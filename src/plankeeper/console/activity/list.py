@@ -76,14 +76,6 @@ def _actor_kind(event: HistoryEvent, _names: Names) -> str:
     return humanize(event.actor.kind)
 
 
-def _actor_id(event: HistoryEvent, _names: Names) -> str | None:
-    return event.actor.id
-
-
-def _resource_id(event: HistoryEvent, _names: Names) -> str:
-    return event.resource.id
-
-
 def _json(raw: Raw | None) -> str:
     return bytes(raw).decode() if raw else ""
 
@@ -119,8 +111,8 @@ COLUMNS = (
     Column("actor", "Made by", "text", _actor),
     Column("actor_kind", "Person, key or system", "text", _actor_kind),
     Column("type", "Event type", "text"),
-    Column("actor_id", "Person or key ID", "text", _actor_id),
-    Column("resource_id", "Record ID", "text", _resource_id),
+    Column("actor_id", "Person or key ID", "text", path="actor.id"),
+    Column("resource_id", "Record ID", "text", path="resource.id"),
     Column("request_id", "Request ID", "text"),
     Column("before", "Before", "text", _before),
     Column("after", "After", "text", _after),

@@ -1,9 +1,9 @@
 """The list of claim batches, the newest first."""
 
-from datetime import datetime
 from typing import Any
 
-from plankeeper.console.components.labels import humanize, program_name
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.lists.columns import MADE_AT, MADE_BY
 from plankeeper.console.lists.definition import BuiltInView, Column, ListButton, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter
 from plankeeper.console.shell.routing import PREFIX
@@ -28,14 +28,6 @@ def _lines(batch: ClaimBatch, _names: Names) -> str:
     return f"{batch.lines:,}"
 
 
-def _created_by(batch: ClaimBatch, _names: Names) -> str:
-    return program_name(batch.created_by or "")
-
-
-def _made_at(batch: ClaimBatch, _names: Names) -> datetime:
-    return batch.created_at
-
-
 def _is_cancelled(batch: Any) -> bool:
     return batch.state == "cancelled"
 
@@ -52,8 +44,8 @@ CLAIM_BATCHES = ListDefinition(
         Column("state", "State", "text", _state),
         Column("lines", "Lines", "text", _lines),
         Column("total", "Amount", "money"),
-        Column("created_by", "Made by", "text", _created_by),
-        Column("made_at", "Made", "datetime", _made_at),  # phones say "received" before a column created_at
+        MADE_BY,
+        MADE_AT,
         Column("submitted_at", "Submitted", "datetime", is_default=False),
         Column("left_out_count", "Left out", "text", is_default=False),
     ),

@@ -108,17 +108,13 @@ def _result(row: WebhookDelivery, _names: Names) -> str | None:
     return str(latest.status_code) if latest.status_code else latest.error
 
 
-def _created_at(row: WebhookDelivery, _names: Names) -> datetime:
-    return row.created_at
-
-
 COLUMNS = (
     Column("event_type", "Event", "record"),
     Column("status", "Status", "delivery_status", _status),
     Column("attempts", "Attempts", "text", _attempts),
     Column("result", "Latest response", "text", _result),
     Column("next_attempt_at", "Next attempt", "datetime"),
-    Column("created", "Created", "datetime", _created_at),
+    Column("created", "Created", "datetime", path="created_at"),
 )
 FILE_COLUMNS = (Column("event_id", "Event ID", "text"), Column("id", "Delivery ID", "text"))
 FILTERS = (

@@ -317,10 +317,6 @@ def list_field_errors(request: LoggedRequest) -> list[str]:
     return [*map(str, request.field_errors), *([f"{more:,} more"] if more > 0 else [])]
 
 
-def _at(row: KeptRequest, _names: Names) -> datetime:
-    return row.request.responded_at
-
-
 def _key(row: KeptRequest, names: Names) -> str:
     return names.get(row.request.key_id) or "deleted key"
 
@@ -345,10 +341,6 @@ def _user_agent(row: KeptRequest, _names: Names) -> str:
     return row.request.user_agent or ""
 
 
-def _request_id(row: KeptRequest, _names: Names) -> str:
-    return row.request.request_id
-
-
 async def _text_values(_request: PageRequest, text: str) -> Mapping[str, object]:
     return {"words": text.lower().split()}
 
@@ -362,12 +354,12 @@ FILE_COLUMNS = (
     Column("user_agent", "User agent", "text", _user_agent, is_default=False),
 )
 COLUMNS = (
-    Column("at", "Time", "record_time", _at),
+    Column("at", "Time", "record_time", path="request.responded_at"),
     Column("request", "Request", "code", _line),
     Column("status", "Status", "request_status", _outcome),
     Column("duration", "Duration", "text", _duration),
     Column("key", "API key", "text", _key),
-    Column("request_id", "Request ID", "request_id", _request_id),
+    Column("request_id", "Request ID", "request_id", path="request.request_id"),
     *FILE_COLUMNS,
 )
 FILTERS = (

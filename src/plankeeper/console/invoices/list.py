@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.components.labels import humanize
+from plankeeper.console.lists.columns import ACCOUNT_MANAGER, PARTICIPANT_NUMBER, participant_of
 from plankeeper.console.lists.dates import PAST_PRESETS
 from plankeeper.console.lists.definition import (
     BuiltInView,
@@ -45,7 +46,6 @@ from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus, I
 from plankeeper.resources.invoices.warnings import WARNINGS
 from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.participants import store as participant_store
-from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.providers import store as provider_store
 from plankeeper.resources.providers.schemas import Provider
 from plankeeper.resources.search.filters import invoice_number_pattern
@@ -114,19 +114,9 @@ def _participant(invoice: Invoice, names: Names) -> Link | None:
     return _record_link("participants", invoice.participant_id, names)
 
 
-def _ndis_number(invoice: Invoice, names: Names) -> str | None:
-    participant: Participant | None = names.get(("participant", invoice.participant_id))
-    return participant.participant_number if participant else None
-
-
 def _state(invoice: Invoice, names: Names) -> str | None:
-    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    participant = participant_of(invoice, names)
     return participant.state if participant else None
-
-
-def _account_manager(invoice: Invoice, names: Names) -> str | None:
-    participant: Participant | None = names.get(("participant", invoice.participant_id))
-    return participant.account_manager.name if participant else None
 
 
 def _abn(invoice: Invoice, names: Names) -> str | None:
@@ -201,9 +191,9 @@ COLUMNS = (
 FILE_COLUMNS = (
     Column("id", "ID", "text"),
     Column("participant_id", "Participant ID", "text"),
-    Column("participant_number", "NDIS number", "text", _ndis_number),
+    PARTICIPANT_NUMBER,
     Column("state", "State", "text", _state),
-    Column("account_manager", "Account manager", "text", _account_manager),
+    ACCOUNT_MANAGER,
     Column("pm_provider_id", "Provider ID", "text"),
     Column("abn", "ABN", "text", _abn),
     *(each for each in COLUMNS if each.name in ("claim_status", "approval_status", "warnings")),

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -65,7 +66,8 @@ class Checked(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column, which holds the row's field `name` or, if set, what `read` returns.
+    """A column, which holds the row's field `name` or, if set, what `read` returns, or what is at the `path` of a field
+    in a row, such as `actor.id`.
 
     `sort` is the name of the list's sort, if the column has one. `is_grouped`: the sort keeps the rows of one record
     together, in the order of the ids of these records, not of their names.
@@ -78,10 +80,11 @@ class Column(NamedTuple):
     sort: str | None = None
     is_default: bool = True
     is_grouped: bool = False
+    path: str = ""
 
     def value(self, row: Any, names: Names) -> Any:
         """The value of the column in a row."""
-        return self.read(row, names) if self.read else getattr(row, self.name)
+        return self.read(row, names) if self.read else attrgetter(self.path or self.name)(row)
 
     @property
     def is_amount(self) -> bool:

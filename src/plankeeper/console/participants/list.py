@@ -36,10 +36,6 @@ def _number(participant: Participant, _names: Names) -> Checked | None:
     return Checked(number, None if is_ndis_number(number) else "Not 9 digits") if number else None
 
 
-def _account_manager(participant: Participant, _names: Names) -> str | None:
-    return participant.account_manager.name
-
-
 async def _search_values(request: PageRequest, text: str) -> Mapping[str, object]:
     return await search_values(request.db, "participant", text)
 
@@ -57,7 +53,14 @@ COLUMNS = (
     field_column(FIELDS["participant_number"], _number, sort="participant_number"),
     Column("status", "Status", "participant_status", sort="status"),
     Column("plan_end_date", "Plan ends", "plan_end", sort="plan_end_date"),
-    Column("account_manager", "Account manager", "text", _account_manager, sort="account_manager", is_grouped=True),
+    Column(
+        "account_manager",
+        "Account manager",
+        "text",
+        sort="account_manager",
+        is_grouped=True,
+        path="account_manager.name",
+    ),
     field_column(FIELDS["phone_number"]),
     field_column(FIELDS["email"]),
     field_column(FIELDS["preferred_name"], is_default=False),

@@ -1,8 +1,7 @@
 """The list of payment runs, the newest first."""
 
-from datetime import datetime
-
-from plankeeper.console.components.labels import humanize, program_name
+from plankeeper.console.components.labels import humanize
+from plankeeper.console.lists.columns import MADE_AT, MADE_BY
 from plankeeper.console.lists.definition import BuiltInView, Column, ListButton, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter
 from plankeeper.console.shell.routing import PREFIX
@@ -19,14 +18,6 @@ def _returned(run: PaymentRun, _names: Names) -> str | None:
     return f"{run.returned:,} returned" if run.returned else None
 
 
-def _created_by(run: PaymentRun, _names: Names) -> str:
-    return program_name(run.created_by or "")
-
-
-def _made_at(run: PaymentRun, _names: Names) -> datetime:
-    return run.created_at
-
-
 COLUMNS = (
     Column("number", "Number", "record"),
     Column("state", "State", "claim_status"),
@@ -34,8 +25,8 @@ COLUMNS = (
     Column("payments", "Payments", "text"),
     Column("total", "Amount", "money"),
     Column("returned", "Returned", "text", _returned),
-    Column("created_by", "Made by", "text", _created_by),
-    Column("made_at", "Made", "datetime", _made_at),
+    MADE_BY,
+    MADE_AT,
     Column("downloaded_at", "Downloaded", "datetime", is_default=False),
     Column("paid_on", "Paid on", "date", is_default=False),
     Column("paid_by", "Marked as paid by", "text", is_default=False),

@@ -6,11 +6,10 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.components.labels import sortable_name
+from plankeeper.console.lists.columns import ACCOUNT_MANAGER, PARTICIPANT_NUMBER
 from plankeeper.console.lists.definition import (
     BuiltInView,
     Column,
-    Link,
     ListButton,
     ListDefinition,
     Names,
@@ -20,15 +19,17 @@ from plankeeper.console.lists.definition import (
     cut_source_page,
 )
 from plankeeper.console.lists.filters import ChoiceFilter, RecordFilter
-from plankeeper.console.participants.plans import plans_url
-from plankeeper.console.plans.list import BUDGETS_PATH, COMPONENTS_PATH
+from plankeeper.console.plans.list import (
+    BUDGETS_PATH,
+    COMPONENTS_PATH,
+    PARTICIPANT,
+    list_participants,
+    load_participants,
+)
 from plankeeper.console.shell.routing import PageRequest
-from plankeeper.core.context import AccessedKind
 from plankeeper.core.formatting import CENT
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
-from plankeeper.resources.participants import store as participant_store
-from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.plans.overview import BudgetOverview, OpenBudget, compute_overview
 
 FILE_BATCH_SIZE = 500  # components in a chunk of a file
@@ -105,32 +106,6 @@ def parse_cursor(text: str) -> Key | None:
         return None
 
 
-async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
-    """The participants of the components by id."""
-    ids = list({each.participant_id for each in rows})
-    found = await participant_store.get_many(request.db, request.plan_manager_id, ids) if ids else []
-    return {each.id: each for each in found}
-
-
-def list_participants(rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence[UUID]]:
-    return {"participant": list(dict.fromkeys(each.participant_id for each in rows))}
-
-
-def _participant(budget: OpenBudget, names: Names) -> Link:
-    participant: Participant | None = names.get(budget.participant_id)
-    return Link((participant and sortable_name(participant)) or "No name", plans_url(budget.participant_id))
-
-
-def _number(budget: OpenBudget, names: Names) -> str | None:
-    participant: Participant | None = names.get(budget.participant_id)
-    return participant.participant_number if participant else None
-
-
-def _account_manager(budget: OpenBudget, names: Names) -> str | None:
-    participant: Participant | None = names.get(budget.participant_id)
-    return participant.account_manager.name if participant else None
-
-
 def _used_share(budget: OpenBudget, _names: Names) -> str:
     return f"{_percent(budget.used_share)}%"
 
@@ -160,7 +135,7 @@ def _left(budget: OpenBudget, _names: Names) -> Decimal:
 
 
 COLUMNS = (
-    Column("participant", "Participant", "link", _participant),
+    PARTICIPANT,
     Column("component", "Component", "text"),
     Column("runs_out", "Runs out", "date", sort="runs_out"),
     Column("end_date", "Plan ends", "date"),
@@ -169,12 +144,12 @@ COLUMNS = (
     Column("passed", "Time passed", "text", _passed),
     Column("amount", "Budget", "money", _amount),
     Column("left", "Left", "money", _left),
-    Column("account_manager", "Account manager", "text", _account_manager),
+    ACCOUNT_MANAGER,
     Column("used", "Amount used", "money", _used, is_default=False),
 )
 FILE_COLUMNS = (
     Column("participant_id", "Participant ID", "text"),
-    Column("participant_number", "NDIS number", "text", _number),
+    PARTICIPANT_NUMBER,
     Column("component_id", "Component ID", "text"),
     Column("used", "Amount used", "money", _used),
 )
@@ -197,7 +172,7 @@ COMPONENTS = ListDefinition(
     empty="No component runs out before its plan ends.",
     buttons=(ListButton("Budgets to look at", BUDGETS_PATH, "viewer"),),
     views=(BuiltInView("In 30 days", {"runs_out": "30"}), BuiltInView("Nothing is left", {"runs_out": "0"})),
-    load_names=load_names,
+    load_names=load_participants,
     list_disclosed=list_participants,
     page_path=COMPONENTS_PATH,
     section="plans",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.components.labels import sortable_name
+from plankeeper.console.lists.columns import ACCOUNT_MANAGER, PARTICIPANT_NUMBER, participant_of
 from plankeeper.console.lists.dates import PLAN_END_PRESETS
 from plankeeper.console.lists.definition import BuiltInView, Column, Link, ListButton, ListDefinition, Names
 from plankeeper.console.lists.filters import choice_filter, date_range_filter, record_filter
@@ -15,8 +16,8 @@ from plankeeper.console.shell.routing import PREFIX, PageRequest
 from plankeeper.core.context import AccessedKind
 from plankeeper.core.formatting import CENT
 from plankeeper.resources.participants import store as participant_store
-from plankeeper.resources.participants.schemas import Participant
 from plankeeper.resources.plans import rules, store
+from plankeeper.resources.plans.overview import OpenBudget
 from plankeeper.resources.plans.rules import Budget
 from plankeeper.resources.plans.schemas import Plan
 from plankeeper.resources.plans.service import with_numbers
@@ -25,40 +26,34 @@ from plankeeper.resources.plans.service import with_numbers
 class PlanDetails(NamedTuple):
     """What a row shows besides the plan. `budget` is null for a plan without components."""
 
-    participant: Participant | None
     days_left: int | None
     budget: Budget | None
 
 
 async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
-    """The details of the plans by their ids: with the numbers of all rows together."""
-    place, today = (request.db, request.plan_manager_id), request.today
-    people = await participant_store.get_many(*place, list({each.participant_id for each in rows}))
-    by_id = {each.id: each for each in people}
-    plans = await with_numbers(*place, rows, today)
-    return {
+    """The details of the plans by their ids, with the numbers of all rows together, and the participants."""
+    today = request.today
+    plans = await with_numbers(request.db, request.plan_manager_id, rows, today)
+    details = {
         each.id: PlanDetails(
-            by_id.get(each.participant_id),
             (each.end_date - today).days if each.end_date and each.end_date >= today else None,
             rules.budget_of(each) if each.components else None,
         )
         for each in plans
     }
+    return {**details, **await load_participants(request, rows)}
 
 
-def _participant(plan: Plan, names: Names) -> Link:
-    participant: Participant | None = names[plan.id].participant
+async def load_participants(request: PageRequest, rows: Sequence[Any]) -> Names:
+    """The participants of plans or components."""
+    ids = list({each.participant_id for each in rows})
+    found = await participant_store.get_many(request.db, request.plan_manager_id, ids) if ids else []
+    return {("participant", each.id): each for each in found}
+
+
+def _participant(plan: Plan | OpenBudget, names: Names) -> Link:
+    participant = participant_of(plan, names)
     return Link((participant and sortable_name(participant)) or "No name", plans_url(plan.participant_id))
-
-
-def _number(plan: Plan, names: Names) -> str | None:
-    participant: Participant | None = names[plan.id].participant
-    return participant.participant_number if participant else None
-
-
-def _account_manager(plan: Plan, names: Names) -> str | None:
-    participant: Participant | None = names[plan.id].participant
-    return participant.account_manager.name if participant else None
 
 
 def _days_left(plan: Plan, names: Names) -> str | None:
@@ -80,21 +75,22 @@ def list_participants(rows: Sequence[Any]) -> Mapping[AccessedKind, Sequence[UUI
     return {"participant": list(dict.fromkeys(each.participant_id for each in rows))}
 
 
+PARTICIPANT = Column("participant", "Participant", "link", _participant)
 COLUMNS = (
-    Column("participant", "Participant", "link", _participant),
+    PARTICIPANT,
     Column("start_date", "Starts", "date"),
     Column("end_date", "Ends", "date", sort="end_date"),
     Column("days_left", "Days left", "text", _days_left),
     Column("budget", "Budget", "money", _budget),
     Column("left", "Left", "money", _left),
-    Column("account_manager", "Account manager", "text", _account_manager),
+    ACCOUNT_MANAGER,
     Column("is_pace_plan", "PACE", "yes_no", is_default=False),
     Column("external_id", "External ID", "text", is_default=False),
 )
 FILE_COLUMNS = (
     Column("id", "ID", "text"),
     Column("participant_id", "Participant ID", "text"),
-    Column("participant_number", "NDIS number", "text", _number),
+    PARTICIPANT_NUMBER,
 )
 FILTERS = (
     date_range_filter(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -123,10 +123,6 @@ async def load_file_names(request: PageRequest, rows: Sequence[Any]) -> Names:
     return found
 
 
-def _at(row: AccessEntry, _names: Names) -> datetime:
-    return row.record.accessed_at
-
-
 def _who(row: AccessEntry, _names: Names) -> str:
     actor = row.record.actor
     name = actor.name or actor.id or "System"
@@ -150,10 +146,6 @@ def _record_names(row: AccessEntry, names: Names) -> list[str]:
     return texts.names_of(row.record)
 
 
-def _actor_id(row: AccessEntry, _names: Names) -> str | None:
-    return row.record.actor.id
-
-
 def _record_ids(row: AccessEntry, _names: Names) -> list[str]:
     record = row.record
     single = [record.resource_id] if record.resource_id else []
@@ -165,27 +157,19 @@ def _range(row: AccessEntry, _names: Names) -> str | None:
     return f"{record.first_id} to {record.last_id}" if record.first_id else None
 
 
-def _query(row: AccessEntry, _names: Names) -> str | None:
-    return row.record.query
-
-
-def _request_id(row: AccessEntry, _names: Names) -> str | None:
-    return row.record.request_id
-
-
 COLUMNS = (
-    Column("at", "When", "datetime", _at, sort="at"),
+    Column("at", "When", "datetime", path="record.accessed_at", sort="at"),
     Column("who", "Who", "text", _who),
     Column("action", "Action", "text", _action),
     Column("record", "Record", "link", _record),
 )
 FILE_COLUMNS = (
     Column("names", "Names", "tags", _record_names),
-    Column("actor_id", "Person or key ID", "text", _actor_id),
+    Column("actor_id", "Person or key ID", "text", path="record.actor.id"),
     Column("record_ids", "Record IDs", "tags", _record_ids),
     Column("range", "All IDs from and to", "text", _range),
-    Column("query", "Query", "text", _query),
-    Column("request_id", "Request ID", "text", _request_id),
+    Column("query", "Query", "text", path="record.query"),
+    Column("request_id", "Request ID", "text", path="record.request_id"),
 )
 FILTERS = (
     RecordFilter("record", "Participant or invoice", "participant_or_invoice", lambda found: {"record": found}),
