@@ -11,6 +11,7 @@ from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.formatting import plain_number
 from plankeeper.core.validation import unwrap_type
 from plankeeper.database.client import Transaction
+from plankeeper.imports.columns import fold
 from plankeeper.resources.account_managers import store as account_managers
 from plankeeper.resources.account_managers.schemas import AccountManagerRow
 from plankeeper.resources.exit_reasons import store as exit_reasons
@@ -58,7 +59,7 @@ def normalize(field: str, annotation: Any, text: str) -> str:
     elif field == "contact_priority":
         normalized = _PRIORITIES.get(text.casefold(), text)
     elif field == "state":
-        normalized = _STATES.get(_fold(text), text.upper())
+        normalized = _STATES.get(fold(text), text.upper())
     elif "phone" in field:
         normalized = " ".join(text.split())
     else:
@@ -97,10 +98,10 @@ def _code_of(annotation: Any, text: str) -> str:
     codes = _codes(annotation)
     if not codes or text.startswith("["):  # a list may be JSON
         return text
-    folded = {_fold(each): each for each in codes}
+    folded = {fold(each): each for each in codes}
     if unwrap_type(annotation) is list:
-        return ";".join(folded.get(_fold(each), each.strip()) for each in re.split("[;,]", text))
-    return folded.get(_fold(text), text)
+        return ";".join(folded.get(fold(each), each.strip()) for each in re.split("[;,]", text))
+    return folded.get(fold(text), text)
 
 
 def _codes(annotation: Any) -> list[str]:
@@ -110,10 +111,6 @@ def _codes(annotation: Any) -> list[str]:
     if get_origin(annotation) is Annotated:
         return _codes(annotation.__origin__)
     return [code for part in get_args(annotation) for code in _codes(part)]
-
-
-def _fold(text: str) -> str:
-    return "".join(each for each in text.casefold() if each.isalnum())
 
 
 MAX_CANDIDATES = 3

@@ -26,13 +26,12 @@ class Numbered(NamedTuple):
 
     field: str
     label: str
-    noun: str
     list_holders: Callable[[Any, UUID, Sequence[str]], Awaitable[list[NumberHolder]]]
 
 
 NUMBERED = {
-    "participants": Numbered("participant_number", "NDIS number", "participants", store.list_participants_by_number),
-    "providers": Numbered("abn", "ABN", "providers", store.list_providers_by_abn),
+    "participants": Numbered("participant_number", "NDIS number", store.list_participants_by_number),
+    "providers": Numbered("abn", "ABN", store.list_providers_by_abn),
 }
 
 

@@ -55,9 +55,9 @@ class ComponentSource:
         if start is None:
             place = PagePosition(place.size, is_ascending=place.is_ascending)
         elif place.is_backward:
-            found = [each for each in found if _is_before(key_of(each), start, place)][::-1]
+            found = [each for each in found if _is_before(each.key, start, place)][::-1]
         else:
-            found = [each for each in found if _is_before(start, key_of(each), place)]
+            found = [each for each in found if _is_before(start, each.key, place)]
         return cut_source_page(place, found[: place.size + 1], cursor_of, cursor_of)
 
     async def count(self, request: PageRequest, values: Mapping[str, Any]) -> SourceCount:
@@ -83,17 +83,13 @@ def _matches(budget: OpenBudget, values: Mapping[str, Any], today: date) -> bool
     return is_soon and (share is None or budget.used_share * 100 >= share)
 
 
-def key_of(budget: OpenBudget) -> Key:
-    return budget.runs_out or date.max, budget.participant_id, budget.component_id or UUID(int=0)
-
-
 def _is_before(one: Key, other: Key, place: PagePosition) -> bool:
     return one < other if place.is_ascending else one > other
 
 
 def cursor_of(budget: OpenBudget) -> str:
     """`2026-11-27.<participant>.<component>`."""
-    return ".".join(map(str, key_of(budget)))
+    return ".".join(map(str, budget.key))
 
 
 def parse_cursor(text: str) -> Key | None:

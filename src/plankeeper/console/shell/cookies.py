@@ -15,6 +15,7 @@ from plankeeper.access import policy
 from plankeeper.access.accounts import sessions
 from plankeeper.access.accounts.schemas import NO_DETAILS, RoleDetails, Session
 from plankeeper.access.policy import Permission
+from plankeeper.access.tokens import new_token
 from plankeeper.database.client import Database
 
 SINGLE_SIGN_ON_MAX_AGE = 600  # seconds
@@ -121,10 +122,6 @@ class CsrfError(Exception):
     """A form that was not sent from a page of this server, or without the right token."""
 
 
-def new_csrf_token() -> str:
-    return secrets.token_urlsafe(32)
-
-
 def verify_origin(request: Request, form_origins: Sequence[str]) -> None:
     """Raises CsrfError unless the form has one of the origins."""
     origins = request.headers.getlist("origin")
@@ -170,7 +167,7 @@ class CurrentAccount:
             flash = unsign(token, self.cookies.get("plankeeper-flash"))
             self.flash = split_flash(flash) if flash else None
         else:
-            self.csrf_token = self.cookies.get("plankeeper-form") or new_csrf_token()
+            self.csrf_token = self.cookies.get("plankeeper-form") or new_token()
 
     def has_role(self, role: str) -> bool:
         """Whether the account has at least this role with the selected plan manager."""

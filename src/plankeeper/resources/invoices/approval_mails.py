@@ -71,7 +71,7 @@ async def _provider_name(db: Executor, plan_manager_id: UUID, provider_id: UUID 
 WRITERS: MailWriters = {ApprovalMail: _write}
 
 
-def format_money(amount: Decimal | None) -> str:
+def describe_amount(amount: Decimal | None) -> str:
     return "an unknown amount" if amount is None else f"${amount:,.2f}"
 
 
@@ -92,12 +92,12 @@ def visible_lines(invoice: Invoice) -> list[LineItem]:
 def describe_line(line: LineItem) -> str:
     """`Domestic help, 3 Nov 2026: $120.00`."""
     what = single_line(line.description or line.service_item_number or "A service", 100)
-    return f"{what}, {describe_days(line.service_date_from, line.service_date_to)}: {format_money(line.total_price)}"
+    return f"{what}, {describe_days(line.service_date_from, line.service_date_to)}: {describe_amount(line.total_price)}"
 
 
 def approval_text(text: ApprovalText) -> Text:
     """The mail."""
-    invoice, total = text.invoice, format_money(text.invoice.total)
+    invoice, total = text.invoice, describe_amount(text.invoice.total)
     number = f" (invoice {single_line(invoice.invoice_number, 50)})" if invoice.invoice_number else ""
     bills = f"{text.provider} bills {total} for services to {text.participant}{number}."
     lines = [describe_line(each) for each in visible_lines(invoice)]

@@ -20,7 +20,7 @@ from plankeeper.mail.client import MailError
 from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.approval_mails import describe_days, format_money, visible_lines
+from plankeeper.resources.invoices.approval_mails import describe_amount, describe_days, visible_lines
 from plankeeper.resources.invoices.changes import claim_amounts
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.payments import remittance_store
@@ -69,7 +69,7 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
         payee=payment.payee_name,
         reference=payment.reference,
         paid_on=format_date(payment.paid_on) if payment.paid_on else "",
-        total=format_money(payment.amount),
+        total=describe_amount(payment.amount),
         account_ending=payment.account_ending,
         invoices=[_describe(each, people.get(each.id) or "A participant", amounts[each.id]) for each in invoices],
     )
@@ -81,14 +81,14 @@ def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) 
     total = sum((paid.get(each.id, NOTHING) for each in lines), NOTHING)
     number = single_line(invoice.invoice_number or "without a number", 50)
     described = [_describe_line(each, claimed[each.id], paid.get(each.id)) for each in lines]
-    return RemittanceInvoice(number, participant, format_money(total), described)
+    return RemittanceInvoice(number, participant, describe_amount(total), described)
 
 
 def _describe_line(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> RemittanceLine:
     service = single_line(line.description or line.service_item_number or "A service", 100)
     dates = describe_days(line.service_date_from, line.service_date_to)
     remark = describe_state(line, claimed, paid)
-    return RemittanceLine(service, dates, format_money(claimed), format_money(paid or NOTHING), remark)
+    return RemittanceLine(service, dates, describe_amount(claimed), describe_amount(paid or NOTHING), remark)
 
 
 def describe_state(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> str | None:
@@ -103,7 +103,7 @@ def describe_state(line: LineItem, claimed: Decimal | None, paid: Decimal | None
     elif line.claim_status not in PAID_STATES:
         remark = "Not claimed yet."
     elif is_part_paid:
-        remark = f"The agency paid {format_money(short)} less.{' The rest is claimed again.' * line.is_rest_waiting}"
+        remark = f"The agency paid {describe_amount(short)} less.{' The rest is claimed again.' * line.is_rest_waiting}"
     elif paid is None:
         remark = f"Was paid with the reference {line.payment_ref}." if line.payment_ref else "Is paid separately."
     else:

@@ -37,6 +37,11 @@ class OpenBudget(NamedTuple):
         return f"{self.participant_id}.{self.component_id}"
 
     @property
+    def key(self) -> tuple[date, UUID, UUID]:
+        """The order of components that run out."""
+        return self.runs_out or date.max, self.participant_id, self.component_id or UUID(int=0)
+
+    @property
     def used_share(self) -> Decimal:
         return self.used / self.amount
 
@@ -79,15 +84,11 @@ def _add(overview: BudgetOverview, plans: list[Plan], day: date) -> BudgetOvervi
     little = [budget for each in plans if (budget := find_little_used(each, day))]
     return BudgetOverview(
         overview.plan_count + len(plans),
-        tuple(sorted((*overview.ending_early, *early), key=_by_day)[:MAX_KEPT]),
+        tuple(sorted((*overview.ending_early, *early), key=lambda each: each.key)[:MAX_KEPT]),
         overview.ending_early_count + len(early),
         tuple(sorted((*overview.little_used, *little), key=_by_share)[:MAX_LISTED]),
         overview.little_used_count + len(little),
     )
-
-
-def _by_day(budget: OpenBudget) -> tuple[date, UUID, UUID]:
-    return budget.runs_out or date.max, budget.participant_id, budget.component_id or UUID(int=0)
 
 
 def _by_share(budget: OpenBudget) -> tuple[Decimal, Decimal, UUID]:
