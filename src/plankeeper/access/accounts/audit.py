@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.accounts.schemas import (
@@ -43,7 +43,7 @@ def account_actor(account: Account) -> Actor:
 
 
 def member_event(account: Account | Member, role: Role, details: RoleDetails) -> MemberEvent:
-    return MemberEvent(account.id, account.email, account.name, role, *astuple(details))
+    return MemberEvent(account.id, account.email, account.name, role, **asdict(details))
 
 
 async def record_account_event(

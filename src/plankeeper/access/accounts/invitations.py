@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import ceil
 from uuid import UUID
 
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import member_store, members, store
@@ -61,7 +61,7 @@ async def invite(
     person = (members.validate_email(email), name, members.validate_role(role))
     inviter = (ctx.actor.name or ctx.actor.kind, ctx.actor.account_id)
     granted = await members.validate_details(ctx, person[-1], details)
-    invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME, *astuple(granted))
+    invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME, **asdict(granted))
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise ValidationError(email="belongs to a person who is already a member")
     sends_mail = ctx.settings.smtp_server is not None

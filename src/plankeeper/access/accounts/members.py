@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import member_store, passwords, store
@@ -165,7 +165,7 @@ async def link_account_manager(ctx: WriteContext, account_id: UUID, account_mana
         raise ValidationError(account_manager="must be an account manager of this plan manager")
     before, after = (
         AccountManagerLinkEvent(
-            member.id, member.email, member.name, member.role, *astuple(member.details), account_manager_id=each
+            member.id, member.email, member.name, member.role, **asdict(member.details), account_manager_id=each
         )
         for each in (chosen, account_manager_id)
     )

@@ -88,14 +88,9 @@ class Session(Struct, kw_only=True):
         return self.with_password or not has_others
 
 
-class Membership(Struct):
-    """A role for a plan manager."""
+class WithRoleDetails(Struct, kw_only=True):
+    """A role with what it allows beyond its name: the fields of RoleDetails, after those of the struct."""
 
-    plan_manager_id: UUID
-    name: str
-    role: Role
-    requires_two_factor: bool = False
-    last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
     permissions: list[Permission] = []
     participants_of: UUID | None = None
     can_download: bool = True
@@ -105,7 +100,17 @@ class Membership(Struct):
         return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
-class SessionMembership(Struct):
+class Membership(WithRoleDetails):
+    """A role for a plan manager."""
+
+    plan_manager_id: UUID
+    name: str
+    role: Role
+    requires_two_factor: bool = False
+    last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
+
+
+class SessionMembership(WithRoleDetails):
     """A role for a plan manager, with the plan manager's requirements for sessions."""
 
     plan_manager_id: UUID
@@ -115,13 +120,6 @@ class SessionMembership(Struct):
     requires_single_sign_on: bool
     has_single_sign_on: bool  # whether the session was signed in at the plan manager's provider
     last_seen_at: datetime | None
-    permissions: list[Permission] = []
-    participants_of: UUID | None = None
-    can_download: bool = True
-
-    @property
-    def details(self) -> RoleDetails:
-        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class Account(Struct, kw_only=True):
@@ -193,7 +191,7 @@ class LoginThrottle(Struct):
     locked_until: datetime
 
 
-class Member(Struct):
+class Member(WithRoleDetails):
     """An account with a role for a plan manager."""
 
     id: UUID
@@ -203,13 +201,6 @@ class Member(Struct):
     totp: bool
     last_seen_at: datetime | None
     created_at: datetime
-    permissions: list[Permission] = []
-    participants_of: UUID | None = None
-    can_download: bool = True
-
-    @property
-    def details(self) -> RoleDetails:
-        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class AccountWithRoles(Struct):
@@ -238,16 +229,13 @@ class RoleHolder(Struct):
     role: Role
 
 
-class MemberEvent(Struct):
+class MemberEvent(WithRoleDetails):
     """The data of an event about a member."""
 
     id: UUID
     email: str
     name: str
     role: Role
-    permissions: list[Permission] = []
-    participants_of: UUID | None = None
-    can_download: bool = True
 
 
 class LinkedAccountManager(Struct):
@@ -259,7 +247,7 @@ class LinkedAccountManager(Struct):
     is_chosen: bool
 
 
-class AccountManagerLinkEvent(MemberEvent):
+class AccountManagerLinkEvent(MemberEvent, kw_only=True):
     """The data of an event about the account manager that a member is linked to; null for the one with its email."""
 
     account_manager_id: UUID | None = None
@@ -277,7 +265,7 @@ class LoginEvent(Struct):
     method: SignInMethod | UnsetType = UNSET  # of `account.signed_in`
 
 
-class Invitation(Struct):
+class Invitation(WithRoleDetails):
     """An invitation, without its token. Also the data of its events."""
 
     id: UUID
@@ -288,13 +276,6 @@ class Invitation(Struct):
     invited_by_account_id: UUID | None  # None: invited by the operator
     created_at: AwareDatetime
     expires_at: AwareDatetime
-    permissions: list[Permission] = []
-    participants_of: UUID | None = None
-    can_download: bool = True
-
-    @property
-    def details(self) -> RoleDetails:
-        return RoleDetails(self.permissions, self.participants_of, self.can_download)
 
 
 class OpenInvitation(Struct):
