@@ -458,7 +458,7 @@ def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str,
         "invoices": {
             "id": ids["invoice_id"], "participant_id": ids["participant_id"], "pm_provider_id": ids["provider_id"],
             "invoice_date": "2099-01-01", "total": "1234.5",
-            "line_items": [{"id": ids["line_id"], **line, "quantity": "3"}],
+            "line_items": [{"id": ids["line_id"], **line, "quantity": "3", "total_price": "1234.5"}],
             **texts.fields("invoice", "invoice_number", "s3_key", "email_message_id"),
         },
         "invoice-view-sessions": {

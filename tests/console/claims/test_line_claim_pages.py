@@ -1,5 +1,6 @@
 """Claims and money of single lines in the console: results by hand, rests, imported amounts, reversals, recoveries."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from uuid_utils.compat import uuid7
 
 from support.claims import Office
 from support.console import Browser, main_text
+from support.form_helpers import form_fields, require_linked_errors
 from support.importing import import_records
 from support.results import SubmittedBatch
 
@@ -66,6 +68,12 @@ def test_a_rejected_line_is_claimed_again(office: Office, owner: Browser, pendin
     assert "Claim again" not in owner.get(f"{path}/claim").text
 
 
+def elsewhere_form(browser: Browser, invoice: dict[str, Any], **values: Any) -> tuple[str, dict[str, Any]]:
+    """The path of the form, and its fields as they are shown, with other values."""
+    path = f"/console/invoices/{invoice['id']}/claimed-elsewhere"
+    return path, form_fields(browser, path) | values
+
+
 def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
     """The steps of docs/claim.md: the payment is reversed, and the claim recorded again with the right result."""
     path = line_path(pending, office)
@@ -74,8 +82,7 @@ def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dic
     assert owner.submit(f"{path}/reversal", {"amount": "29.99", "date": TODAY}).status_code == 303
     assert status(office, pending) == "rejected"
     assert owner.submit(f"{path}/retry").status_code == 303
-    claimed = {"reference": "A1"}
-    assert owner.submit(f"/console/invoices/{pending['id']}/claimed-elsewhere", claimed).status_code == 303
+    assert owner.submit(*elsewhere_form(owner, pending, reference="A1")).status_code == 303
     assert owner.submit(f"{path}/claim-result", form | {"amount": "290.99"}).status_code == 303
     assert status(office, pending) == "payment_ready"
     page = main_text(owner.get(f"{path}/claim").text)
@@ -178,13 +185,68 @@ def test_each_permission_records_its_part(office: Office, manager: Callable[...,
 
 
 def test_an_invoice_is_recorded_as_claimed_elsewhere(office: Office, owner: Browser) -> None:
+    """Its only line needs no choice."""
     invoice = office.invoice("A1")
-    path = f"/console/invoices/{invoice['id']}/claimed-elsewhere"
-    assert f'href="{path}"' in owner.get(f"/console/invoices/{invoice['id']}").text
-    assert 'href="#reference"' in owner.submit(path, {"reference": " "}).text
-    assert owner.submit(path, {"reference": "PORTAL-17"}).status_code == 303
+    path, form = elsewhere_form(owner, invoice)
+    page = owner.get(path).text
+    assert "Line 1: Physiotherapy, 15 Jan 2026, $290.99" in main_text(page)
+    assert 'type="hidden" name="line_ids"' in page
+    assert 'href="#reference"' in owner.submit(path, form | {"reference": " "}).text
+    assert owner.submit(path, form | {"reference": "PORTAL-17"}).status_code == 303
+    assert "Recorded as claimed elsewhere: 1 line is pending." in owner.get(f"/console/invoices/{invoice['id']}").text
     assert status(office, invoice) == "pending"
-    assert owner.submit(path, {"reference": "PORTAL-17"}).status_code == 409
+    assert owner.submit(path, form | {"reference": "PORTAL-17"}).status_code == 409
+    assert "No line of this invoice can be recorded as claimed elsewhere." in main_text(owner.get(path).text)
+
+
+def test_the_lines_that_were_claimed_elsewhere_are_chosen(office: Office, owner: Browser) -> None:
+    days = ("2026-01-12", "2026-01-13", "2026-01-14")
+    invoice = office.invoice("A1", *(office.line(service_date_from=each, service_date_to=each) for each in days))
+    first, second, third = (each["id"] for each in invoice["line_items"])
+    path, form = elsewhere_form(owner, invoice, reference="PORTAL-17")
+    assert form["line_ids"] == [first, second, third]
+    without_lines = owner.submit(path, {"reference": "PORTAL-17"})
+    assert without_lines.status_code == 422
+    assert require_linked_errors(without_lines.text) == ["line_ids"]
+    assert main_text(without_lines.text).count("Choose at least one line.") == 2  # in the summary, and at the field
+    assert 'value="PORTAL-17"' in without_lines.text
+    assert " checked" not in without_lines.text.partition("</main>")[0]
+    kept = owner.submit(path, {"line_ids": [second]})
+    assert require_linked_errors(kept.text) == ["reference"]
+    assert re.findall(r'name="line_ids" value="([^"]+)" checked', kept.text) == [second]
+    assert owner.submit(path, form | {"line_ids": [first, third]}).status_code == 303
+    lines = office.read(invoice)["line_items"]
+    assert [(each["claim_status"], each["claim_batch_ref"]) for each in lines] == [
+        ("pending", "PORTAL-17"), ("new", None), ("pending", "PORTAL-17")
+    ]  # fmt: skip
+    assert form_fields(owner, path)["line_ids"] == [second]
+
+
+def test_the_page_of_an_invoice_leads_to_claimed_elsewhere_while_a_line_can_be_claimed(
+    office: Office, owner: Browser
+) -> None:
+    """Whatever the state of the invoice: here, other lines are claimed, paid or in a draft."""
+    claimed = office.invoice("A1", office.line(), office.line(service_date_from="2026-01-14"))
+    path, form = elsewhere_form(owner, claimed, reference="PORTAL-17")
+    statuses = ("paid", "new")
+    mixed = office.values(
+        "P1", *(office.line(claim_status=each, id=str(uuid7())) for each in statuses), id=str(uuid7())
+    )
+    mixed["line_items"][0]["paid_amount"] = 290.99
+    office.import_rows("invoices", mixed)
+    without_price = office.invoice("N1", office.line(quantity=None, unit_price=None, total_price=0))
+    drafted = office.invoice("D1")
+    office.batch(drafted)
+
+    def is_linked(invoice: dict[str, Any]) -> bool:
+        page = owner.get(f"/console/invoices/{invoice['id']}").text
+        return f'href="/console/invoices/{invoice["id"]}/claimed-elsewhere"' in page
+
+    assert [is_linked(each) for each in (claimed, mixed, without_price, drafted)] == [True, True, False, False]
+    owner.submit(path, form | {"line_ids": form["line_ids"][:1]})
+    assert (office.read(claimed)["claim_status"], is_linked(claimed)) == ("pending", True)
+    owner.submit(path, form | {"line_ids": form["line_ids"][1:]})
+    assert not is_linked(claimed)
 
 
 def test_an_unknown_line_is_not_found(office: Office, owner: Browser) -> None:

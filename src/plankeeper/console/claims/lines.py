@@ -1,6 +1,7 @@
 """The claims and the money of a line: results by hand, claim the rest, confirm an imported amount, adjustments."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,17 +14,21 @@ from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, Page
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import ValidationError
+from plankeeper.core.formatting import format_money, single_line
+from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims import adjustment_store, adjustments, line_claims, store
 from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
+from plankeeper.resources.invoices.approval_mails import describe_days
 from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows
-from plankeeper.resources.invoices.schemas import InvoiceLineRow
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 
 pages = Pages()
 
 MAX_ADJUSTMENTS = 100  # of an invoice
+MAX_SERVICE = 100  # characters of the description of a line in a choice
 OUTCOMES: Mapping[ResultOutcome, str] = {
     "paid": "Paid, in full or in part",
     "rejected": "Rejected",
@@ -226,17 +231,51 @@ async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UU
 @pages.get("/invoices/{invoice_id}/claimed-elsewhere", role="manager", permission="make_claims", access_log="invoice")
 async def elsewhere_form(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = or_404(await invoice_store.get(request.executor, request.plan_manager_id, invoice_id))
-    context = {"invoice": invoice, "page_url": f"{PREFIX}/invoices/{invoice_id}", "form": request.form}
-    return HtmlPage("claims/elsewhere.html", context | {"max_text": MAX_TEXT})
+    lines = _describe_claimable(invoice)
+    context = {
+        "invoice": invoice,
+        "page_url": f"{PREFIX}/invoices/{invoice_id}",
+        "lines": lines,
+        "chosen": request.form.getlist("line_ids") if request.form else [*lines],
+        "form": request.form,
+        "max_text": MAX_TEXT,
+    }
+    return HtmlPage("claims/elsewhere.html", context)
+
+
+def _describe_claimable(invoice: Invoice) -> dict[str, str]:
+    """The lines that can be recorded as claimed elsewhere, by their ids."""
+    amounts = line_claims.list_claimable_elsewhere(invoice)
+    return {
+        str(each.id): _describe_claimable_line(each, amounts[each.id])
+        for each in to_line_rows(invoice)
+        if each.id in amounts
+    }
+
+
+def _describe_claimable_line(line: InvoiceLineRow, amount: Decimal) -> str:
+    """`Line 2: Physiotherapy, 3 Nov 2026, $120.00`."""
+    service = single_line(line.description or line.service_item_number or "A service", MAX_SERVICE)
+    days = describe_days(line.service_date_from, line.service_date_to)
+    return f"Line {line.position + 1}: {service}, {days}, {format_money(amount)}"
 
 
 @pages.post(
     "/invoices/{invoice_id}/claimed-elsewhere", role="manager", permission="make_claims", on_error=elsewhere_form
 )
 async def claim_elsewhere(request: FormRequest, invoice_id: UUID) -> Redirect:
-    """Record that all lines that could be claimed were claimed outside of Plankeeper."""
-    reference = read_text(request.form, "reference")
+    """Record that the chosen lines were claimed outside of Plankeeper."""
+    errors = dict[str, str]()
+    reference = read_text(request.form, "reference", errors)
     if not reference:
-        raise ValidationError(reference="is required")
-    await line_claims.claim_elsewhere(request.write_context, invoice_id, ClaimedElsewhere(reference=reference))
-    return Redirect(f"{PREFIX}/invoices/{invoice_id}", "Recorded as claimed elsewhere. Its lines are pending.")
+        errors["reference"] = "is required"
+    ids = [str(each) for each in dict.fromkeys(map(parse_uuid, request.form.getlist("line_ids"))) if each]
+    if not ids:
+        errors["line_ids"] = "Choose at least one line"
+    if errors:
+        raise ValidationError(**errors)
+    await line_claims.claim_elsewhere(
+        request.write_context, invoice_id, ClaimedElsewhere(reference=reference, line_ids=ids)
+    )
+    lines = "1 line is pending" if len(ids) == 1 else f"{len(ids):,} lines are pending"
+    return Redirect(f"{PREFIX}/invoices/{invoice_id}", f"Recorded as claimed elsewhere: {lines}.")

@@ -46,6 +46,7 @@ FIELD_LABELS = {
     "id": "ID",
     "is_pace_plan": "PACE plan",
     "lasts": "Expires",
+    "line_ids": "Lines",
     "line_items": "Lines",
     "ndis_provider_number": "NDIS provider number",
     "note_type": "Note type",

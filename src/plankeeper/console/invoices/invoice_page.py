@@ -28,6 +28,7 @@ from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest,
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.resources.claims.line_claims import list_claimable_elsewhere
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
@@ -71,8 +72,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "plan_strip": plan_strip(invoice.invoice_date, plan),
         **await _document_of(request, invoice),
         "status": describe_status(invoice, warning_titles(invoice), today, zone, approval.decided_by),
-        "allowed": allowed_actions(invoice),
-        "allowed_line_actions": allowed_line_actions(invoice),
+        **_allowed_of(invoice),
         "accounts": await account_choices(request),
         "own_account": str(request.account.account_id),
         "claim_types": CLAIM_TYPES,
@@ -99,6 +99,15 @@ async def _document_of(request: PageRequest, invoice: Invoice) -> dict[str, Any]
     return {
         "document_is_hidden": invoice.document is not None and await is_hidden(request, invoice.id),
         "document_name": invoice.document.file_name if invoice.document else file_name(invoice.s3_key),
+    }
+
+
+def _allowed_of(invoice: Invoice) -> dict[str, Any]:
+    """What the state of an invoice with its lines allows."""
+    return {
+        "allowed": allowed_actions(invoice),
+        "allowed_line_actions": allowed_line_actions(invoice),
+        "is_claimable_elsewhere": bool(list_claimable_elsewhere(invoice)),
     }
 
 

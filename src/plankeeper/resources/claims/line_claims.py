@@ -3,7 +3,8 @@
 Raises NotFound for an unknown invoice or line, and DomainError `invalid_transition` and `invoice_locked`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -169,6 +170,26 @@ async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, claimed: ClaimedE
     return after
 
 
+def list_claimable_elsewhere(invoice: Invoice) -> dict[UUID, Decimal]:
+    """The lines that `claim_elsewhere` accepts, by their ids, with the amounts to claim in dollars."""
+    if invoice.is_deleted:
+        return {}
+    amounts, found = claim_amounts(invoice), dict[UUID, Decimal]()
+    for each in to_line_rows(invoice):
+        with suppress(DomainError):
+            next_status(to_line_state(each), "claim_elsewhere")
+            found[each.id] = _amount_to_claim(each, amounts)
+    return found
+
+
+def _amount_to_claim(line: InvoiceLineRow, amounts: Mapping[UUID, Decimal | None]) -> Decimal:
+    """The amount of a line that the agency hasn't paid. Raises ValidationError if it isn't above zero."""
+    amount = (amounts.get(line.id) or Decimal(0)) - (line.paid_amount or Decimal(0))
+    if amount <= 0:
+        raise ValidationError(line_ids=f"line {line.position + 1} has no amount above zero to claim")
+    return amount
+
+
 def _lines_to_claim(invoice: Invoice, claimed: ClaimedElsewhere) -> list[InvoiceLineRow]:
     lines = {each.id: each for each in to_line_rows(invoice)}
     if claimed.line_ids is UNSET:
@@ -196,25 +217,20 @@ def _new_claims(
 ) -> list[NewClaim]:
     """Claims without a file. Raises ValidationError for a line without an amount above zero."""
     amounts = claim_amounts(invoice)
-    claims = list[NewClaim]()
-    for each in lines:
-        amount = (amounts.get(each.id) or Decimal(0)) - (each.paid_amount or Decimal(0))
-        if amount <= 0:
-            raise ValidationError(line_ids=f"line {each.position + 1} has no amount above zero to claim")
-        claims.append(
-            NewClaim(
-                id=uuid7(),
-                invoice_id=invoice.id,
-                line_id=each.id,
-                source=source,
-                reference=reference,
-                amount=amount,
-                state="submitted",
-                created_at=now,
-                created_by=ctx.actor.name or ctx.actor.kind,
-            )
+    return [
+        NewClaim(
+            id=uuid7(),
+            invoice_id=invoice.id,
+            line_id=each.id,
+            source=source,
+            reference=reference,
+            amount=_amount_to_claim(each, amounts),
+            state="submitted",
+            created_at=now,
+            created_by=ctx.actor.name or ctx.actor.kind,
         )
-    return claims
+        for each in lines
+    ]
 
 
 async def _insert_imported(ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, now: datetime) -> ClaimState:
