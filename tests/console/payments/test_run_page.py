@@ -30,7 +30,7 @@ def test_the_file_is_downloaded_and_the_run_marked_as_paid(office: PayingOffice,
     assert file.text == office.download(run).text
     text = main_text(payer.get(page).text)
     assert re.search(r"File downloaded .* by Robin Hale\. Next: upload it to your bank", text)
-    assert "1 of 1 payee has no email for remittance advice." in text
+    assert "No mail server is set, so no remittance advice is mailed. You can print them afterwards." in text
     done = payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"})
     assert done.headers["location"] == page
     text = main_text(payer.get(page).text)
@@ -109,26 +109,28 @@ def test_the_page_says_who_else_may_mark_the_run_as_paid(
     assert owner.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"}).status_code == 303
 
 
-def test_payees_without_an_email_are_listed_for_printing(office: PayingOffice, payer: Browser) -> None:
+def test_without_a_mail_server_all_remittance_advices_are_printed(office: PayingOffice, payer: Browser) -> None:
+    """Nothing is mailed, and the pages of the run and of the payment say so."""
     office.invoice("40.00")
-    office.invoice("3.00", number="B1", pm_provider_id=office.provider_with("Mailed", remittance_email="a@example.com"))
-    office.invoice("5.00", is_reimbursement=True, number="R1")
+    office.invoice("3.00", number="B1", pm_provider_id=office.provider_with("Blue", remittance_email="a@example.com"))
     run = office.run()
-    page = f"{page_of(run)}/remittance-advices"
-    assert "The run isn’t marked as paid yet." in main_text(payer.get(page).text)
-    office.act(run, "mark-paid").raise_for_status()
-    assert "Print 2 remittance advices" in main_text(payer.get(page_of(run)).text)
+    page = page_of(run)
+    payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"})
     text = main_text(payer.get(page).text)
-    assert re.search(r"Amber Physio P000001-000\d \$40\.00 PDF", text)
-    assert re.search(r"Robin Hale P000001-000\d \$5\.00 PDF", text)
-    assert "Mailed" not in text
-    [path] = re.findall(r'href="([^"]+/remittance-advice)" aria-label="PDF for Amber Physio"', payer.get(page).text)
-    pdf = payer.get(path)
-    assert pdf.headers["content-type"] == "application/pdf"
-    assert re.fullmatch(
-        r'attachment; filename="remittance-advice-P000001-000\d\.pdf"', pdf.headers["content-disposition"]
-    )
-    assert pdf.content.startswith(b"%PDF")
+    said = "No mail server is set, so no remittance advice was mailed."
+    assert f"Payment run P000001 is marked as paid. {said} Next: print 2 remittance advices." in text
+    assert f"{said} Print the remittance advices, and post them." in text
+    assert "Print 2 remittance advices" in text
+    list_url = f"{page}/remittance-advices"
+    for payment in office.payments(run):
+        shown = payer.get(f"{page}/payments/{payment['id']}").text
+        assert f"Paid on 16 Oct 2026. {said} Print remittance advices" in main_text(shown)
+        assert f'href="{list_url}"' in shown
+    listed = payer.get(list_url).text
+    assert "No mail server is set, so no remittance advice is mailed. The bank paid" in main_text(listed)
+    assert re.search(r"Amber Physio P000001-000\d \$40\.00 PDF", main_text(listed))
+    assert re.search(r"Blue P000001-000\d \$3\.00 PDF", main_text(listed))
+    assert re.findall(r'href="([^"]+\.pdf[^"]*)"', listed) == [f"{list_url}.pdf?payees=all"]
 
 
 def test_remittance_advices_are_one_file(office: PayingOffice, payer: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +143,6 @@ def test_remittance_advices_are_one_file(office: PayingOffice, payer: Browser, m
     file = f"{page_of(run)}/remittance-advices.pdf"
     assert payer.get(file).status_code == 404
     office.act(run, "mark-paid")
-    assert f'href="{file}"' in payer.get(f"{page_of(run)}/remittance-advices").text
     response = payer.get(file)
     assert response.headers["content-type"] == "application/pdf"
     assert 'filename="remittance-advices-P000001-1.pdf"' in response.headers["content-disposition"]

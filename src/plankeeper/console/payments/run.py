@@ -65,7 +65,7 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
         "run": run,
         "form": request.form
         or Form([("paid_on", run.process_date.isoformat())] if run.process_date <= request.today else []),
-        "without_email": await remittance_store.count_without_email(*place, payment_run_id),
+        "to_print": await _count_to_print(request, run),
         "warnings": unset_to_none(run.warnings) or [],
         "groups": await left_out_groups(
             request, unset_to_none(run.left_out) or [], f"{PAYMENTS_URL}/{payment_run_id}", {}
@@ -78,6 +78,13 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
         **draft,
     }
     return HtmlPage("payments/run.html", context)
+
+
+async def _count_to_print(request: PageRequest, run: PaymentRun) -> int:
+    """The number of remittance advices that nobody gets by mail: without a mail server, all."""
+    if request.settings.smtp_server is None:
+        return run.payments
+    return await remittance_store.count_without_email(request.executor, request.plan_manager_id, or_404(run.id))
 
 
 async def _payments_context(request: PageRequest, run_id: UUID) -> dict[str, Any]:
@@ -150,9 +157,11 @@ async def download_file(request: FormRequest, payment_run_id: UUID) -> Download:
 @pages.post("/payments/{payment_run_id}/mark-paid", role="manager", permission=PERMISSION, on_error=get)
 async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
     run = await service.mark_paid(request.write_context, payment_run_id, read_date(request.form, "paid_on"))
-    to_print = await remittance_store.count_without_email(request.tx, request.plan_manager_id, payment_run_id)
+    to_print = await _count_to_print(request, run)
     text = f"Payment run {run.number} is marked as paid."
-    if to_print < run.payments:
+    if request.settings.smtp_server is None:
+        text += " No mail server is set, so no remittance advice was mailed."
+    elif to_print < run.payments:
         text += " Payees with an email get their remittance advice by mail."
     if to_print:
         text += f" Next: print {to_print:,} remittance {'advice' if to_print == 1 else 'advices'}."
@@ -178,11 +187,12 @@ async def cancel(request: FormRequest, payment_run_id: UUID) -> Redirect:
 
 @pages.get("/payments/{payment_run_id}/remittance-advices", role="manager", permission=PERMISSION)
 async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
-    """The payees of a run who get no remittance advice by mail, to print it."""
-    place = (request.db, request.plan_manager_id)
+    """The payees of a run who get no remittance advice by mail, to print it: without a mail server, all."""
+    place, sends_mail = (request.db, request.plan_manager_id), request.settings.smtp_server is not None
     run = or_404(await store.get_bare(*place, payment_run_id))
     after = parse_uuid(request.query.text("after"))
-    rows = await remittance_store.list_without_email(*place, payment_run_id, after or UUID(int=0), PAGE_SIZE)
+    position = (payment_run_id, after or UUID(int=0), PAGE_SIZE)
+    rows = await remittance_store.list_to_print(*place, *position, is_of_all=not sends_mail)
     participants = [each.payee_id for each in rows if each.payee_kind == "participant"]
     request.record_list("participant", participants, {"page": "payments"})
     shown = [
@@ -198,7 +208,7 @@ async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
         "max_payees": MAX_PAYEES,
     }
     if run.state == "paid":
-        count = await remittance_store.count_without_email(*place, payment_run_id)
+        count = await _count_to_print(request, run) if sends_mail else 0
         context["files"] = [_files(payment_run_id, count, ""), _files(payment_run_id, run.payments, "all")]
         context["unprintable"] = await find_unprintable(ReadContext(*place, request.settings), payment_run_id)
     return HtmlPage("payments/remittance_advices.html", context)

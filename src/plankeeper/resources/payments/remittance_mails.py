@@ -46,7 +46,12 @@ class RemittanceMail(Struct, tag_field="kind", tag="remittance"):
 
 
 async def queue_mails(ctx: WriteContext, run_id: UUID, at: datetime) -> None:
-    """Queue a mail for each payment of a run whose payee has an email, with the transaction that marks it as paid."""
+    """Queue a mail for each payment of a run whose payee has an email, with the transaction that marks it as paid.
+
+    Without a mail server, nobody would send them: the office prints all remittance advices.
+    """
+    if ctx.settings.smtp_server is None:
+        return
     for each in await remittance_store.list_with_email(ctx.tx, ctx.plan_manager_id, run_id):
         await mail_store.insert(ctx.tx, RemittanceMail(ctx.plan_manager_id, each), at)
 

@@ -109,7 +109,7 @@ async def list_with_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> 
 
 
 class PrintedAdvice(Struct):
-    """A payment whose remittance advice nobody gets by mail."""
+    """A payment whose remittance advice is to be printed."""
 
     id: UUID
     position: int
@@ -134,13 +134,23 @@ LIST_WITHOUT_EMAIL: LiteralString = f"""
     order by id
     limit $4
 """
+LIST_ALL = """
+    select id, position, payee_kind, payee_id, payee_name, reference, amount
+    from payments
+    where plan_manager_id = $1 and run_id = $2 and id > $3
+    order by id
+    limit $4
+"""
 
 
-async def list_without_email(
-    db: Executor, plan_manager_id: UUID, run_id: UUID, after: UUID, limit: int
+async def list_to_print(
+    db: Executor, plan_manager_id: UUID, run_id: UUID, after: UUID, limit: int, *, is_of_all: bool
 ) -> PageRows[PrintedAdvice]:
-    """A page of the payments of a run whose payees get no remittance advice by mail, in the order of the file."""
-    rows = await db.rows(PrintedAdvice, LIST_WITHOUT_EMAIL, plan_manager_id, run_id, after, limit + 1)
+    """A page of the payments of a run whose payees have no email, or of all, in the order of the file."""
+    if is_of_all:
+        rows = await db.rows(PrintedAdvice, LIST_ALL, plan_manager_id, run_id, after, limit + 1)
+    else:
+        rows = await db.rows(PrintedAdvice, LIST_WITHOUT_EMAIL, plan_manager_id, run_id, after, limit + 1)
     return cut_page(rows, limit)
 
 

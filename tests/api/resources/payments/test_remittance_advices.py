@@ -1,13 +1,16 @@
 """Remittance advices: who gets a mail, what it says, its PDF, and letters that no font has."""
 
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from plankeeper.core.context import ReadContext
+from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
 from plankeeper.resources.invoices.schemas import LineItem
+from plankeeper.resources.payments import service
 from plankeeper.resources.payments.remittance_documents import UnprintableLetters, find_unprintable
 from plankeeper.resources.payments.remittance_mails import describe_state
 from support.mail import MailServer, ReceivedMail
@@ -20,6 +23,17 @@ def outbox(office: PayingOffice) -> Iterator[Outbox]:
     office.server.run(office.server.db.execute("delete from outgoing_mails"))
     with MailServer() as mail:
         yield Outbox(office.server, mail)
+
+
+def mark_paid(office: PayingOffice, outbox: Outbox, run: dict[str, Any], paid_on: date | None = None) -> None:
+    """As on a server with a mail server, which the server of the tests hasn't."""
+
+    async def work() -> None:
+        async with office.server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, outbox.settings, SYSTEM)
+            await service.mark_paid(ctx, UUID(run["id"]), paid_on)
+
+    office.server.run(work())
 
 
 def attachments(mail: ReceivedMail) -> list[tuple[str | None, str]]:
@@ -35,7 +49,7 @@ def test_a_provider_with_an_email_gets_a_mail_when_the_run_is_marked_as_paid(
     office.invoice("5.00", number="R1", is_reimbursement=True)
     run = office.run()
     assert outbox.send_due() == 0
-    office.act(run, "mark-paid", paid_on="2026-10-16").raise_for_status()
+    mark_paid(office, outbox, run, date(2026, 10, 16))
     outbox.catch_up()
     assert outbox.send_due() == 1
     [mail] = outbox.mail.received
@@ -51,6 +65,14 @@ def test_a_provider_with_an_email_gets_a_mail_when_the_run_is_marked_as_paid(
     assert attachments(mail) == [(f"remittance-advice-{payment['reference']}.pdf", "application/pdf")]
 
 
+def test_without_a_mail_server_no_mail_is_queued(office: PayingOffice, outbox: Outbox) -> None:
+    """It would be deleted unsent."""
+    mailed = office.provider_with("Mailed Physio", remittance_email="accounts@example.com")
+    office.invoice("40.00", pm_provider_id=mailed)
+    office.act(office.run(), "mark-paid").raise_for_status()
+    assert outbox.rows() == []
+
+
 def test_a_line_without_a_total_is_claimed_at_its_quantity_times_its_unit_price(
     office: PayingOffice, outbox: Outbox
 ) -> None:
@@ -60,7 +82,7 @@ def test_a_line_without_a_total_is_claimed_at_its_quantity_times_its_unit_price(
         update invoice_lines set quantity = 2, unit_price = 50, total_price = null where plan_manager_id = $1
     """
     office.execute(statement, office.plan_manager_id)
-    office.act(office.run(), "mark-paid").raise_for_status()
+    mark_paid(office, outbox, office.run())
     outbox.catch_up()
     assert outbox.send_due() == 1
     assert "claimed $100.00, paid $60.00. The agency paid $40.00 less." in outbox.mail.received[0].text
@@ -74,7 +96,7 @@ def test_a_mail_about_letters_that_no_font_has_goes_out_without_its_pdf(office: 
     ctx = ReadContext(office.server.db, office.plan_manager_id, office.server.settings)
     found = office.server.run(find_unprintable(ctx, UUID(run["id"])))
     assert found == UnprintableLetters("王", ["Mailed Physio"])
-    office.act(run, "mark-paid").raise_for_status()
+    mark_paid(office, outbox, run)
     outbox.catch_up()
     assert outbox.send_due() == 1
     [mail] = outbox.mail.received
@@ -86,7 +108,7 @@ def test_a_mail_about_letters_that_no_font_has_goes_out_without_its_pdf(office: 
 def test_an_address_that_was_removed_in_the_meantime_gets_no_mail(office: PayingOffice, outbox: Outbox) -> None:
     mailed = office.provider_with("Mailed Physio", remittance_email="accounts@example.com")
     office.invoice("40.00", pm_provider_id=mailed)
-    office.act(office.run(), "mark-paid").raise_for_status()
+    mark_paid(office, outbox, office.run())
     office.client.put(f"/providers/{mailed}", {"remittance_email": None}).raise_for_status()
     outbox.catch_up()
     outbox.send_due()
