@@ -8,7 +8,7 @@ import pytest
 
 from support.client import Client
 from support.cluster import SharedCluster
-from support.console import Browser, create_account
+from support.console import Browser, create_account, main_text
 from support.factories import create_client
 from support.fees import FEE_ITEM, LAST_DAY, MONTH, FeeOffice, running_fee_server
 from support.server import RunningServer
@@ -124,6 +124,8 @@ def test_settings_that_are_missing_are_named(office: FeeOffice, sign_in: Callabl
 def test_an_owner_sets_the_item_and_the_provider(office: FeeOffice, sign_in: Callable[..., Browser]) -> None:
     office.set(fee_item_number=None, fee_provider_id=None)
     browser = sign_in()
+    described = "Fees The support item of your own fee, and your office as a provider"  # what the page lets them choose
+    assert described in main_text(browser.get("/console/settings").text)
     assert "Harbour Plans" in browser.get(SETTINGS).text
     item = FEE_ITEM["Support Item Number"]
     form = {"fee_item_number": item, "fee_provider_id": office.own_provider}

@@ -104,7 +104,9 @@ SUBMENU = {
         "statement_settings": SettingsPage(
             "/console/settings/statements", "Statements", "The day of the monthly run, and the contact", "owner"
         ),
-        "fees": SettingsPage("/console/settings/fees", "Fees", "The item and the price of your own fee", "owner"),
+        "fees": SettingsPage(
+            "/console/settings/fees", "Fees", "The support item of your own fee, and your office as a provider", "owner"
+        ),
         "service_standard": SettingsPage(
             "/console/settings/service-standard", "Service standard", "Days to claim and to pay an invoice", "owner"
         ),
