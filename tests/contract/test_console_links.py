@@ -13,8 +13,13 @@ from plankeeper.core.ids import parse_uuid
 from plankeeper.http.routing import PathRouter
 
 TEMPLATES = sorted(Path(application.__file__).parent.glob("*/templates/*.html"))
-# An address with its attribute, or in an expression. One that an expression continues with `~` isn't complete.
-ADDRESS = re.compile(r'(\w*)="(/console(?:\{\{.*?\}\}|\{%.*?%\}|[^"{])*)"|"(/console[^"{]*)"(?! ~)')
+# An address with its attribute, in an expression, or in a block of `shell/form_page.html`. One that an expression
+# continues with `~` isn't complete, unless only an id follows.
+ADDRESS = re.compile(
+    r'(\w*)="(/console(?:\{\{.*?\}\}|\{%.*?%\}|[^"{])*)"'
+    r'|"(/console[^"{]*)"(?: ~ [\w.]+\.id\b)?(?! ~)'
+    r"|\{% block action %\}(/console.*?)\{% endblock %\}"
+)
 SEGMENT = "01900000-0000-7000-8000-000000000000"  # an id, which can stand for a text, too
 # Addresses with an expression for a segment that isn't an id, with the reason.
 COMPUTED = {
@@ -35,15 +40,15 @@ class Link(NamedTuple):
     def path(self) -> str:
         """With an id for each expression that begins a segment. Other expressions and statements add a query."""
         text = re.sub(r"\{%.*?%\}", "", self.address)
-        text = re.sub(r"/\{\{.*?\}\}", f"/{SEGMENT}", text)
+        text = re.sub(r"/\{\{.*?\}\}|/$", f"/{SEGMENT}", text)
         return re.split(r"[?#]", re.sub(r"\{\{.*?\}\}", "", text))[0]
 
 
 def find_links() -> list[Link]:
     return [
-        Link(f"{each.parts[-3]}/{each.name}", attribute, of_attribute or of_expression)
+        Link(f"{each.parts[-3]}/{each.name}", attribute, "".join(addresses))
         for each in TEMPLATES
-        for attribute, of_attribute, of_expression in ADDRESS.findall(each.read_text())
+        for attribute, *addresses in ADDRESS.findall(each.read_text())
     ]
 
 

@@ -270,6 +270,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "components/forms.html checkbox": {"name": "a", "label": TEXT, "is_checked": True, "hint": TEXT},
     "components/forms.html confirmed_warnings": {"warnings": {"a": {"token": TEXT}}},
     "components/forms.html form_actions": {"label": TEXT, "cancel": "/console", "warnings": {"a": {"token": TEXT}}},
+    "components/forms.html submit_row": {"label": TEXT, "cancel": "/console", "kind": "danger"},
     "components/forms.html field": {
         "name": "a",
         "label": TEXT,
