@@ -393,8 +393,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "components/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "components/records.html detail_email": {"name": "a", "value": TEXT},
     "components/records.html status_tag": {"value": TEXT},
-    "components/records.html csrf_and_version": {
-        "csrf": TEXT,
+    "components/records.html version_field": {
         "version": TEXT,
         "conflicts": {"first_name": {"value": TEXT, "event": EVENT}},
     },
