@@ -312,7 +312,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "lists/saved_views_macros.html views_menu": {"list": LIST_PAGE, "csrf": TEXT},
     "lists/saved_views_macros.html columns_menu": {"list": LIST_PAGE, "csrf": TEXT},
     "lists/saved_views_macros.html view_fields": {
-        "csrf": TEXT,
         "kind": TEXT,
         "query": TEXT,
         "name": TEXT,
@@ -321,7 +320,6 @@ CALLS: dict[str, dict[str, Any]] = {
         "max_length": 60,
     },
     "lists/saved_views_macros.html settings_fields": {
-        "csrf": TEXT,
         "kind": TEXT,
         "query": TEXT,
         "columns": COLUMN_CHOICES,
