@@ -29,6 +29,11 @@ def form_fields(browser: Browser, path: str) -> dict[str, Any]:
     return form
 
 
+def submit_form(browser: Browser, path: str, values: dict[str, Any]) -> Any:
+    """Open a page, fill in its form, and submit it: the page and the form have the same path."""
+    return browser.submit(path, form_fields(browser, path) | values)
+
+
 def save_anyway(browser: Browser, path: str, form: dict[str, Any]) -> Any:
     """Submit a form whose values are probably wrong, and confirm what its page then shows."""
     shown = browser.submit(path, form)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from support.claims import Office
 from support.console import Browser, main_text
-from support.form_helpers import form_fields, require_linked_errors
+from support.form_helpers import form_fields, require_linked_errors, submit_form
 from support.importing import import_records
 from support.results import SubmittedBatch
 
@@ -79,7 +80,7 @@ def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dic
     path = line_path(pending, office)
     form = {"outcome": "paid", "amount": "29.99", "date": TODAY}
     assert owner.submit(f"{path}/claim-result", form).status_code == 303
-    assert owner.submit(f"{path}/reversal", {"amount": "29.99", "date": TODAY}).status_code == 303
+    assert submit_form(owner, f"{path}/reversal", {"amount": "29.99", "date": TODAY}).status_code == 303
     assert status(office, pending) == "rejected"
     assert owner.submit(f"{path}/retry").status_code == 303
     assert owner.submit(*elsewhere_form(owner, pending, reference="A1")).status_code == 303
@@ -140,17 +141,51 @@ def test_a_reversal_is_recovered_and_settled(office: Office, manager: Callable[.
     path, browser = line_path(invoice, office), manager("make_claims", "make_payments")
     assert "There is nothing to recover." in main_text(browser.get("/console/recoveries").text)
     form = {"amount": "50", "date": TODAY, "reason": "Claimed twice"}
-    assert browser.submit(f"{path}/reversal", form).headers["location"] == f"{path}/claim"
+    assert submit_form(browser, f"{path}/reversal", form).headers["location"] == f"{path}/claim"
     page = browser.get("/console/recoveries").text
     assert "Amber Physio provider P1 15 Jan 2026 $50.00 $50.00 $50.00" in main_text(page)
     assert f'href="{path}/refund?kind=provider_refund&amp;amount=50.00"' in page
     assert 'value="50.00"' in browser.get(f"{path}/refund?kind=provider_refund&amount=50.00").text
     for kind in ("provider_refund", "repaid_to_agency"):
-        assert browser.submit(f"{path}/refund", {"kind": kind, "amount": "50", "date": TODAY}).status_code == 303
+        assert submit_form(browser, f"{path}/refund", {"kind": kind, "amount": "50", "date": TODAY}).status_code == 303
     assert "There is nothing to recover." in main_text(browser.get("/console/recoveries").text)
     text = main_text(browser.get(f"{path}/claim").text)
     assert "Taken back by the agency Claimed twice 15 Jan 2026 $50.00" in text
     assert "Returned by the payee" in text
+
+
+@pytest.mark.parametrize(
+    "action, kind, words",
+    [
+        ("reversal", None, "taken back by the agency"),
+        ("refund", "provider_refund", "returned by the payee"),
+        ("refund", "repaid_to_agency", "returned to the agency"),
+    ],
+)
+def test_a_double_click_records_an_adjustment_once(
+    office: Office, owner: Browser, action: str, kind: str | None, words: str
+) -> None:
+    path = line_path(paid_out(office), office)
+    values = {"amount": "50", "date": TODAY, "reason": "Claimed twice"} | ({"kind": kind} if kind else {})
+    form = form_fields(owner, f"{path}/{action}") | values
+    with ThreadPoolExecutor(2) as threads:
+        saved, late = sorted(
+            threads.map(lambda _: owner.submit(f"{path}/{action}", form), range(2)), key=lambda each: each.status_code
+        )
+    assert (saved.status_code, late.status_code) == (303, 409)
+    assert f"recorded in the meantime, in all $50.00 {words}: record this too only if" in main_text(late.text)
+    assert ('value="50"' in late.text, 'value="Claimed twice"' in late.text) == (True, True)
+    assert main_text(owner.get(f"{path}/claim").text).count("15 Jan 2026 $50.00") == 1
+    second = submit_form(owner, f"{path}/{action}", values)  # it has happened twice
+    assert second.status_code == 303
+    assert main_text(owner.get(f"{path}/claim").text).count("15 Jan 2026 $50.00") == 2
+
+
+def test_an_adjustment_of_an_unknown_line_is_not_found(office: Office, owner: Browser) -> None:
+    invoice = office.invoice("A1")
+    form = {"amount": "50", "date": TODAY}
+    assert owner.submit(f"/console/invoices/{invoice['id']}/lines/{uuid7()}/reversal", form).status_code == 404
+    assert owner.submit(f"/console/invoices/{uuid7()}/lines/{uuid7()}/reversal", form).status_code == 404
 
 
 def test_an_invalid_adjustment_names_its_field(office: Office, owner: Browser) -> None:
@@ -162,7 +197,7 @@ def test_an_invalid_adjustment_names_its_field(office: Office, owner: Browser) -
         ("refund", {"amount": "3", "date": TODAY, "kind": ""}, "kind"),
         ("refund", {"amount": "3", "date": TODAY, "kind": "agency_reversal"}, "kind"),
     ):
-        response = owner.submit(f"{path}/{action}", values)
+        response = submit_form(owner, f"{path}/{action}", values)
         assert response.status_code == 422
         assert f'href="#{name}"' in response.text
 

@@ -1,11 +1,13 @@
 """Results files and receipts of claim batches in the console."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.claims import Office
 from support.console import Browser, main_text
+from support.form_helpers import form_fields, submit_form
 from support.results import SubmittedBatch, results_csv
 
 
@@ -98,29 +100,46 @@ def test_a_draft_has_no_results(office: Office, owner: Browser) -> None:
     assert "This batch is a draft" in main_text(owner.get(f"/console/claims/{batch['id']}/receipts").text)
 
 
+def test_a_double_click_records_money_once(owner: Browser, batch: SubmittedBatch) -> None:
+    path = f"/console/claims/{batch.id}/receipts"
+    values = {"date": "15/1/2026", "amount": "290.99", "reference": "NDIA 40500"}
+    form = form_fields(owner, path) | values
+    with ThreadPoolExecutor(2) as threads:
+        saved, late = sorted(
+            threads.map(lambda _: owner.submit(path, form), range(2)), key=lambda each: each.status_code
+        )
+    assert (saved.status_code, late.status_code) == (303, 409)
+    text = main_text(late.text)
+    assert "Money for this batch was recorded in the meantime, $290.99 in all: look at the list below" in text
+    assert "Recorded $290.99" in text
+    assert ('value="290.99"' in late.text, 'value="NDIA 40500"' in late.text) == (True, True)
+    assert submit_form(owner, path, values).status_code == 303  # the agency has paid the same amount again
+    assert "Recorded $581.98" in main_text(owner.get(path).text)
+
+
 def test_money_that_arrives_is_recorded(owner: Browser, batch: SubmittedBatch) -> None:
     path = f"/console/claims/{batch.id}/receipts"
     form = {"date": "15/1/2026", "amount": "$1,163.96", "reference": "NDIA 40500"}
-    assert owner.submit(path, form).status_code == 303
+    assert submit_form(owner, path, form).status_code == 303
     text = main_text(owner.get(path).text)
     assert "Recorded $1,163.96" in text
     assert "NDIA 40500" in text
     assert "Money received $1,163.96" in main_text(owner.get(f"/console/claims/{batch.id}").text)
-    wrong = owner.submit(path, {"date": "31 Feb 2026", "amount": "lots", "reference": "x" * 300})
+    wrong = submit_form(owner, path, {"date": "31 Feb 2026", "amount": "lots", "reference": "x" * 300})
     assert wrong.status_code == 422
     for name in ("date", "amount", "reference"):
         assert f'href="#{name}"' in wrong.text
-    assert owner.submit(path, {"date": "1/1/2999", "amount": "1"}).status_code == 422
-    too_much = owner.submit(path, {"date": "15/1/2026", "amount": "-2000"})
+    assert submit_form(owner, path, {"date": "1/1/2999", "amount": "1"}).status_code == 422
+    too_much = submit_form(owner, path, {"date": "15/1/2026", "amount": "-2000"})
     assert "must not correct more than has been received" in too_much.text
 
 
 def test_money_of_a_cancelled_batch_is_corrected(owner: Browser, batch: SubmittedBatch) -> None:
     page = f"/console/claims/{batch.id}"
-    owner.submit(f"{page}/receipts", {"date": "15/1/2026", "amount": "500"})
+    submit_form(owner, f"{page}/receipts", {"date": "15/1/2026", "amount": "500"})
     batch.client.post(f"/claim-batches/{batch.id}/cancel", {"uploaded": False, "reason": "Wrong"}).raise_for_status()
     assert f'href="{page}/receipts"' in owner.get(page).text
     assert "you can only correct money that was recorded by mistake" in main_text(owner.get(f"{page}/receipts").text)
-    assert owner.submit(f"{page}/receipts", {"date": "15/1/2026", "amount": "-500"}).status_code == 303
+    assert submit_form(owner, f"{page}/receipts", {"date": "15/1/2026", "amount": "-500"}).status_code == 303
     assert "so no money is expected for it" in main_text(owner.get(f"{page}/receipts").text)
     assert f'href="{page}/receipts"' not in owner.get(page).text

@@ -13,16 +13,18 @@ from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date
-from plankeeper.core.errors import ValidationError
+from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.formatting import format_money, single_line
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims import adjustment_store, adjustments, line_claims, store
+from plankeeper.resources.claims.adjustment_rules import LineMoney
 from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval_mails import describe_days
 from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows
+from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 
 pages = Pages()
@@ -43,6 +45,9 @@ REFUND_KINDS: Mapping[AdjustmentKind, str] = {
     "provider_refund": "The payee has returned money to us",
     "repaid_to_agency": "We have returned money to the agency",
 }
+RECORDED = (
+    "Money of this line was recorded in the meantime, in all {sums}: record this too only if it has happened as well."
+)
 # Where a line stands, and what comes next.
 _STATUSES: Mapping[str, str] = {
     "new": "Not claimed yet. Next: make a claim batch, once nothing keeps the line out.",
@@ -210,8 +215,21 @@ async def _adjustment_form(
     start = [("date", request.today.isoformat()), ("kind", request.query.text("kind"))]
     if amount := parse_amount(request.query.text("amount")):
         start.append(("amount", f"{amount:.2f}"))
-    context |= {"form": request.form or Form(start), "kinds": kinds, "money": money}
+    context |= {"form": request.form or Form(start), "kinds": kinds, "money": money, "seen": seen_text(money)}
     return HtmlPage("claims/adjustment.html", context)
+
+
+def seen_text(money: LineMoney) -> str:
+    """What a person has seen before recording an adjustment: the sums of those of the line."""
+    return " ".join(f"{amount:.2f}" for amount in _adjusted(money).values())
+
+
+def _adjusted(money: LineMoney) -> Mapping[AdjustmentKind, Decimal]:
+    return {
+        "agency_reversal": money.reversed,
+        "provider_refund": money.refunded,
+        "repaid_to_agency": money.repaid,
+    }
 
 
 async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UUID, kind: AdjustmentKind) -> Redirect:
@@ -221,11 +239,25 @@ async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UU
     if errors:
         raise ValidationError(**errors)
     reference = read_text(request.form, "reference")
+    await _require_seen(request, invoice_id, line_id)
     new = NewAdjustment(
         line_id=str(line_id), kind=kind, amount=amount, date=day, reference=reference or None, reason=reason or None
     )
     await adjustments.record(request.write_context, invoice_id, new)
     return Redirect(line_url(invoice_id, line_id), f"Recorded: {KINDS[kind].lower()}.")
+
+
+async def _require_seen(request: FormRequest, invoice_id: UUID, line_id: UUID) -> None:
+    """Lock the invoice. Raises DomainError if other money was recorded since the page was opened, as by a double click.
+
+    Raises NotFound for an unknown line.
+    """
+    invoice = or_404((await lock(request.write_context, [invoice_id])).get(invoice_id))
+    line = or_404(next((each for each in to_line_rows(invoice) if each.id == line_id), None))
+    money = await adjustment_store.get_money(request.tx, request.plan_manager_id, invoice_id, line.id)
+    if request.form.text("seen") != seen_text(money):
+        sums = [f"{format_money(sum_)} {KINDS[kind].lower()}" for kind, sum_ in _adjusted(money).items() if sum_]
+        raise DomainError("invalid_transition", RECORDED.format(sums=", ".join(sums)))
 
 
 @pages.get("/invoices/{invoice_id}/claimed-elsewhere", role="manager", permission="make_claims", access_log="invoice")

@@ -134,7 +134,7 @@ async def get(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
         "claims": await load_claims(request, batch),
         "content": await load_content(request, replace(batch, left_out=UNSET), batch_url(claim_batch_id)),
         "next_count": sum(each.reason == "batch_full" for each in batch.left_out or ()),
-        "received": await result_store.sum_receipts(*place),
+        "received": (await result_store.sum_receipts(*place)).amount,
         "events": await latest_events(request, "claim_batch", claim_batch_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "place": await list_position(request, CLAIM_BATCHES, claim_batch_id),

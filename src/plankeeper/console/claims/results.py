@@ -20,9 +20,10 @@ from plankeeper.core.formatting import format_money
 from plankeeper.database.client import Transaction
 from plankeeper.imports import file_store as files
 from plankeeper.imports.schemas import ImportFile
-from plankeeper.resources.claims import receipts, result_service, result_store
+from plankeeper.resources.claims import receipts, result_service, result_store, store
 from plankeeper.resources.claims.result_rules import ClaimState, FileResults, Result
 from plankeeper.resources.claims.result_schemas import ClaimResults, NewReceipt, ReceiptListQuery, UnmatchedRow
+from plankeeper.resources.claims.result_store import ReceiptSum
 from plankeeper.resources.claims.results_file import MAX_BYTES, ResultsFile, parse_results
 from plankeeper.resources.invoices import store as invoice_store
 
@@ -32,6 +33,10 @@ UPLOAD_LIMITS = UploadLimits(1, MAX_BYTES, "The file is larger than 5 MiB. Resul
 MAX_FILES = 4  # uploaded files of one account
 MAX_RECEIPTS = 100  # that the page lists
 MAX_TEXT = 255
+RECORDED = (
+    "Money for this batch was recorded in the meantime, {amount} in all: look at the list below, and record this money"
+    " only if it has arrived as well."
+)
 _RESOURCE = "claim-results"
 
 
@@ -217,20 +222,33 @@ async def _load_lines(
 async def receipts_page(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
     batch = await get_or_404(request, claim_batch_id)
     place = (request.executor, request.plan_manager_id, claim_batch_id)
+    received = await result_store.sum_receipts(*place)
     context = {
         "batch": batch,
         "page_url": batch_url(claim_batch_id),
         "form": request.form or Form([("date", request.today.isoformat())]),
         "receipts": await result_store.list_receipts_page(*place, ReceiptListQuery(limit=MAX_RECEIPTS)),
-        "received": await result_store.sum_receipts(*place),
+        "received": received.amount,
+        "seen": seen_text(received),
         "max_text": MAX_TEXT,
     }
     return HtmlPage("claims/receipts.html", context)
 
 
+def seen_text(received: ReceiptSum) -> str:
+    """What a person has seen before recording money: the number of receipts and their sum."""
+    return f"{received.count} {received.amount:.2f}"
+
+
 @pages.post("/claims/{claim_batch_id}/receipts", role="manager", permission="make_claims", on_error=receipts_page)
 async def record_receipt(request: FormRequest, claim_batch_id: UUID) -> Redirect:
+    """Record money, unless other money has been recorded since the person opened the page, as by a double click."""
     day, amount = read_day_and_amount(request.form)
+    place = (request.tx, request.plan_manager_id, claim_batch_id)
+    or_404(await store.select_for_update(*place))
+    received = await result_store.sum_receipts(*place)
+    if request.form.text("seen") != seen_text(received):
+        raise DomainError("invalid_transition", RECORDED.format(amount=format_money(received.amount)))
     new = NewReceipt(date=day, amount=amount, reference=read_text(request.form, "reference") or None)
     await receipts.record(request.write_context, claim_batch_id, new)
     return Redirect(f"{batch_url(claim_batch_id)}/receipts", f"Recorded: {format_money(amount)} received.")

@@ -56,5 +56,5 @@ async def _require_amount(ctx: WriteContext, batch_id: UUID, amount: Decimal) ->
     if error := find_amount_error(abs(amount)):
         raise ValidationError(error)
     received = await result_store.sum_receipts(ctx.tx, ctx.plan_manager_id, batch_id)
-    if received + amount < 0:
-        raise ValidationError(amount=f"must not correct more than has been received, {received:.2f}")
+    if received.amount + amount < 0:
+        raise ValidationError(amount=f"must not correct more than has been received, {received.amount:.2f}")

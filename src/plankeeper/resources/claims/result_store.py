@@ -174,7 +174,9 @@ RECEIPTS = FilteredList(
 )
 GET_RECEIPTS = f"select {RECEIPT_COLUMNS} from claim_receipts where plan_manager_id = $1 and {HAS_ID}"
 SUM_RECEIPTS = """
-    select coalesce(sum(amount), 0) from claim_receipts where plan_manager_id = $1 and batch_id = $2
+    select count(*) as count, coalesce(sum(amount), 0) as amount
+    from claim_receipts
+    where plan_manager_id = $1 and batch_id = $2
 """
 
 
@@ -192,6 +194,12 @@ async def count_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID, qu
     return await RECEIPTS.count(db, plan_manager_id, RECEIPTS.values_of(query, batch_id=batch_id))
 
 
-async def sum_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> Decimal:
-    """What has arrived for a batch, in dollars."""
-    return await db.one(Decimal, SUM_RECEIPTS, plan_manager_id, batch_id)
+class ReceiptSum(Struct):
+    """What has arrived for a batch: the number of its receipts, and their sum in dollars."""
+
+    count: int
+    amount: Decimal
+
+
+async def sum_receipts(db: Executor, plan_manager_id: UUID, batch_id: UUID) -> ReceiptSum:
+    return await db.one(ReceiptSum, SUM_RECEIPTS, plan_manager_id, batch_id)
