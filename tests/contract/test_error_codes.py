@@ -211,6 +211,9 @@ def locked_invoice(requests: Requests) -> httpx.Response:
     server, plan_manager_id = requests.tenant.server, requests.tenant.plan_manager_id
     assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors
     action = ids_of(operation_name(requests.operation), requests.tenant.ids)
+    if requests.operation.path.endswith("/claim-result"):
+        set_line(requests, action["line_id"], "open_payment_run = 'P000001'")
+        return requests.send(json=content_of(operation_name(requests.operation))["json"] | {"replaces_result": True})
     if requests.operation.path.endswith(
         ("/claimed-elsewhere", "/claim-rest", "/adjustments", "/retry", "/lines/{line_id}/reopen")
     ):

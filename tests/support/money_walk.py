@@ -25,7 +25,7 @@ STATES = ("new", "flagged", "pending", "payment_ready", "partially_ready", "paid
 OFTEN = {
     "_step_enter": 2, "_step_claim": 3, "_step_submit": 3, "_step_results": 5, "_step_pay": 3, "_step_mark_paid": 4,
     "_step_claim_rest": 2, "_step_take_fees": 2, "_step_approve_accounts": 2, "_step_receipt": 2,
-    "_step_adjust": 2, "_step_return": 2,
+    "_step_adjust": 2, "_step_return": 2, "_step_replace_result": 2,
 }  # fmt: skip
 Row = dict[str, Any]
 
@@ -245,6 +245,12 @@ class MoneyWalk:
         outcome = self.random.choice(("paid", "paid", "rejected", "cancelled"))
         body: Row = {"outcome": outcome} | ({"amount": self._cents()} if outcome == "paid" else {})
         return self._line_action("claim-result", body, "pending")
+
+    def _step_replace_result(self) -> httpx.Response | None:
+        outcome = self.random.choice(("paid", "paid", "rejected", "cancelled"))
+        body: Row = {"outcome": outcome, "replaces_result": True}
+        body |= {"amount": self._cents()} if outcome == "paid" else {}
+        return self._line_action("claim-result", body, "payment_ready", "partially_ready", "partially_paid", "rejected")
 
     def _step_claim_elsewhere(self) -> httpx.Response | None:
         line = self._line("new")

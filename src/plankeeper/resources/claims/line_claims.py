@@ -46,10 +46,12 @@ _CONFIRMABLE = ("payment_ready", "partially_ready")
 async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answer: LineClaimResult) -> Invoice:
     """Record the agency's answer to the open claim of a pending line, or that the claim was cancelled in its portal.
 
-    A line that was imported as pending gets a claim with the answer. Raises ValidationError for an amount that doesn't
-    fit, and for a day in the future.
+    A line that was imported as pending gets a claim with the answer, and `replaces_result` makes a line pending first.
+    Raises ValidationError for an amount that doesn't fit, and for a day in the future.
     """
     now, day = datetime.now(UTC), _result_day(ctx, answer)
+    if answer.replaces_result is True:
+        await _withdraw_result(ctx, invoice_id, line_id, now)
     claim = await result_store.get_open(ctx.tx, ctx.plan_manager_id, invoice_id, line_id)
     batch = await _lock_batch(ctx, claim)
     invoice, line = await _lock_line(ctx, invoice_id, line_id)
@@ -73,6 +75,27 @@ async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answ
     if batch:
         await _update_batch(ctx, batch, result, now)
     return after
+
+
+async def _withdraw_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, now: datetime) -> None:
+    """Make a line pending again whose result is wrong. The claim stays in its batch, whose receipts pay for it."""
+    place = (ctx.tx, ctx.plan_manager_id)
+    claim = await result_store.get_replaceable(*place, invoice_id, line_id)
+    batch = await _lock_batch(ctx, claim)
+    invoice, line = await _lock_line(ctx, invoice_id, line_id)
+    next_status(to_line_state(line), "replace_result")
+    claim = await result_store.get_replaceable(*place, invoice_id, line_id)
+    if claim is None or claim.batch_id != (batch.id if batch else None) or invoice.is_deleted:
+        what = "its money was paid out or adjusted, or it is claimed again"
+        raise _invalid(invoice_id, f"The result of line {line.position + 1} can't be replaced: {what}.")
+    await result_store.withdraw_result(*place, claim.id, now)
+    values = {
+        "paid_amount": (line.paid_amount or Decimal(0)) - (claim.paid or Decimal(0)) or None,
+        "rejection_reason": None,
+        "open_claim_batch": batch.number if batch else None,
+    }
+    moves = [LineMove(invoice_id, line_id, "replace_result", values)]
+    await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
 
 
 def _result_day(ctx: WriteContext, answer: LineClaimResult) -> date:

@@ -30,9 +30,7 @@ async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, body: ClaimedElse
     return await line_claims.claim_elsewhere(ctx, invoice_id, body)
 
 
-@router.post(
-    "/invoices/{invoice_id}/lines/{line_id}/claim-result", scope=CLAIMS, extension=True, errors=("invalid_transition",)
-)
+@router.post("/invoices/{invoice_id}/lines/{line_id}/claim-result", scope=CLAIMS, extension=True, errors=_LOCKABLE)
 async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, body: LineClaimResult) -> Invoice:
     """Record the agency's answer to the claim of a pending line, or that it was cancelled in the agency's portal."""
     return await line_claims.record_result(ctx, invoice_id, line_id, body)

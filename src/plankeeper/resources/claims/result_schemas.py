@@ -119,6 +119,13 @@ class LineClaimResult(Struct, forbid_unknown_fields=True, kw_only=True):
         dt.date | UnsetType, Meta(description="The day of the result, not in the future. Default: today.")
     ] = UNSET
     reference: Annotated[Text255 | None | UnsetType, Meta(description="The agency's number of the claim.")] = UNSET
+    replaces_result: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="`true`: the recorded result of the line's last claim is wrong, and this one replaces it. Its"
+            " money must not have been paid out, adjusted, or put into a payment run."
+        ),
+    ] = UNSET
 
 
 class ClaimedElsewhere(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -71,6 +71,46 @@ async def get_open(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_i
     return await db.one_or_none(ClaimState, GET_OPEN, plan_manager_id, invoice_id, line_id)
 
 
+# Nothing has followed from its result: neither another claim of the line, nor a payment, a fee or an adjustment.
+GET_REPLACEABLE = f"""
+    select {CLAIM_STATE}
+    from claims
+    where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 and state in ('paid', 'partially_paid', 'rejected')
+        and not exists (
+            select from claims later
+            where later.plan_manager_id = $1 and later.invoice_id = $2 and later.line_id = $3
+                and later.created_at > claims.created_at
+        )
+        and not exists (
+            select from payment_lines where plan_manager_id = $1 and claim_id = claims.id and is_open
+        )
+        and not exists (
+            select from fee_taking_lines where plan_manager_id = $1 and claim_id = claims.id
+        )
+        and not exists (
+            select from adjustments
+            where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 and created_at > claims.created_at
+        )
+"""
+
+
+async def get_replaceable(db: Executor, plan_manager_id: UUID, invoice_id: UUID, line_id: UUID) -> ClaimState | None:
+    """The last claim of a line if its result can be replaced, as far as that depends on its money."""
+    return await db.one_or_none(ClaimState, GET_REPLACEABLE, plan_manager_id, invoice_id, line_id)
+
+
+WITHDRAW_RESULT = f"""
+    update claims set state = 'submitted', paid = null, reason = null, result_date = null, result_at = null,
+        result_by = null, updated_at = {later_version("$3")}
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def withdraw_result(tx: Transaction, plan_manager_id: UUID, claim_id: UUID, now: datetime) -> None:
+    """Make a claim open again: another result follows in the same transaction."""
+    await tx.execute(WITHDRAW_RESULT, plan_manager_id, claim_id, now)
+
+
 SET_RESULTS = f"""
     update claims set state = new.state, paid = new.paid,
         agency_number = coalesce(new.agency_number, claims.agency_number),

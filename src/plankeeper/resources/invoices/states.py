@@ -35,6 +35,7 @@ Cause = Literal[
     "reject",
     "cancel_batch",
     "cancel_claim",
+    "replace_result",
     "retry",
     "split",
     "pay_out",
@@ -98,6 +99,11 @@ TRANSITIONS = (
     # The bank or the agency took the first part back while the batch was a draft.
     Transition("partially_ready", "pending", "submit_batch"),
     Transition("rejected", "pending", "submit_batch"),
+    # The result was recorded wrong, and another one follows at once.
+    Transition("payment_ready", "pending", "replace_result"),
+    Transition("partially_ready", "pending", "replace_result"),
+    Transition("partially_paid", "pending", "replace_result"),
+    Transition("rejected", "pending", "replace_result"),
     # The rest of a line whose first part the agency has paid.
     Transition("pending", "partially_paid", "pay_reversed"),
     Transition("pending", "partially_paid", "reject"),
@@ -159,7 +165,7 @@ APPROVED_FIELDS = frozenset(
 )
 
 # What a draft run prevents, because the line must be ready when the run is marked as paid.
-_RUN_CAUSES = frozenset[Cause]({"submit_batch", "reverse_part", "reverse_rest", "reverse_all"})
+_RUN_CAUSES = frozenset[Cause]({"submit_batch", "replace_result", "reverse_part", "reverse_rest", "reverse_all"})
 # What people do to a line. A draft batch or run prevents it.
 _STAFF_CAUSES = frozenset[Cause]({"claim_elsewhere", "change", "retry", "split", "claim_rest", "cancel", "reopen"})
 # What can't be done to a line or an invoice: "so it can't be …".
@@ -175,6 +181,7 @@ _VERBS: Mapping[Cause | InvoiceAction, str] = {
     "reject": "rejected",
     "cancel_batch": "removed from a claim batch",
     "cancel_claim": "removed from a claim",
+    "replace_result": "given another result",
     "retry": "retried",
     "split": "split",
     "pay_out": "marked as paid",

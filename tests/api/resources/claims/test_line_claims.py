@@ -101,6 +101,80 @@ def test_results_are_recorded_by_hand(batch: SubmittedBatch) -> None:
     assert (batch.line(1)["rejection_reason"], batch.state()) == (reason, "processed")
 
 
+@pytest.mark.parametrize("needs_receipts", [False, True])
+def test_a_wrong_result_is_replaced_and_its_money_counted_once(batch: SubmittedBatch, *, needs_receipts: bool) -> None:
+    day = "2026-11-02"
+    set_office(batch.office.server, batch.client, needs_receipts=needs_receipts)
+    batch.client.create(f"/claim-batches/{batch.id}/receipts", {"date": day, "amount": 290.99})
+    result = {"outcome": "paid", "date": day}
+    act(batch, 0, "claim-result", **result, amount=29.99, reason="Price limit").raise_for_status()
+    act(batch, 1, "claim-result", outcome="rejected", date=day, reason="Twice").raise_for_status()
+    right = act(batch, 0, "claim-result", **result, amount=290.99, replaces_result=True).json()["line_items"][0]
+    assert (right["claim_status"], right["paid_amount"]) == ("payment_ready", 290.99)
+    assert (right["open_claim_batch"], right["claim_batch_ref"], batch.state()) == (None, batch.number, "processed")
+    claim = batch.read_claims()[0]
+    assert (claim["state"], claim["paid"], claim["reason"], claim["result_date"]) == ("paid", 290.99, None, day)
+    found = batch.client.get("/reconciliation", **{"from": day, "to": day}).json()
+    assert (found["received"], found["closing"]) == (290.99, 290.99)
+    assert [(each["line_id"], each["amount"]) for each in found["lines"]] == [(right["id"], 290.99)]
+    changes = [
+        (each["previous"]["line_items"][0]["paid_amount"], each["data"]["line_items"][0]["paid_amount"])
+        for each in wait_for_events(batch.client, "invoice.line_changed", 6)[-2:]
+    ]
+    assert changes == [(29.99, None), (None, 290.99)]
+
+
+@pytest.mark.parametrize(
+    "first, second, status",
+    [
+        ({"outcome": "rejected", "reason": "C11"}, {"outcome": "paid", "amount": 200}, "partially_ready"),
+        ({"outcome": "paid", "amount": 200}, {"outcome": "rejected", "reason": "C11"}, "rejected"),
+        ({"outcome": "paid", "amount": 290.99}, {"outcome": "cancelled"}, "new"),
+    ],
+)
+def test_a_result_is_replaced_by_any_other(
+    batch: SubmittedBatch, first: dict[str, Any], second: dict[str, Any], status: str
+) -> None:
+    act(batch, 0, "claim-result", **first).raise_for_status()
+    line = act(batch, 0, "claim-result", **second, replaces_result=True).json()["line_items"][0]
+    assert (line["claim_status"], line["rejection_reason"]) == (status, second.get("reason"))
+    assert line["paid_amount"] == second.get("amount", None if status == "new" else 0)
+
+
+def test_a_result_from_which_something_has_followed_is_not_replaced(batch: SubmittedBatch) -> None:
+    def replace(index: int = 0) -> tuple[int, str]:
+        return error_of(act(batch, index, "claim-result", outcome="paid", amount=5, replaces_result=True))
+
+    assert replace() == (409, "invalid_transition")  # there is none
+    batch.apply(batch.paid(0, 200), batch.rejected(1))
+    place = batch.office.plan_manager_id
+    statement = "update invoice_lines set open_payment_run = $2 where plan_manager_id = $1"
+    batch.office.execute(statement, place, "P000001")
+    assert replace() == (409, "invoice_locked")
+    batch.office.execute(statement, place, None)
+    insert_payment(batch, 200)
+    assert replace() == (409, "invalid_transition")
+    batch.office.execute("update payment_lines set is_open = false where plan_manager_id = $1", place)
+    adjust(batch, "agency_reversal", 10).raise_for_status()
+    assert replace() == (409, "invalid_transition")
+    act(batch, 1, "retry").raise_for_status()
+    assert replace(1) == (409, "invalid_transition")
+    assert [each["paid"] for each in batch.read_claims()] == [200, 0]
+
+
+def test_the_wrong_result_of_a_rest_is_replaced(batch: SubmittedBatch) -> None:
+    batch.apply(batch.paid(0, 200), batch.paid(1))
+    insert_payment(batch, 200)
+    statement = "update invoice_lines set claim_status = 'partially_paid' where plan_manager_id = $1 and id = $2"
+    batch.office.execute(statement, batch.office.plan_manager_id, UUID(batch.claims[0]["line_id"]))
+    act(batch, 0, "claim-rest").raise_for_status()
+    rest = SubmittedBatch(batch.office, *batch.invoices)
+    rest.apply(rest.rejected(0))
+    assert rest.line(0)["claim_status"] == "partially_paid"
+    line = act(rest, 0, "claim-result", outcome="paid", amount=90.99, replaces_result=True).json()["line_items"][0]
+    assert (line["claim_status"], line["paid_amount"], rest.state()) == ("payment_ready", 290.99, "processed")
+
+
 def test_a_claim_is_cancelled_in_the_portal_and_its_late_result_holds_the_invoice(batch: SubmittedBatch) -> None:
     act(batch, 0, "claim-result", outcome="cancelled", reason="Wrong item")
     line = batch.line(0)

@@ -1218,7 +1218,8 @@ create index claim_batches_by_state on claim_batches (plan_manager_id, state, id
 create index claim_batches_by_moment on claim_batches (plan_manager_id, updated_at, id);
 
 -- A claim of a line: in a batch, made outside of Plankeeper, or the confirmed amount of an imported line. It gets one
--- result. What happens afterwards are adjustments, or further claims. The fields of the file never change.
+-- result. A wrong one is replaced while nothing has followed from it: the events have both. What happens afterwards are
+-- adjustments, or further claims. The fields of the file never change.
 create table claims (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
