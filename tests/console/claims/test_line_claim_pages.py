@@ -76,18 +76,37 @@ def elsewhere_form(browser: Browser, invoice: dict[str, Any], **values: Any) -> 
 
 
 def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
-    """The steps of docs/claim.md: the payment is reversed, and the claim recorded again with the right result."""
     path = line_path(pending, office)
-    form = {"outcome": "paid", "amount": "29.99", "date": TODAY}
+    assert "Replace the result" not in owner.get(f"{path}/claim").text
+    form = {"outcome": "paid", "amount": "29.99", "date": "14/1/2026"}
     assert owner.submit(f"{path}/claim-result", form).status_code == 303
-    assert submit_form(owner, f"{path}/reversal", {"amount": "29.99", "date": TODAY}).status_code == 303
-    assert status(office, pending) == "rejected"
-    assert owner.submit(f"{path}/retry").status_code == 303
-    assert owner.submit(*elsewhere_form(owner, pending, reference="A1")).status_code == 303
-    assert owner.submit(f"{path}/claim-result", form | {"amount": "290.99"}).status_code == 303
+    assert f'href="{path}/claim-result">Replace the result</a>' in owner.get(f"{path}/claim").text
+    page = owner.get(f"{path}/claim-result").text
+    assert "The result of this line is recorded: paid in part, $29.99. Replace it only if" in main_text(page)
+    assert form_fields(owner, f"{path}/claim-result")["date"] == ["14 Jan 2026"]
+    late = form_fields(owner, f"{path}/claim-result") | {"outcome": "paid", "amount": "280"}
+    assert submit_form(owner, f"{path}/claim-result", form | {"amount": "290.99"}).status_code == 303
     assert status(office, pending) == "payment_ready"
-    page = main_text(owner.get(f"{path}/claim").text)
-    assert "Paid by the agency $290.99 Paid out $0.00" in page
+    text = main_text(owner.get(f"{path}/claim").text)
+    assert "Paid by the agency $290.99 Paid out $0.00" in text
+    response = owner.submit(f"{path}/claim-result", late)  # of a colleague who has seen the wrong result
+    assert response.status_code == 409
+    assert "Another result was recorded in the meantime: look at it" in main_text(response.text)
+    assert "is recorded: paid, $290.99." in main_text(response.text)
+    assert 'value="280"' in response.text
+
+
+def test_a_result_whose_money_has_moved_is_not_replaced(
+    office: Office, owner: Browser, pending: dict[str, Any]
+) -> None:
+    path = line_path(pending, office)
+    assert owner.submit(f"{path}/claim-result", {"outcome": "paid", "amount": "200", "date": TODAY}).status_code == 303
+    form = form_fields(owner, f"{path}/claim-result") | {"outcome": "paid", "amount": "290.99"}
+    assert submit_form(owner, f"{path}/reversal", {"amount": "50", "date": TODAY}).status_code == 303
+    response = owner.submit(f"{path}/claim-result", form)
+    message = "The result of line 1 can't be replaced: its money was paid out or adjusted"
+    assert (response.status_code, message in main_text(response.text)) == (409, True)
+    assert "Replace the result" not in owner.get(f"{path}/claim").text
 
 
 @pytest.mark.parametrize(

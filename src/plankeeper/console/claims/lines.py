@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from plankeeper.console.claims.claim_rows import STATES
 from plankeeper.console.claims.line_groups import describe_line, line_url, load_names
 from plankeeper.console.claims.list import CLAIMS_URL
@@ -20,6 +22,7 @@ from plankeeper.resources.claims import adjustment_store, adjustments, line_clai
 from plankeeper.resources.claims.adjustment_rules import LineMoney
 from plankeeper.resources.claims.adjustment_schemas import AdjustmentKind, AdjustmentListQuery, NewAdjustment
 from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineClaimResult, ResultOutcome
+from plankeeper.resources.claims.schemas import Claim
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval_mails import describe_days
@@ -48,6 +51,7 @@ REFUND_KINDS: Mapping[AdjustmentKind, str] = {
 RECORDED = (
     "Money of this line was recorded in the meantime, in all {sums}: record this too only if it has happened as well."
 )
+REPLACED = "Another result was recorded in the meantime: look at it, and replace it only if it is wrong."
 # Where a line stands, and what comes next.
 _STATUSES: Mapping[str, str] = {
     "new": "Not claimed yet. Next: make a claim batch, once nothing keeps the line out.",
@@ -72,7 +76,7 @@ _REFUND_KINDS: Mapping[str, AdjustmentKind] = {
 async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -> dict[str, Any]:
     """The line with its invoice. Raises NotFound."""
     invoice = or_404(await invoice_store.get(request.executor, request.plan_manager_id, invoice_id))
-    line = or_404(next((each for each in to_line_rows(invoice) if each.id == line_id), None))
+    line = _find_line(invoice, line_id)
     shown = describe_line(invoice, line_id, await load_names(request, [invoice]))
     return {
         "invoice": invoice,
@@ -84,6 +88,11 @@ async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -
         "max_text": MAX_TEXT,
         "max_reason": MAX_REASON_LENGTH,
     }
+
+
+def _find_line(invoice: Invoice, line_id: UUID) -> InvoiceLineRow:
+    """Raises NotFound."""
+    return or_404(next((each for each in to_line_rows(invoice) if each.id == line_id), None))
 
 
 @pages.get("/invoices/{invoice_id}/lines/{line_id}/claim", role="manager", access_log="invoice")
@@ -102,6 +111,7 @@ async def get(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage
         "kinds": KINDS,
         "money": await adjustment_store.get_money(*place, line_id),
         "status": _describe_status(context["line"]),
+        "is_replaceable": await line_claims.find_replaceable(*place, context["line"]) is not None,
         "is_confirmable": not claims and context["line"].claim_status in ("payment_ready", "partially_ready"),
     }
     return HtmlPage("claims/line.html", context)
@@ -119,8 +129,29 @@ def _describe_status(line: InvoiceLineRow) -> str:
 async def result_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage:
     request.record_access("viewed", "invoice", invoice_id)
     context = await _line_context(request, invoice_id, line_id)
-    context["form"] = request.form or Form([("date", request.today.isoformat())])
-    return HtmlPage("claims/line_result.html", context | {"outcomes": {"": "Choose", **OUTCOMES}})
+    replaced = await _load_replaced(request, invoice_id, context["line"])
+    day = replaced.result_date if replaced and replaced.result_date else request.today
+    context |= {
+        "form": request.form or Form([("date", day.isoformat())]),
+        "outcomes": {"": "Choose", **OUTCOMES},
+        "replaced": replaced,
+        "claim_states": STATES,
+        "seen": _seen_result(replaced) if replaced else "",
+    }
+    return HtmlPage("claims/line_result.html", context)
+
+
+async def _load_replaced(request: PageRequest, invoice_id: UUID, line: InvoiceLineRow) -> Claim | None:
+    """The claim of a line whose result can be replaced."""
+    place = (request.executor, request.plan_manager_id, invoice_id)
+    found = await line_claims.find_replaceable(*place, line)
+    claims = await store.list_of_line(*place, line.id) if found else []
+    return next((each for each in claims if found and each.id == found.id), None)
+
+
+def _seen_result(claim: Claim) -> str:
+    """What a person has seen before replacing the result of a claim."""
+    return f"{claim.id} {claim.state} {claim.paid or 0:.2f}"
 
 
 @pages.post(
@@ -131,8 +162,19 @@ async def result_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> 
 )
 async def record_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
     outcome, answer = _read_result(request.form)
+    if request.form.text("seen"):
+        answer = replace(answer, replaces_result=True)
+        await _require_seen_result(request, invoice_id, line_id)
     await line_claims.record_result(request.write_context, invoice_id, line_id, answer)
     return Redirect(line_url(invoice_id, line_id), f"Recorded: {OUTCOMES[outcome].lower()}.")
+
+
+async def _require_seen_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> None:
+    """Raises DomainError if the result that is to be replaced isn't the one that the person has seen."""
+    invoice = or_404(await invoice_store.get(request.tx, request.plan_manager_id, invoice_id))
+    replaced = await _load_replaced(request, invoice_id, _find_line(invoice, line_id))
+    if replaced and request.form.text("seen") != _seen_result(replaced):
+        raise DomainError("invalid_transition", REPLACED)
 
 
 def _read_result(form: Form) -> tuple[ResultOutcome, LineClaimResult]:
@@ -253,7 +295,7 @@ async def _require_seen(request: FormRequest, invoice_id: UUID, line_id: UUID) -
     Raises NotFound for an unknown line.
     """
     invoice = or_404((await lock(request.write_context, [invoice_id])).get(invoice_id))
-    line = or_404(next((each for each in to_line_rows(invoice) if each.id == line_id), None))
+    line = _find_line(invoice, line_id)
     money = await adjustment_store.get_money(request.tx, request.plan_manager_id, invoice_id, line.id)
     if request.form.text("seen") != seen_text(money):
         sums = [f"{format_money(sum_)} {KINDS[kind].lower()}" for kind, sum_ in _adjusted(money).items() if sum_]

@@ -17,6 +17,7 @@ from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, NotFound, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
+from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import adjustment_store, result_store, store
 from plankeeper.resources.claims.result_rules import (
@@ -75,6 +76,17 @@ async def record_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, answ
     if batch:
         await _update_batch(ctx, batch, result, now)
     return after
+
+
+async def find_replaceable(
+    db: Executor, plan_manager_id: UUID, invoice_id: UUID, line: InvoiceLineRow
+) -> ClaimState | None:
+    """The claim of a line whose result can be replaced."""
+    try:
+        next_status(to_line_state(line), "replace_result")
+    except DomainError:
+        return None
+    return await result_store.get_replaceable(db, plan_manager_id, invoice_id, line.id)
 
 
 async def _withdraw_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, now: datetime) -> None:
