@@ -303,6 +303,15 @@ def test_the_page_of_an_invoice_leads_to_claimed_elsewhere_while_a_line_can_be_c
     assert not is_linked(claimed)
 
 
+def test_a_line_of_an_invoice_that_was_imported_as_paid_is_not_claimed(office: Office, owner: Browser) -> None:
+    row = office.values("P1", id=str(uuid7()), claim_status="paid")
+    report = office.server.run(import_records(office.server, office.plan_manager_id, "invoices", [row]))
+    assert not report.errors, report.errors
+    expected = "Its invoice was imported as paid, so the line isn’t claimed."
+    assert expected in main_text(owner.get(f"{line_path(row, office)}/claim").text)
+    assert "There is nothing to claim" in main_text(owner.get("/console/claims/new").text)
+
+
 def test_an_unknown_line_is_not_found(office: Office, owner: Browser) -> None:
     invoice = office.invoice("A1")
     for name in ("claim", "claim-result", "reversal", "refund"):

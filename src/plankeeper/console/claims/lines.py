@@ -26,9 +26,10 @@ from plankeeper.resources.claims.schemas import Claim
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval_mails import describe_days
-from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows
+from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
+from plankeeper.resources.invoices.states import settled_status
 
 pages = Pages()
 
@@ -110,14 +111,17 @@ async def get(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage
         "adjustments": [each for each in found if each.line_id == line_id],
         "kinds": KINDS,
         "money": await adjustment_store.get_money(*place, line_id),
-        "status": _describe_status(context["line"]),
+        "status": _describe_status(context["invoice"], context["line"]),
         "is_replaceable": await line_claims.find_replaceable(*place, context["line"]) is not None,
         "is_confirmable": not claims and context["line"].claim_status in ("payment_ready", "partially_ready"),
     }
     return HtmlPage("claims/line.html", context)
 
 
-def _describe_status(line: InvoiceLineRow) -> str:
+def _describe_status(invoice: Invoice, line: InvoiceLineRow) -> str:
+    settled = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    if settled and line.claim_status in ("new", "flagged"):
+        return f"Its invoice was imported as {settled.replace('_', ' ')}, so the line isn’t claimed."
     if line.open_claim_batch and line.claim_status != "pending":
         return f"In the draft {line.open_claim_batch}. Next: upload its file, and mark it as submitted."
     if line.is_rest_waiting:

@@ -14,12 +14,17 @@ from plankeeper.resources.invoices.states import LineAmount
 
 _COLUMNS: LiteralString = """
     invoice.id as invoice_id, line.id as line_id, line.position + 1 as number, line.claim_status, line.is_rest_waiting,
-    line.open_claim_batch as open_batch, invoice.is_deleted as is_invoice_deleted, invoice.wont_claim,
-    invoice.held_at is not null as is_held, invoice.approval_status,
+    line.open_claim_batch as open_batch, invoice.is_deleted as is_invoice_deleted,
+    case when invoice.waiting_line_status is null and invoice.claim_status <> 'on_hold' then invoice.claim_status end
+        as settled_status,
+    invoice.wont_claim, invoice.held_at is not null as is_held, invoice.approval_status,
     array(select code from unnest(invoice.warning_codes) code where code = any ($2)) as blocking_codes
 """
 # Lines that an earlier batch has left out come last, so that they never keep new ones out.
 _ORDER: LiteralString = "line.claim_status = 'flagged', invoice.received_at, invoice.id, line.position"
+_INVOICE_COLUMNS: LiteralString = """
+    id, received_at, claim_status, waiting_line_status, is_deleted, wont_claim, held_at, approval_status, warning_codes
+"""
 _LINE_COLUMNS: LiteralString = "invoice_id, id, position, claim_status, is_rest_waiting, open_claim_batch"
 
 LIST_OPEN = f"""
@@ -34,9 +39,11 @@ LIST_OPEN = f"""
             and open_claim_batch is null
     ) line
     cross join lateral (
-        select id, received_at, is_deleted, wont_claim, held_at, approval_status, warning_codes
+        select {_INVOICE_COLUMNS}
         from invoices
         where plan_manager_id = $1 and id = line.invoice_id and not is_deleted
+            -- An import can store a state of the invoice, such as paid, that its lines don't have: nobody claims these.
+            and (waiting_line_status is not null or claim_status = 'on_hold' or line.claim_status = 'partially_paid')
         offset 0
     ) invoice
     order by {_ORDER}
@@ -54,7 +61,7 @@ async def list_open(
 LIST_OF_INVOICES = f"""
     select {_COLUMNS}
     from (
-        select id, received_at, is_deleted, wont_claim, held_at, approval_status, warning_codes
+        select {_INVOICE_COLUMNS}
         from invoices
         where plan_manager_id = $1 and id in (select unnest($4::uuid[]) limit cardinality($4::uuid[]))
     ) invoice

@@ -21,13 +21,13 @@ from plankeeper.resources.claims.eligibility import (
     find_state_reason,
 )
 from plankeeper.resources.invoices import check_store
-from plankeeper.resources.invoices.changes import line_price, to_amounts
+from plankeeper.resources.invoices.changes import line_price, to_amounts, to_line_rows, to_line_state
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
 from plankeeper.resources.invoices.checks import Facts
 from plankeeper.resources.invoices.facts import SplitService
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.invoices.states import InvoiceAmounts, line_amounts
+from plankeeper.resources.invoices.states import InvoiceAmounts, line_amounts, settled_status
 from plankeeper.resources.invoices.warnings import level_of
 
 CHECKED_AT_ONCE = 500  # invoices
@@ -128,6 +128,7 @@ def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
 
 def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID, Party]) -> Iterator[Candidate]:
     lines = unset_to_none(invoice.line_items) or []
+    settled = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
     amounts = line_amounts(to_amounts(invoice, lines, has_wrong_total=found.has_wrong_total))
     participant = parties.get(invoice.participant_id) if invoice.participant_id else None
     provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
@@ -142,6 +143,7 @@ def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID,
                 is_rest_waiting=line.is_rest_waiting,
                 open_batch=line.open_claim_batch,
                 is_invoice_deleted=invoice.is_deleted,
+                settled_status=settled,
                 wont_claim=invoice.wont_claim,
                 is_held=invoice.held_at is not None,
                 approval_status=invoice.approval_status,

@@ -57,7 +57,8 @@ WARNED_CODES: Sequence[WarnedCode] = ("line_duplicate", "check_budget", "price_a
 
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
-        "state": "The line is in another claim batch, claimed, rejected or cancelled, or the invoice is deleted.",
+        "state": "The line is in another claim batch, claimed, rejected or cancelled, or the invoice is deleted, or was"
+        " imported as claimed, paid or cancelled.",
         "wont_claim": "The invoice is excluded from claims.",
         "held": "The invoice is on hold.",
         "approval_pending": "The invoice waits for approval.",
@@ -104,6 +105,7 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     """A line that a request asks for, with what decides first whether it can be claimed.
 
     `number` counts from 1 in the invoice, with deleted lines. `open_batch` is the batch that has the line.
+    `settled_status` is the state of the invoice if none of its lines waits for somebody.
     `blocking_codes` are the open warnings of the invoice that block claims.
     """
 
@@ -114,6 +116,7 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     is_rest_waiting: bool
     open_batch: str | None
     is_invoice_deleted: bool
+    settled_status: ClaimStatus | None
     wont_claim: bool
     is_held: bool
     approval_status: ApprovalStatus
@@ -122,6 +125,11 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> LineKey:
         return self.invoice_id, self.line_id
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the state of the invoice says that nobody claims the line. A rest is claimed if it is asked for."""
+        return self.settled_status is not None and self.claim_status != "partially_paid"
 
 
 class Candidate(CandidateState, frozen=True, kw_only=True):
@@ -234,6 +242,7 @@ def to_file_row(line: Candidate, office: Office, reference: str) -> FileRow:
 _STATE_CHECKS: Mapping[Reason, Callable[[CandidateState], bool]] = {
     "state": lambda line: (
         line.is_invoice_deleted
+        or line.is_settled
         or not is_candidate(line.claim_status, is_rest_waiting=line.is_rest_waiting, open_batch=line.open_batch)
     ),
     "wont_claim": lambda line: line.wont_claim,
@@ -293,6 +302,8 @@ def _describe_state(line: CandidateState) -> str:
         return f"Line {line.number} is on a deleted invoice."
     if line.open_batch is not None:
         return f"Line {line.number} is in claim batch {line.open_batch}."
+    if line.settled_status is not None and line.claim_status in _CLAIMABLE:
+        return f"Line {line.number} is on an invoice that was imported as {line.settled_status.replace('_', ' ')}."
     return f"Line {line.number} is {line.claim_status.replace('_', ' ')}."
 
 

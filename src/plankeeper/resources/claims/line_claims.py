@@ -36,7 +36,7 @@ from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.changes import claim_amounts, is_amount, to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
-from plankeeper.resources.invoices.states import next_status
+from plankeeper.resources.invoices.states import next_status, settled_status
 from plankeeper.resources.office_settings import store as settings_store
 from plankeeper.resources.payments.planning import with_returns
 
@@ -199,6 +199,7 @@ async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, claimed: ClaimedE
     moves = [LineMove(invoice_id, each.id, "claim_elsewhere", values) for each in lines]
     for each in lines:
         next_status(to_line_state(each), "claim_elsewhere")
+    _require_unsettled(invoice)
     claims = _new_claims(ctx, invoice, lines, "elsewhere", claimed.reference, now)
     [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.claimed_elsewhere")
     await store.insert_claims(ctx.tx, ctx.plan_manager_id, to_json(claims))
@@ -207,7 +208,7 @@ async def claim_elsewhere(ctx: WriteContext, invoice_id: UUID, claimed: ClaimedE
 
 def list_claimable_elsewhere(invoice: Invoice) -> dict[UUID, Decimal]:
     """The lines that `claim_elsewhere` accepts, by their ids, with the amounts to claim in dollars."""
-    if invoice.is_deleted:
+    if invoice.is_deleted or _settled_elsewhere(invoice):
         return {}
     amounts, found = claim_amounts(invoice), dict[UUID, Decimal]()
     for each in to_line_rows(invoice):
@@ -223,6 +224,18 @@ def _amount_to_claim(line: InvoiceLineRow, amounts: Mapping[UUID, Decimal | None
     if amount <= 0:
         raise ValidationError(line_ids=f"line {line.position + 1} has no amount above zero to claim")
     return amount
+
+
+def _settled_elsewhere(invoice: Invoice) -> str | None:
+    """The state with which the invoice was imported, if a pending line would take it back."""
+    status = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    return None if status == "pending" else status
+
+
+def _require_unsettled(invoice: Invoice) -> None:
+    if status := _settled_elsewhere(invoice):
+        detail = f"The invoice was imported as {_words(status)}, so it can't be marked as claimed elsewhere."
+        raise _invalid(invoice.id, detail)
 
 
 def _lines_to_claim(invoice: Invoice, claimed: ClaimedElsewhere) -> list[InvoiceLineRow]:

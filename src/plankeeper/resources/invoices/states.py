@@ -316,6 +316,15 @@ def waiting_line_status(claim_status: ClaimStatus, lines: Iterable[LineState]) -
     return "new" if claim_status == "new" or is_partly_claimed else None
 
 
+def settled_status(claim_status: ClaimStatus, lines: Iterable[LineState]) -> ClaimStatus | None:
+    """The state of an invoice that isn't held and has no line that waits for somebody; null for any other invoice.
+
+    A new or flagged line of such an invoice was imported so, and isn't claimed.
+    """
+    is_settled = claim_status != "on_hold" and waiting_line_status(claim_status, lines) is None
+    return claim_status if is_settled else None
+
+
 def next_status(line: LineState, cause: Cause) -> ClaimStatus:
     """The state of a line after a cause. Raises `invalid_transition` and `invoice_locked`."""
     invalid = f"Line {line.number} is {_words(line.status)}, so it can't be {_VERBS[cause]}."

@@ -214,3 +214,51 @@ def test_an_imported_result_is_confirmed_by_another_person(office: Office) -> No
     statement = "select json_build_object('a', source, 'b', state, 'c', paid)::text from claims where line_id = $1"
     found = office.server.run(office.server.db.rows(str, statement, UUID(line_id)))  # pyright: ignore[reportArgumentType]
     assert found == ['{"a" : "imported", "b" : "partially_paid", "c" : 200}']
+
+
+@pytest.mark.parametrize(
+    "status", ["pending", "payment_ready", "partially_ready", "partially_paid", "paid", "cancelled"]
+)
+def test_the_lines_of_an_invoice_that_was_imported_as_claimed_or_closed_are_not_claimed(
+    office: Office, status: str
+) -> None:
+    """Its lines have no states of their own."""
+    id_ = str(uuid7())
+    assert import_row(office, **office.values("OLD", id=id_, claim_status=status)) == []
+    other = office.invoice("NEW", office.line(service_date_from="2026-01-14"))
+    before, words = office.read({"id": id_}), status.replace("_", " ")
+    tried = office.claim(before, params={"dry_run": "true"}).json()
+    [left_out] = tried["left_out"]
+    expected = ("state", f"Line 1 is on an invoice that was imported as {words}.")
+    assert (tried["lines"], left_out["reason"], left_out["message"]) == (0, *expected)
+    batch = office.batch()
+    assert (batch["lines"], batch["left_out_count"]) == (1, 0)
+    claims = office.client.get(f"/claim-batches/{batch['id']}/lines").json()["data"]
+    assert [each["invoice_id"] for each in claims] == [other["id"]]
+    assert office.read(before) == before
+    response = office.client.post(f"/invoices/{id_}/claimed-elsewhere", {"reference": "PORTAL-1"})
+    if status == "pending":  # as the file says
+        assert response.json()["claim_status"] == "pending"
+    else:
+        detail = f"The invoice was imported as {words}, so it can't be marked as claimed elsewhere."
+        assert (response.status_code, response.json()["detail"]) == (409, detail)
+        assert office.read(before) == before
+
+
+@pytest.mark.parametrize("status", ["new", "flagged", "partially_paid"])
+def test_the_lines_of_an_imported_invoice_that_wait_are_claimed(office: Office, status: str) -> None:
+    """A new line beside a paid one waits."""
+    paid = office.line(claim_status="paid") if status == "partially_paid" else office.line(claim_status="cancelled")
+    row = office.values("A1", paid, office.line(service_date_from="2026-01-14"), claim_status=status)
+    assert import_row(office, **row) == []
+    assert office.batch()["lines"] == 1
+
+
+def test_an_invoice_that_was_imported_on_hold_is_claimed_after_its_release(office: Office) -> None:
+    id_ = str(uuid7())
+    assert import_row(office, **office.values("A1", id=id_, claim_status="on_hold")) == []
+    for invoices in ((), ({"id": id_},)):
+        tried = office.claim(*invoices, params={"dry_run": "true"}).json()
+        assert [each["reason"] for each in tried["left_out"]] == ["held"]
+    office.client.post(f"/invoices/{id_}/release").raise_for_status()
+    assert office.batch()["lines"] == 1

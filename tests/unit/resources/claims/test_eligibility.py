@@ -30,12 +30,12 @@ TODAY = date(2026, 11, 27)
 OFFICE = Office("4050000000", prices_include_gst=None, today=TODAY)
 LINE = Candidate(
     invoice_id=UUID(int=1), line_id=UUID(int=2), number=1, invoice_number="2026/442", has_siblings=False,
-    claim_status="new", is_rest_waiting=False, open_batch=None, is_invoice_deleted=False, wont_claim=False,
-    is_held=False, approval_status="not_required", blocking_codes=[], warned_codes=(), ndis_number="430 000 001",
-    item=" 15_056_0128_1_3 ", first_day=date(2026, 11, 2), last_day=date(2026, 11, 2), crosses=None,
-    quantity=Decimal("1.5"), unit_price=Decimal("193.99"), net=Decimal("290.99"), amount=Decimal("290.99"), paid=None,
-    gst_code="P2", claim_type=None, cancellation_reason=None, is_reimbursement=False, provider_abn="89 000 000 019",
-    is_abn_exempt=False,
+    claim_status="new", is_rest_waiting=False, open_batch=None, is_invoice_deleted=False, settled_status=None,
+    wont_claim=False, is_held=False, approval_status="not_required", blocking_codes=[], warned_codes=(),
+    ndis_number="430 000 001", item=" 15_056_0128_1_3 ", first_day=date(2026, 11, 2), last_day=date(2026, 11, 2),
+    crosses=None, quantity=Decimal("1.5"), unit_price=Decimal("193.99"), net=Decimal("290.99"),
+    amount=Decimal("290.99"), paid=None, gst_code="P2", claim_type=None, cancellation_reason=None,
+    is_reimbursement=False, provider_abn="89 000 000 019", is_abn_exempt=False,
 )  # fmt: skip
 
 
@@ -53,6 +53,8 @@ CASES = [
     Case("state", {"claim_status": "partially_paid"}),
     Case("state", {"open_batch": "B000007"}),
     Case("state", {"is_invoice_deleted": True}),
+    Case("state", {"settled_status": "paid"}),
+    Case("state", {"settled_status": "cancelled", "claim_status": "on_hold"}),
     Case("wont_claim", {"wont_claim": True}),
     Case("held", {"is_held": True}),
     Case("approval_pending", {"approval_status": "pending"}),
@@ -108,6 +110,12 @@ def test_every_reason_has_a_case_and_a_sentence() -> None:
         {"approval_status": "approved"},
         {"warned_codes": ("check_budget",)},
         {"claim_status": "partially_paid", "is_rest_waiting": True, "paid": Decimal(200)},
+        {
+            "claim_status": "partially_paid",
+            "settled_status": "partially_paid",
+            "is_rest_waiting": True,
+            "paid": Decimal(200),
+        },
         {"last_day": TODAY},
     ],
 )
