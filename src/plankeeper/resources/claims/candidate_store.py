@@ -20,8 +20,13 @@ _COLUMNS: LiteralString = """
     invoice.wont_claim, invoice.held_at is not null as is_held, invoice.approval_status,
     array(select code from unnest(invoice.warning_codes) code where code = any ($2)) as blocking_codes
 """
-# Lines that an earlier batch has left out come last, so that they never keep new ones out.
-_ORDER: LiteralString = "line.claim_status = 'flagged', invoice.received_at, invoice.id, line.position"
+# Lines that an earlier batch has left out come after new ones, and those whose invoice keeps them out come last, so
+# that within the limit they never take the place of lines that can be claimed.
+_ORDER: LiteralString = """
+    (invoice.wont_claim or invoice.held_at is not null or invoice.approval_status in ('pending', 'rejected')
+        or invoice.warning_codes && $2),
+    line.claim_status = 'flagged', invoice.received_at, invoice.id, line.position
+"""
 _INVOICE_COLUMNS: LiteralString = """
     id, received_at, claim_status, waiting_line_status, is_deleted, wont_claim, held_at, approval_status, warning_codes
 """
@@ -54,7 +59,10 @@ LIST_OPEN = f"""
 async def list_open(
     db: Executor, plan_manager_id: UUID, blocking_codes: Sequence[str], limit: int
 ) -> list[CandidateState]:
-    """All lines whose state lets them be claimed, those of the first received invoices first, up to a limit."""
+    """All lines whose state lets them be claimed, up to a limit.
+
+    Those that no invoice keeps out come first, and of these, those of the first received invoices.
+    """
     return await db.rows(CandidateState, LIST_OPEN, plan_manager_id, blocking_codes, limit)
 
 
@@ -78,7 +86,7 @@ LIST_OF_INVOICES = f"""
 async def list_of_invoices(
     db: Executor, plan_manager_id: UUID, blocking_codes: Sequence[str], limit: int, invoice_ids: Sequence[UUID]
 ) -> list[CandidateState]:
-    """The lines of invoices in all states, those of the first received invoices first, up to a limit."""
+    """The lines of invoices in all states, in the order of `list_open`, up to a limit."""
     return await db.rows(CandidateState, LIST_OF_INVOICES, plan_manager_id, blocking_codes, limit, invoice_ids)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -162,6 +163,27 @@ def test_lines_that_are_left_out_are_flagged(office: Office) -> None:
     assert lines(office.read(excluded), "claim_status") == [("new",)]
     office.client.post(f"/invoices/{held['id']}/release")
     assert office.batch()["lines"] == 1  # a flagged line can be claimed
+
+
+def test_lines_whose_invoice_keeps_them_out_never_take_the_place_of_others(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_CANDIDATES", 1)
+    day = (datetime.now(UTC).date() + timedelta(days=5)).isoformat()  # a warning that blocks claims
+    kept_out = [office.invoice("1", office.line(service_date_from=day, service_date_to=day))]
+    for action, body in (
+        ("wont-claim", {"reason": "Private"}),
+        ("hold", {"reason": "Price"}),
+        ("request-approval", None),
+    ):
+        kept_out.append(office.invoice(action))
+        office.client.post(f"/invoices/{kept_out[-1]['id']}/{action}", body).raise_for_status()
+    dry_run = {"dry_run": "true"}
+    assert office.claim(params=dry_run).json()["left_out_count"] == 1
+    claimable = office.invoice("5")
+    assert office.claim(*kept_out, claimable, params=dry_run).json()["lines"] == 1
+    claims = office.client.get(f"/claim-batches/{office.batch()['id']}/lines").json()["data"]
+    assert [each["invoice_id"] for each in claims] == [claimable["id"]]
 
 
 def test_a_draft_is_cancelled_and_its_lines_are_claimed_again(office: Office) -> None:
