@@ -3,10 +3,12 @@
 import html
 import re
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
 
+from plankeeper.console.claims import pages
 from plankeeper.resources.claims import service
 from support.claims import Office, set_office
 from support.console import Browser, main_text
@@ -239,6 +241,34 @@ def test_the_pages_of_a_new_batch_are_what_it_contains(office: Office, owner: Br
     claims = shown.findall(owner.get(f"{LIST}/{batch['id']}").text)
     assert (included, len(included)) == (claims[:3], dry_run["lines"])
     assert owner.get(f"{LIST}/new/left-out?reason=x").headers["location"] == f"{LIST}/new"
+
+
+def test_the_pages_of_a_batch_that_gets_full_are_what_it_contains(
+    office: Office, owner: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "SEARCHED_AT_ONCE", 2)
+    shown = re.compile(r'<td class="lead" data-label="Invoice"><span><a class="break" href="/console/invoices/([^"]+)"')
+
+    def walk(path: str) -> list[str]:
+        page = owner.get(path).text
+        return shown.findall(page) + (walk(next_page(page)) if 'rel="next"' in page else [])
+
+    complete = list[str]()
+    for day, is_complete in enumerate((True, False, True, False, False, True, False, True, False), 1):
+        item = {} if is_complete else {"service_item_number": None}
+        invoice = office.invoice(f"A{day}", office.line(service_date_from=f"2025-12-0{day}", **item))
+        complete += [invoice["id"]] if is_complete else []
+    held = office.invoice("HELD", office.line(service_date_from="2025-12-20"))
+    office.client.post(f"/invoices/{held['id']}/hold", {"reason": "Wrong hours"}).raise_for_status()
+    for max_lines, page_size in product((2, 3, 4, 8, 9), (1, 2, 50)):
+        monkeypatch.setattr(service, "MAX_LINES", max_lines)
+        monkeypatch.setattr(pages, "PAGE_SIZE", page_size)
+        dry_run = office.client.post("/claim-batches", {"all": True}, params={"dry_run": "true"}).json()
+        for reason in ("missing_item", "held", "batch_full"):
+            expected = [each["invoice_id"] for each in dry_run["left_out"] if each["reason"] == reason]
+            assert walk(f"{LIST}/new/left-out?reason={reason}") == expected, (max_lines, page_size, reason)
+        included = walk(f"{LIST}/new/lines")
+        assert (included, dry_run["lines"]) == (complete[:max_lines], len(included)), (max_lines, page_size)
 
 
 def test_a_long_group_has_pages_of_its_own(office: Office, owner: Browser) -> None:

@@ -21,6 +21,7 @@ from plankeeper.resources.claims.eligibility import (
     find_state_reason,
 )
 from plankeeper.resources.invoices import check_store
+from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.changes import line_price, to_amounts, to_line_rows, to_line_state
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
@@ -34,32 +35,42 @@ CHECKED_AT_ONCE = 500  # invoices
 
 
 class Choice(NamedTuple):
-    """The lines to look at closely, and those that are left out at once, in the order of the candidates."""
+    """The lines that their states and those of their invoices don't keep out, and the others with their reasons.
 
-    examined: Sequence[CandidateState]
+    `to_flag` are new ones among the others. Each part is in the order of the candidates.
+    """
+
+    claimable: Sequence[CandidateState]
+    to_flag: Sequence[CandidateState]
     left_out: Mapping[LineKey, LeftOut]
 
 
-def choose(lines: Sequence[CandidateState], limit: int, batch_full: LeftOut) -> Choice:
-    """The first lines that a batch of `limit` lines can contain, and the new ones among the others, to be flagged.
-
-    At most `limit` lines are flagged with one batch.
-    """
-    claimable, flagged, left_out = list[CandidateState](), list[CandidateState](), dict[LineKey, LeftOut]()
+def choose(lines: Sequence[CandidateState], limit: int) -> Choice:
+    """What the states of lines and of their invoices decide. At most `limit` lines are to be flagged."""
+    claimable, to_flag, left_out = list[CandidateState](), list[CandidateState](), dict[LineKey, LeftOut]()
     for line in lines:
         reason = find_state_reason(line)
-        if reason is None and len(claimable) < limit:
+        if reason is None:
             claimable.append(line)
-        elif reason and is_to_flag(line, reason) and len(flagged) < limit:
-            flagged.append(line)
+        elif is_to_flag(line, reason) and len(to_flag) < limit:
+            to_flag.append(line)
         else:
-            left_out[line.key] = reason or batch_full
-    return Choice([*claimable, *flagged], left_out)
+            left_out[line.key] = reason
+    return Choice(claimable, to_flag, left_out)
 
 
 def is_to_flag(line: CandidateState, reason: LeftOut) -> bool:
     """Whether a line that is left out is flagged."""
     return line.claim_status == "new" and reason.reason not in UNFLAGGED_REASONS
+
+
+async def read_and_examine(
+    db: Executor, plan_manager_id: UUID, lines: Iterable[LineKey], office: Office
+) -> dict[LineKey, Candidate]:
+    """The lines of the invoices of these lines as `examine` returns them. Nothing is locked."""
+    ids = sorted({invoice_id for invoice_id, _ in lines})
+    invoices = {each.id: each for each in await invoice_store.get_many(db, plan_manager_id, ids)}
+    return await examine(db, plan_manager_id, invoices, office)
 
 
 async def examine(

@@ -39,6 +39,7 @@ from plankeeper.resources.claims.eligibility import (
     LineKey,
     Office,
     find_reason,
+    is_registration_number,
     to_file_row,
 )
 from plankeeper.resources.claims.schemas import (
@@ -53,7 +54,6 @@ from plankeeper.resources.claims.schemas import (
 )
 from plankeeper.resources.claims.store import EarlierClaim
 from plankeeper.resources.invoices import line_moves
-from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.line_moves import LineMove
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.warnings import WARNINGS, level_of
@@ -65,10 +65,11 @@ from plankeeper.resources.office_settings.service_standard import ServiceStandar
 from plankeeper.resources.payments.planning import with_returns
 
 MAX_CANDIDATES = 50_000  # lines that one request looks at
+SEARCHED_AT_ONCE = 1000  # lines in memory while a request looks for those that can be claimed
 MAX_LISTED = 5000  # lines of `left_out` in a response
 MOVED_AT_ONCE = 500  # invoices whose events are in memory at the same time
 MEDIA_TYPE = "text/csv"  # of the file
-_BATCH_FULL = LeftOut("batch_full", REASONS["batch_full"])
+BATCH_FULL = LeftOut("batch_full", REASONS["batch_full"])
 
 
 class Selection(NamedTuple):
@@ -120,7 +121,7 @@ async def preview(ctx: WriteContext, new: NewClaimBatch) -> BatchPreview:
 
 
 class Candidates(NamedTuple):
-    """The lines that a request asks for, those of them to look at closely, and the settings that decide about them."""
+    """The lines that a request asks for, what their states decide, and the settings that decide about the others."""
 
     office: Office
     lines: Sequence[CandidateState]
@@ -131,7 +132,7 @@ async def choose_candidates(ctx: WriteContext, new: NewClaimBatch) -> Candidates
     """The first step of each batch and of each preview. Raises ValidationError for unknown invoices."""
     office, blocking = await _read_office(ctx)
     lines = await _list_candidates(ctx, new, blocking)
-    return Candidates(office, lines, candidates.choose(lines, MAX_LINES, _BATCH_FULL))
+    return Candidates(office, lines, candidates.choose(lines, MAX_LINES))
 
 
 async def _read_office(ctx: WriteContext) -> tuple[Office, Sequence[str]]:
@@ -165,28 +166,88 @@ async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequ
     return await candidate_store.list_open(ctx.tx, ctx.plan_manager_id, blocking, MAX_CANDIDATES)
 
 
+class Search(NamedTuple):
+    """The first lines that can be claimed, at most as many as a batch has, and what is left out before the last one.
+
+    `end` is how many of the candidates that is.
+    """
+
+    claimed: Sequence[Candidate]
+    left_out: Sequence[tuple[Candidate, LeftOut]]
+    end: int
+
+
+async def search(ctx: WriteContext, found: Candidates) -> Search:
+    """Look at lines that their states don't keep out, one after the other, until a batch is full. Nothing is locked."""
+    office, waiting = found.office, found.choice.claimable
+    if not is_registration_number(office.registration_number):  # then no line can be claimed
+        waiting = waiting[:MAX_LINES]
+    claimed, left_out, end = list[Candidate](), list[tuple[Candidate, LeftOut]](), 0
+    while end < len(waiting) and len(claimed) < MAX_LINES:
+        part = waiting[end : end + SEARCHED_AT_ONCE]
+        examined = await candidates.read_and_examine(ctx.tx, ctx.plan_manager_id, [each.key for each in part], office)
+        for line in map(examined.get, [each.key for each in part]):
+            if len(claimed) == MAX_LINES:
+                break
+            end += 1
+            if line is None:  # deleted since
+                continue
+            if reason := find_reason(line, office):
+                left_out.append((line, reason))
+            else:
+                claimed.append(line)
+    return Search(claimed, left_out, end)
+
+
+class _Narrowed(NamedTuple):
+    """The lines to decide about, of which `known` are examined, and the reasons of the others."""
+
+    lines: Sequence[CandidateState]
+    known: dict[LineKey, Candidate]
+    left_out: Mapping[LineKey, LeftOut]
+
+
+async def _narrow(ctx: WriteContext, found: Candidates) -> _Narrowed:
+    """Candidates that fit into one batch, and those to flag. If there are more, a search finds those that fit."""
+    claimable, to_flag, left_out = found.choice
+    if len(claimable) <= MAX_LINES:
+        return _Narrowed([*claimable, *to_flag], {}, left_out)
+    searched = await search(ctx, found)
+    failed = [line for line, why in searched.left_out if candidates.is_to_flag(line, why)][:MAX_LINES]
+    lines = [*searched.claimed, *failed, *to_flag]
+    known = {each.key: each for each in (*searched.claimed, *(line for line, _ in searched.left_out))}
+    others = {line.key: why for line, why in searched.left_out}
+    others |= {each.key: BATCH_FULL for each in claimable[searched.end :]}
+    for each in failed:
+        del others[each.key]
+    return _Narrowed(lines, known, {**left_out, **others})
+
+
 async def _select(ctx: WriteContext, new: NewClaimBatch, *, is_dry_run: bool) -> tuple[Office, Selection]:
     """Lock the invoices of the lines that can probably be claimed, and decide with what is stored then."""
-    office, lines, choice = await choose_candidates(ctx, new)
-    ids = sorted({each.invoice_id for each in choice.examined})
+    found = await choose_candidates(ctx, new)
+    office, narrowed = found.office, await _narrow(ctx, found)
+    invoices, left_out = dict[UUID, Invoice](), dict(narrowed.left_out)
     if is_dry_run:
-        invoices = {each.id: each for each in await invoice_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
+        unknown = [each.key for each in narrowed.lines if each.key not in narrowed.known]
+        found_now = await candidates.read_and_examine(ctx.tx, ctx.plan_manager_id, unknown, office)
+        examined = narrowed.known | found_now
     else:
-        invoices = await line_moves.lock(ctx, ids)
-    examined = await candidates.examine(ctx.tx, ctx.plan_manager_id, invoices, office)
+        invoices = await line_moves.lock(ctx, {each.invoice_id for each in narrowed.lines})
+        examined = await candidates.examine(ctx.tx, ctx.plan_manager_id, invoices, office)
     claimed, flagged = list[Candidate](), list[CandidateState]()
-    left_out = dict(choice.left_out)
-    for line in (examined.get(each.key) for each in choice.examined):
+    for line in (examined.get(each.key) for each in narrowed.lines):
         if line is None:  # deleted since
             continue
-        reason = find_reason(line, office) or (None if len(claimed) < MAX_LINES else _BATCH_FULL)
+        reason = find_reason(line, office) or (None if len(claimed) < MAX_LINES else BATCH_FULL)
         if reason is None:
             claimed.append(line)
             continue
         left_out[line.key] = reason
-        if candidates.is_to_flag(line, reason):
+        if candidates.is_to_flag(line, reason) and len(flagged) < MAX_LINES:
             flagged.append(line)
-    outside = [(examined.get(each.key, each), left_out[each.key]) for each in lines if each.key in left_out]
+    shown = narrowed.known | examined
+    outside = [(shown.get(each.key, each), left_out[each.key]) for each in found.lines if each.key in left_out]
     return office, Selection(claimed, outside, flagged, invoices)
 
 

@@ -4,13 +4,16 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, LiteralString
+from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.core.context import WriteContext
 from plankeeper.resources.claims import service
 from plankeeper.resources.claims.batch_file import HEADER, references
+from plankeeper.resources.claims.service import Candidates, Search
 from support.claims import ABN, NDIS_NUMBER, REGISTRATION_NUMBER, Office, set_office
 from support.client import Client
 from support.server import RunningServer
@@ -184,6 +187,61 @@ def test_lines_whose_invoice_keeps_them_out_never_take_the_place_of_others(
     assert office.claim(*kept_out, claimable, params=dry_run).json()["lines"] == 1
     claims = office.client.get(f"/claim-batches/{office.batch()['id']}/lines").json()["data"]
     assert [each["invoice_id"] for each in claims] == [claimable["id"]]
+
+
+def test_lines_that_cannot_be_claimed_leave_their_places_to_later_ones(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_LINES", 2)
+    monkeypatch.setattr(service, "SEARCHED_AT_ONCE", 2)
+    incomplete = [office.invoice(f"X{number}", office.line(service_item_number=None)) for number in range(5)]
+    claimable = [
+        office.invoice(f"A{number}", office.line(service_date_from=f"2026-01-1{number}")) for number in range(3)
+    ]
+    tried = office.claim(params={"dry_run": "true"}).json()
+    assert (tried["lines"], tried["left_out_count"]) == (2, 6)
+    expected = [*((each["id"], "missing_item") for each in incomplete), (claimable[2]["id"], "batch_full")]
+    assert left_out(tried) == expected
+    batch = office.batch()
+    assert (batch["lines"], left_out(batch)) == (2, expected)
+    claims = office.client.get(f"/claim-batches/{batch['id']}/lines").json()["data"]
+    assert [each["invoice_id"] for each in claims] == [each["id"] for each in claimable[:2]]
+    states = [office.read(each)["claim_status"] for each in (*incomplete, claimable[2])]
+    assert states == ["flagged", "flagged", "new", "new", "new", "new"]  # as many as a batch has lines
+    assert office.batch()["lines"] == 1
+    assert [office.read(each)["claim_status"] for each in incomplete] == ["flagged"] * 4 + ["new"]
+    nothing = office.claim()
+    assert (nothing.status_code, "missing_item: 5" in nothing.json()["detail"]) == (400, True)
+
+
+def test_lines_that_a_search_has_found_are_checked_again_when_they_are_locked(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_LINES", 2)
+    office.invoice("X", office.line(service_item_number=None))
+    held, claimed = office.invoice("A1"), office.invoice("A2", office.line(service_date_from="2026-01-14"))
+    search = service.search
+
+    async def search_and_hold(ctx: WriteContext, found: Candidates) -> Search:
+        searched = await search(ctx, found)
+        statement: LiteralString = "update invoices set held_at = now() where plan_manager_id = $1 and id = $2"
+        async with office.server.db.transaction() as tx:
+            await tx.execute(statement, office.plan_manager_id, UUID(held["id"]))
+        return searched
+
+    monkeypatch.setattr(service, "search", search_and_hold)
+    batch = office.batch()
+    claims = office.client.get(f"/claim-batches/{batch['id']}/lines").json()["data"]
+    assert [each["invoice_id"] for each in claims] == [claimed["id"]]
+    assert [why for _, why in left_out(batch)] == ["missing_item", "held"]
+
+
+def test_without_a_registration_number_no_line_is_searched(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_LINES", 1)
+    set_office(office.server, office.client, registration_number=None)
+    first, second = office.invoice("A1"), office.invoice("A2")
+    tried = office.claim(params={"dry_run": "true"}).json()
+    assert left_out(tried) == [(first["id"], "missing_registration_number"), (second["id"], "batch_full")]
 
 
 def test_a_draft_is_cancelled_and_its_lines_are_claimed_again(office: Office) -> None:

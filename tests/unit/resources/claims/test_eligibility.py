@@ -18,7 +18,6 @@ from plankeeper.resources.claims.eligibility import (
     REASONS,
     UNFLAGGED_REASONS,
     Candidate,
-    LeftOut,
     Office,
     Reason,
     find_reason,
@@ -158,13 +157,12 @@ def candidate(**values: Any) -> Candidate:
     return replace(LINE, line_id=uuid4(), **values)
 
 
-def test_a_full_batch_leaves_the_rest_for_the_next_one() -> None:
-    full = LeftOut("batch_full", REASONS["batch_full"])
-    lines = [candidate(), candidate(is_held=True), candidate(), candidate(), candidate(wont_claim=True)]
-    choice = choose(lines, 2, full)
-    assert [*choice.examined] == [lines[0], lines[2], lines[1]]
+def test_states_decide_about_lines_before_anything_else_is_looked_at() -> None:
+    lines = [candidate(), candidate(is_held=True), candidate(is_held=True), candidate(), candidate(wont_claim=True)]
+    choice = choose(lines, 1)
+    assert (choice.claimable, choice.to_flag) == ([lines[0], lines[3]], [lines[1]])
     assert {key: each.reason for key, each in choice.left_out.items()} == {
-        lines[3].key: "batch_full", lines[4].key: "wont_claim",
+        lines[2].key: "held", lines[4].key: "wont_claim",
     }  # fmt: skip
     assert "batch_full" in UNFLAGGED_REASONS
 
