@@ -406,6 +406,11 @@ def listed(api: Client, path: str, **filters: str) -> list[str]:
     return ids
 
 
+def are_old_shards_deleted(server: RunningServer) -> bool:
+    execute(server.dsn, "call citus_cleanup_orphaned_resources()")
+    return not server.run(server.db.one(int, "select count(*) from pg_dist_cleanup"))
+
+
 def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(
     trio: CitusTrio, server: RunningServer, new_client: Callable[[], Client]
 ) -> None:
@@ -439,12 +444,7 @@ def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(
         assert len(acknowledged[api]) > 0
         assert listed(api, "/participants") == acknowledged[api]
         wait_until(lambda api=api: len(listed(api, "/events", type="participant.created")) == len(acknowledged[api]))
-
-    def is_cleaned_up() -> bool:
-        execute(server.dsn, "call citus_cleanup_orphaned_resources()")
-        return not server.run(server.db.one(int, "select count(*) from pg_dist_cleanup"))
-
-    wait_until(is_cleaned_up)  # a shard can't return to a node that still has its old copy
+    wait_until(lambda: are_old_shards_deleted(server))  # a shard can't return to a node that has its old copy
     execute(
         server.dsn,
         f"select citus_set_node_property('127.0.0.1', {trio.third}, 'shouldhaveshards', false)",
