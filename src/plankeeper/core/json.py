@@ -14,7 +14,7 @@ from plankeeper.core.bulk import valid_parts
 from plankeeper.core.errors import DomainError, FieldError, ValidationError
 from plankeeper.core.fields import decode_custom_type
 from plankeeper.core.read_only_fields import remove_read_only_fields
-from plankeeper.core.validation import validate
+from plankeeper.core.validation import is_any_out_of_range, validate
 
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
@@ -66,7 +66,9 @@ class BodyParser(Generic[S]):
         has_nul = b"\\u0000" in body
         try:
             if not has_nul:
-                return self._decoder.decode(body)
+                parsed = self._decoder.decode(body)
+                if not is_any_out_of_range((parsed,)):
+                    return parsed
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation):
             pass
         document = parse_json_object(body)
@@ -162,7 +164,7 @@ def _with_whole_numbers(value: Any) -> Any:
         return {name: _with_whole_numbers(field) for name, field in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
         return [_with_whole_numbers(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    is_whole = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**63 and value == int(value)
+    is_whole = isinstance(value, Decimal) and value.is_finite() and value.copy_abs() < 2**63 and value == int(value)
     return int(value) if is_whole else value
 
 

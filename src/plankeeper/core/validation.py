@@ -5,19 +5,20 @@ the first one, and only as a text.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import islice
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import FieldInfo, fields
+from msgspec.structs import FieldInfo, astuple, fields
 
 from plankeeper.core.errors import FieldError, FieldErrorSummary, ValidationError
 from plankeeper.core.fields import CUSTOM_TYPES, InvalidValueError, Query, decode_custom_type
@@ -52,6 +53,8 @@ MAX_LOGGED_ERRORS = 20
 MAX_LOGGED_FIELD_LENGTH = 100  # characters
 HIDDEN_NAME = "…"
 _BULK_ITEM = re.compile(r"items\[[0-9]{1,4}\]\.")
+_AMOUNT_LIMIT = Decimal(10) ** 12
+MAX_DECIMAL_PLACES = 10  # of numbers that aren't in dollars and cents
 
 
 def validate(
@@ -65,7 +68,8 @@ def validate(
     parsed = _convert(struct_type, values, has_nul=has_nul)
     if parsed is not None:
         return parsed, []
-    errors = list(_Search(MAX_SUGGESTIONS if suggests else 0).in_struct(struct_type, values, ""))
+    search = _Search(MAX_SUGGESTIONS if suggests else 0, is_query=issubclass(struct_type, Query))
+    errors = list(search.in_struct(struct_type, values, ""))
     if errors:
         return None, errors
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
@@ -86,33 +90,72 @@ def _convert(struct_type: type[S], values: Mapping[str, Any], *, has_nul: bool) 
         parsed = msgspec.convert(values, struct_type, dec_hook=decode_custom_type)
     except msgspec.ValidationError:
         return None
-    return None if any(_is_out_of_range(getattr(parsed, name)) for name in _datetime_fields(struct_type)) else parsed
+    if isinstance(parsed, Query):
+        return None if any(map(_is_beyond_the_calendar, astuple(parsed))) else parsed
+    return None if is_any_out_of_range((parsed,)) else parsed
 
 
-@cache
-def _datetime_fields(struct_type: type[Struct]) -> tuple[str, ...]:
-    """The attributes that can be datetimes."""
-    return tuple(each.name for each in known_fields(struct_type).values() if _can_be_datetime(each.type))
+def is_any_out_of_range(values: Iterable[Any]) -> bool:
+    """Whether any of these values, or a value within them, is a number or a datetime for which arithmetic can fail.
+
+    Numbers in the range can be rounded to ten decimal places in 28 digits, and datetimes are in the calendar in every
+    time zone. This function is in the path of every request with a body, so it calls itself only for objects and lists.
+    """
+    for value in values:
+        kind: type = type(value)  # pyright: ignore[reportUnknownVariableType]
+        is_out = False
+        if kind is Decimal:
+            is_out = not (_MIN_EXPONENT < value.adjusted() < _MAX_EXPONENT and value.is_finite())
+        elif kind is datetime:
+            is_out = not MINYEAR < value.year < MAXYEAR
+        elif kind is list:
+            is_out = is_any_out_of_range(value)
+        elif kind is dict:
+            is_out = is_any_out_of_range(value.values())
+        elif read := _ranged_values(kind):  # faster than isinstance
+            is_out = is_any_out_of_range(read(value))
+        if is_out:
+            return True
+    return False
 
 
-def _can_be_datetime(annotation: Any) -> bool:
-    return annotation is datetime or any(_can_be_datetime(part) for part in get_args(annotation))
+_MIN_EXPONENT, _MAX_EXPONENT = -100, 18
 
 
-@cache
-def known_fields(struct_type: type[Struct]) -> Mapping[str, FieldInfo]:
-    """The fields of a struct by name. Cached, because msgspec resolves the annotations on each call."""
-    return {field.encode_name: field for field in fields(struct_type)}
-
-
-def _is_out_of_range(value: Any) -> bool:
-    """Whether a datetime in UTC is beyond the calendar."""
+def _is_beyond_the_calendar(value: Any) -> bool:
+    """Whether a datetime in UTC is beyond the calendar. Filters need no more: they aren't shown in a time zone."""
     try:
         if isinstance(value, datetime):
             value.astimezone(UTC)
     except OverflowError:
         return True
     return False
+
+
+@cache
+def _ranged_values(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """The function that reads a struct's fields that can be, or contain, numbers and datetimes; None without any."""
+    names = _ranged_names(kind) if is_struct(kind) else ()
+    if not names:
+        return None
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda value: (read(value),)
+
+
+def _ranged_names(struct_type: type[Struct]) -> tuple[str, ...]:
+    return tuple(each.name for each in known_fields(struct_type).values() if _has_range(each.type))
+
+
+def _has_range(annotation: Any) -> bool:
+    if is_struct(annotation):
+        return bool(_ranged_names(annotation))
+    return annotation in (Decimal, datetime) or any(map(_has_range, get_args(annotation)))
+
+
+@cache
+def known_fields(struct_type: type[Struct]) -> Mapping[str, FieldInfo]:
+    """The fields of a struct by name. Cached, because msgspec resolves the annotations on each call."""
+    return {field.encode_name: field for field in fields(struct_type)}
 
 
 def _contains_nul(value: Any) -> bool:
@@ -171,8 +214,9 @@ def _rules(annotation: Any, metas: tuple[Meta, ...] = ()) -> tuple[_Rule, ...]:
 class _Search:
     """Finds the errors of a value."""
 
-    def __init__(self, suggestions: int) -> None:
+    def __init__(self, suggestions: int, *, is_query: bool) -> None:
         self._suggestions = suggestions
+        self._is_query = is_query
 
     def in_struct(self, struct_type: type[Struct], values: Mapping[str, Any], path: str) -> Iterator[FieldError]:
         known = known_fields(struct_type)
@@ -217,7 +261,7 @@ class _Search:
         elif rule.kind is dict:
             for name, each in value.items():
                 yield from self.in_value(rule.item, each, _join(path, _printable(name)))
-        elif error := _find_error(rule, value, path):
+        elif error := _find_error(rule, value, path, is_query=self._is_query):
             yield error
         elif rule.kind is list:
             for index, each in enumerate(value):
@@ -241,7 +285,9 @@ def _logged_field(error: FieldError) -> str:
     return f"{item[0] if item else ''}{HIDDEN_NAME}"
 
 
-def _find_error(rule: _Rule, value: Any, path: str) -> FieldError | None:  # noqa: PLR0911 - one return for each error
+def _find_error(  # noqa: PLR0911 - one return for each error
+    rule: _Rule, value: Any, path: str, *, is_query: bool
+) -> FieldError | None:
     """The error of a value that has the right type of JSON."""
     if isinstance(value, str) and "\0" in value:
         return FieldError(path, "must not contain the character U+0000", "invalid_format")
@@ -254,7 +300,7 @@ def _find_error(rule: _Rule, value: Any, path: str) -> FieldError | None:  # noq
             return FieldError(path, str(error), error.code, allowed=[*error.allowed] or UNSET)
         return None
     if rule.kind in (date, datetime, UUID, Decimal):
-        return _format_error(rule, value, path)
+        return _format_error(rule, value, path, is_query=is_query)
     for meta in rule.metas:
         if error := _constraint_error(meta, value, path):
             return error
@@ -263,16 +309,40 @@ def _find_error(rule: _Rule, value: Any, path: str) -> FieldError | None:  # noq
     return None
 
 
-def _format_error(rule: _Rule, value: Any, path: str) -> FieldError | None:
+def _format_error(rule: _Rule, value: Any, path: str, *, is_query: bool) -> FieldError | None:
     try:
         converted: Any = msgspec.convert(value, Annotated[rule.kind, *rule.metas] if rule.metas else rule.kind)
     except msgspec.ValidationError:
         is_text_for_number = rule.kind is Decimal and isinstance(value, str)
         suffix, code = (", not a string", "invalid_type") if is_text_for_number else ("", "invalid_format")
         return FieldError(path, f"must be {rule.name}{suffix}", code)
-    if _is_out_of_range(converted):
-        return FieldError(path, "must be between the years 1 and 9999 in UTC", "invalid_format")
-    return None
+    if rule.kind is datetime and is_query:
+        message = "must be between the years 1 and 9999 in UTC"
+        return FieldError(path, message, "invalid_format") if _is_beyond_the_calendar(converted) else None
+    if not is_any_out_of_range((converted,)):
+        return None
+    if rule.kind is Decimal:
+        return amount_error(converted, MAX_DECIMAL_PLACES, path)
+    return FieldError(path, "must be a datetime in the years 2 to 9998", "invalid_format")
+
+
+def is_amount(value: Decimal, places: int) -> bool:
+    """Whether a number has at most this number of decimal places, without zeros at the end, and 12 digits before."""
+    if not value.is_finite() or value.copy_abs() >= _AMOUNT_LIMIT:
+        return False
+    _, digits, exponent = value.as_tuple()
+    excess = -int(exponent) - places
+    return excess <= 0 or not any(digits[-excess:])
+
+
+def amount_error(value: Decimal, places: int, path: str) -> FieldError:
+    """The error of a number that isn't an amount."""
+    code = "too_large" if value.is_finite() and value.copy_abs() >= _AMOUNT_LIMIT else "invalid_format"
+    return FieldError(path, f"must be {describe_amount(places)}", code)
+
+
+def describe_amount(places: int) -> str:
+    return f"a number below 10^12 with at most {places} decimal places"
 
 
 def _constraint_error(meta: Meta, value: Any, path: str) -> FieldError | None:

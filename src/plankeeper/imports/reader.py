@@ -3,11 +3,10 @@
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import MAXYEAR, MINYEAR, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +15,7 @@ from msgspec.structs import fields
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import decode_custom_type
 from plankeeper.core.json import BODY, BodyParser
-from plankeeper.core.validation import coercion, unwrap_type, validate
+from plankeeper.core.validation import coercion, is_any_out_of_range, unwrap_type, validate
 from plankeeper.resources.upsert import ImportRow, RowError
 
 S = TypeVar("S", bound=Struct)
@@ -56,13 +55,7 @@ def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] |
             break
     lines = chain(head, remaining)
     is_json = bool(head) and head[-1].lstrip().startswith(b"{")
-    for row in _read_json_lines(lines, schema) if is_json else _read_csv(lines, schema):
-        invalid_field = out_of_range_datetime(row.values) if isinstance(row, ImportRow) else None
-        yield (
-            RowError(row.line_number, invalid_field, "must be a datetime in the years 2 to 9998")
-            if invalid_field
-            else row
-        )
+    yield from _read_json_lines(lines, schema) if is_json else _read_csv(lines, schema)
 
 
 def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
@@ -175,8 +168,10 @@ def parse_csv_row(
     }
     try:
         if "\0" not in text and "\\u0000" not in text:
-            yield ImportRow(line_number, msgspec.convert(values, schema, dec_hook=decode_custom_type))
-            return
+            converted = msgspec.convert(values, schema, dec_hook=decode_custom_type)
+            if not is_any_out_of_range((converted,)):
+                yield ImportRow(line_number, converted)
+                return
     except msgspec.ValidationError:
         pass
     parsed, errors = validate(schema, values)
@@ -220,22 +215,3 @@ def _parse_json_cell(cell: str) -> Any:
 def is_only_quotes(text: str) -> bool:
     """Whether a text consists of pairs of quotes. CSV adds one pair to such a text, to distinguish empty from null."""
     return len(text) % 2 == 0 and not text.strip('"')
-
-
-@cache
-def _datetime_fields(schema: type[Struct]) -> list[str]:
-    """The fields that are datetimes, or lists that can contain datetimes."""
-    return [field.name for field in fields(schema) if unwrap_type(field.type) in (datetime, list)]
-
-
-def out_of_range_datetime(values: Struct) -> str | None:
-    """The first field whose datetime might be out of PostgreSQL's or Python's range in UTC; None without one."""
-    for name in _datetime_fields(type(values)):
-        value = getattr(values, name)
-        if isinstance(value, datetime) and not MINYEAR < value.year < MAXYEAR:
-            return name
-        items: Any = cast("Any", value) if isinstance(value, list) else ()
-        for index, item in enumerate(items):
-            if isinstance(item, Struct) and (inner := out_of_range_datetime(item)):
-                return f"{name}[{index}].{inner}"
-    return None

@@ -25,7 +25,6 @@ from plankeeper.imports.reader import (
     UnreadableFileError,
     cell_parser,
     is_nullable,
-    out_of_range_datetime,
     parse_csv_row,
     read_cells,
     read_rows,
@@ -217,9 +216,6 @@ class _RowParser:
                 parsed = each
             else:
                 problems.append(self._problem(row, each.field, each.message))
-        invalid = out_of_range_datetime(parsed.values) if parsed else None
-        if invalid:
-            problems.append(self._problem(row, invalid, "must be a datetime in the years 2 to 9998"))
         number = original[self._number_position] if self._number_position in range(len(original)) else ""
         invalid = {_field_of(each.field) for each in problems}
         readable = {

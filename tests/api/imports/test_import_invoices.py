@@ -233,6 +233,8 @@ INVALID_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
         ('{"total": 1e999999999}', "total", INVALID_AMOUNT),
         ('{"tax": 0.00000000001}', "tax", INVALID_AMOUNT),
         ('{"total": "NaN"}', "total", INVALID_AMOUNT),
+        ('{"line_items": [{"quantity": "sNaN"}]}', "line_items[0].quantity", INVALID_AMOUNT),
+        ('{"line_items": [{"paid_amount": "NaN"}]}', "line_items[0].paid_amount", INVALID_AMOUNT),
         ('{"line_items": [{}, {"quantity": -1e12}]}', "line_items[1].quantity", INVALID_AMOUNT),
         ('{"line_items": [{"description": 1}]}', "line_items[0].description", "must be a string or null, not"),
         ('{"line_items": null}', "line_items", "must be a list, not null"),

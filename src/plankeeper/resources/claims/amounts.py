@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from plankeeper.core.errors import FieldError
-from plankeeper.resources.invoices.changes import is_amount
+from plankeeper.core.validation import is_amount
 
 MAX_AMOUNT = Decimal(10) ** 10  # dollars
 

@@ -18,6 +18,7 @@ from plankeeper.core.errors import DomainError, ErrorResource, FieldError, NotFo
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.database.client import Executor
+from plankeeper.core.validation import is_amount
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import adjustment_store, result_store, store
 from plankeeper.resources.claims.result_rules import (
@@ -33,7 +34,7 @@ from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedEl
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
 from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import claim_amounts, is_amount, to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import next_status, settled_status

@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import ErrorResource, FieldError, ValidationError
 from plankeeper.core.formatting import CENT
+from plankeeper.core.validation import MAX_DECIMAL_PLACES, amount_error, is_amount
 from plankeeper.resources.invoices import store
 from plankeeper.resources.invoices.action_schemas import LineSplit
 from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state, update_approval
@@ -96,6 +97,9 @@ def _split(line: InvoiceLineRow, split: LineSplit, position: int) -> tuple[Invoi
         message = "must be after the first day of the line's service, and not after its last day"
         raise ValidationError(FieldError("date", message, "inconsistent"))
     quantities = split.quantities
+    for index, each in enumerate(quantities):
+        if not is_amount(each, MAX_DECIMAL_PLACES):
+            raise ValidationError(amount_error(each, MAX_DECIMAL_PLACES, f"quantities[{index}]"))
     if line.quantity is None or sum(quantities, Decimal(0)) != line.quantity or min(quantities) <= 0:
         message = f"must be two numbers above zero that add up to the line's quantity, {line.quantity}"
         raise ValidationError(FieldError("quantities", message, "inconsistent"))

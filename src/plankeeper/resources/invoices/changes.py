@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.fields import to_row_values, unset_to_none
+from plankeeper.core.validation import MAX_DECIMAL_PLACES, amount_error, is_amount
 from plankeeper.resources.invoices.check_store import CheckResult
 from plankeeper.resources.invoices.checks import CheckLine
 from plankeeper.resources.invoices.reference_store import ReferenceKind, References, sent_number
@@ -42,9 +43,7 @@ from plankeeper.resources.invoices.states import (
     waiting_line_status,
 )
 
-_AMOUNT_LIMIT = Decimal(10) ** 12
 _CENTS = {"subtotal", "tax", "total", "total_price"}
-_MAX_DECIMAL_PLACES = 10  # of other numbers
 _ROW_FIELDS = [name for name in InvoiceRow.__struct_fields__ if name != "ignored_error_codes"]
 _INVOICE_FIELDS = [name for name in InvoiceUpdate.__struct_fields__ if name in InvoiceRow.__struct_fields__]
 LINE_FIELDS = [
@@ -242,23 +241,9 @@ def _line_values(item: LineItemUpdate) -> dict[str, Any]:
 def _amount_errors(prefix: str, values: Mapping[str, Any], old: Struct) -> Iterator[FieldError]:
     """The errors of changed amounts: what an import has stored can be sent back."""
     for name, value in values.items():
-        places = 2 if name in _CENTS else _MAX_DECIMAL_PLACES
+        places = 2 if name in _CENTS else MAX_DECIMAL_PLACES
         if isinstance(value, Decimal) and value != getattr(old, name) and not is_amount(value, places):
-            code = "too_large" if value.is_finite() and value.copy_abs() >= _AMOUNT_LIMIT else "invalid_format"
-            yield FieldError(prefix + name, f"must be {describe_amount(places)}", code)
-
-
-def is_amount(value: Decimal, places: int) -> bool:
-    """Whether a number has at most this number of decimal places, without zeros at the end, and 12 digits before."""
-    if not value.is_finite() or value.copy_abs() >= _AMOUNT_LIMIT:
-        return False
-    _, digits, exponent = value.as_tuple()
-    excess = -int(exponent) - places
-    return excess <= 0 or not any(digits[-excess:])
-
-
-def describe_amount(places: int) -> str:
-    return f"a number below 10^12 with at most {places} decimal places"
+            yield amount_error(value, places, prefix + name)
 
 
 def _find_lock(

@@ -15,13 +15,12 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.core.json import to_json
+from plankeeper.core.validation import MAX_DECIMAL_PLACES, describe_amount, is_amount
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import (
     CLAIM_FIELDS,
-    describe_amount,
-    is_amount,
     to_amounts,
     to_line_rows,
     to_stored,
@@ -44,7 +43,6 @@ from plankeeper.resources.upsert import (
 
 InvoiceImportRow = ImportRow[InvoiceImport]
 
-_DECIMAL_PLACES = 10
 _PAID = ("paid", "payment_ready")
 _PARTLY_PAID = ("partially_paid", "partially_ready")
 _UNPAID = ("new", "flagged", "on_hold", "rejected", "cancelled")
@@ -253,6 +251,6 @@ def _paid_amount_error(item: InvoiceLineImport) -> str | None:
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
-        places = 2 if name == "paid_amount" else _DECIMAL_PLACES  # what was paid is paid out to the cent
+        places = 2 if name == "paid_amount" else MAX_DECIMAL_PLACES  # what was paid is paid out to the cent
         if isinstance(value, Decimal) and not is_amount(value, places):
             yield RowError(line_number, prefix + name, f"must be {describe_amount(places)}")

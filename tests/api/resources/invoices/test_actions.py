@@ -100,6 +100,9 @@ def test_a_line_is_split_at_a_date(act: Callable[..., Any], invoice: Invoice) ->
     assert {field: each["code"] for field, each in errors.items()} == {"date": "inconsistent"}
     wrong = act("split", 0, date="2026-01-02", quantities=[1, 1]).json()["errors"]
     assert [(each["field"], each["code"]) for each in wrong] == [("quantities", "inconsistent")]
+    # In 28 digits, the sum of the two is the line's quantity.
+    wrong = act("split", 0, date="2026-01-02", quantities=[1, 1e-30]).json()["errors"]
+    assert [(each["field"], each["code"]) for each in wrong] == [("quantities[1]", "invalid_format")]
 
 
 def test_an_approved_invoice_whose_line_is_split_is_pending_again(act: Callable[..., Any]) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from plankeeper.resources.invoices.changes import Draft, build_draft, is_amount, to_saved
+from plankeeper.core.validation import is_amount
+from plankeeper.resources.invoices.changes import Draft, build_draft, to_saved
 from plankeeper.resources.invoices.check_store import CheckResult
 from plankeeper.resources.invoices.reference_store import References
 from plankeeper.resources.invoices.schemas import InvoiceUpdate, LineItemUpdate, SavedInvoice
