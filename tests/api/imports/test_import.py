@@ -70,7 +70,7 @@ def test_every_resource_is_imported_completely(
     found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False, "document": None}
     state = {"state_management": {"errors": INACTIVE, "ignored_errors": INACTIVE}}
     unpaid = {"open_claim_batch": None, "open_payment_run": None, "has_payment": False, "is_rest_waiting": False}
-    lines = {"line_items": [ITEM | {"invoice": INVOICE} | unpaid]}
+    lines = {"line_items": [ITEM | {"invoice": INVOICE, "amount": 165} | unpaid]}
     assert without_updated_at(get_json(api, f"/invoices/{INVOICE}")) == FULL_INVOICE | found | state | lines
     assert without_updated_at(get_json(api, f"/invoice-view-sessions/{SESSION}")) == VIEW_SESSION
 

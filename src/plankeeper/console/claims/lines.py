@@ -26,7 +26,7 @@ from plankeeper.resources.claims.schemas import Claim
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.approval_mails import describe_days
-from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import settled_status
@@ -82,7 +82,7 @@ async def _line_context(request: PageRequest, invoice_id: UUID, line_id: UUID) -
     return {
         "invoice": invoice,
         "line": line,
-        "shown": shown._replace(amount=claim_amounts(invoice).get(line_id)),
+        "shown": shown._replace(amount=line.amount),
         "page_url": line_url(invoice_id, line_id),
         "lines_url": line_url(invoice_id, line_id).removesuffix("/claim"),
         "form": request.form,

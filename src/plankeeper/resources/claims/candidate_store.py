@@ -8,9 +8,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor
-from plankeeper.database.row_ids import HAS_ID
+from plankeeper.database.row_ids import HAS_ID, in_array
 from plankeeper.resources.claims.eligibility import CandidateState
-from plankeeper.resources.invoices.states import LineAmount
 
 _COLUMNS: LiteralString = """
     invoice.id as invoice_id, line.id as line_id, line.position + 1 as number, line.claim_status, line.is_rest_waiting,
@@ -126,30 +125,21 @@ async def list_providers(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID
     return await db.rows(Party, LIST_PROVIDERS, plan_manager_id, ids)
 
 
-class StoredAmounts(Struct):
-    """The amounts of an invoice and the prices of its lines, in dollars."""
+class StoredAmount(Struct):
+    """A line with its amount, in dollars with tax."""
 
+    invoice_id: UUID
     id: UUID
-    total: Decimal | None
-    tax: Decimal | None
-    subtotal: Decimal | None
-    has_wrong_total: bool
-    lines: list[LineAmount]
+    amount: Decimal
 
 
 LIST_AMOUNTS = f"""
-    select id, total, tax, subtotal, 'check_total' = any (error_codes) as has_wrong_total, (
-        select coalesce(json_agg(json_build_object('id', line.id,
-            'total_price', coalesce(line.total_price, line.quantity * line.unit_price),
-            'gst_code', line.gst_code, 'is_deleted', line.is_deleted) order by line.position), '[]')
-        from invoice_lines line
-        where line.plan_manager_id = $1 and line.invoice_id = invoices.id
-    ) as lines
-    from invoices
-    where plan_manager_id = $1 and {HAS_ID}
+    select invoice_id, id, amount
+    from invoice_lines
+    where plan_manager_id = $1 and {in_array("invoice_id", "$2::uuid[]")} and amount is not null
 """
 
 
-async def list_amounts(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[StoredAmounts]:
-    """The amounts of the invoices with these ids; unknown ids are ignored."""
-    return await db.rows(StoredAmounts, LIST_AMOUNTS, plan_manager_id, invoice_ids)
+async def list_amounts(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[StoredAmount]:
+    """The lines of the invoices with these ids that have an amount; unknown ids are ignored."""
+    return await db.rows(StoredAmount, LIST_AMOUNTS, plan_manager_id, invoice_ids)

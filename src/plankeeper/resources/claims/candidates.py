@@ -22,13 +22,13 @@ from plankeeper.resources.claims.eligibility import (
 )
 from plankeeper.resources.invoices import check_store
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import line_price, to_amounts, to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import line_price, to_line_rows, to_line_state
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
 from plankeeper.resources.invoices.checks import Facts
 from plankeeper.resources.invoices.facts import SplitService
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.invoices.states import InvoiceAmounts, line_amounts, settled_status
+from plankeeper.resources.invoices.states import settled_status
 from plankeeper.resources.invoices.warnings import level_of
 
 CHECKED_AT_ONCE = 500  # invoices
@@ -96,19 +96,8 @@ async def examine(
 async def read_amounts(db: Executor, plan_manager_id: UUID, lines: Iterable[LineKey]) -> dict[LineKey, Decimal]:
     """The amounts of lines, in dollars with tax, of which nothing else is read. Those without a price are missing."""
     wanted = {*lines}
-    amounts = dict[LineKey, Decimal]()
-    for each in await candidate_store.list_amounts(db, plan_manager_id, sorted({key[0] for key in wanted})):
-        found = line_amounts(
-            InvoiceAmounts(
-                total=each.total,
-                tax=each.tax,
-                subtotal=each.subtotal,
-                lines=tuple(each.lines),
-                has_wrong_total=each.has_wrong_total,
-            )
-        )
-        amounts |= {(each.id, line_id): amount for line_id, amount in found.items() if amount is not None}
-    return {key: amount for key, amount in amounts.items() if key in wanted}
+    found = await candidate_store.list_amounts(db, plan_manager_id, sorted({key[0] for key in wanted}))
+    return {key: each.amount for each in found if (key := (each.invoice_id, each.id)) in wanted}
 
 
 def _ids(invoices: Sequence[Invoice], name: str) -> list[UUID]:
@@ -121,7 +110,6 @@ class _Findings(NamedTuple):
     blocking: list[str]
     warned: Mapping[WarnedCode, set[int | None]]
     split: Mapping[int | None, Literal["plan", "funding period"]]
-    has_wrong_total: bool
 
 
 def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
@@ -133,14 +121,12 @@ def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
         split={
             each.line: each.unit for each in facts.get("check_funding_period", ()) if isinstance(each, SplitService)
         },
-        has_wrong_total="check_total" in facts,
     )
 
 
 def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID, Party]) -> Iterator[Candidate]:
     lines = unset_to_none(invoice.line_items) or []
     settled = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
-    amounts = line_amounts(to_amounts(invoice, lines, has_wrong_total=found.has_wrong_total))
     participant = parties.get(invoice.participant_id) if invoice.participant_id else None
     provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
     has_siblings = sum(not each.is_deleted for each in lines) > 1
@@ -165,7 +151,7 @@ def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID,
                 ndis_number=participant.number if participant else None,
                 crosses=found.split.get(number),
                 net=line_price(line),
-                amount=amounts.get(line.id),
+                amount=line.amount,
                 is_reimbursement=invoice.is_reimbursement,
                 provider_abn=provider.number if provider else None,
                 is_abn_exempt=provider.is_exempt if provider else False,

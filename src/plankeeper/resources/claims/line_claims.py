@@ -3,7 +3,7 @@
 Raises NotFound for an unknown invoice or line, and DomainError `invalid_transition` and `invoice_locked`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,8 +17,8 @@ from plankeeper.core.context import WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, NotFound, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
-from plankeeper.database.client import Executor
 from plankeeper.core.validation import is_amount
+from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import adjustment_store, result_store, store
 from plankeeper.resources.claims.result_rules import (
@@ -34,7 +34,7 @@ from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedEl
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
 from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import claim_amounts, to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
 from plankeeper.resources.invoices.states import next_status, settled_status
@@ -211,17 +211,17 @@ def list_claimable_elsewhere(invoice: Invoice) -> dict[UUID, Decimal]:
     """The lines that `claim_elsewhere` accepts, by their ids, with the amounts to claim in dollars."""
     if invoice.is_deleted or _settled_elsewhere(invoice):
         return {}
-    amounts, found = claim_amounts(invoice), dict[UUID, Decimal]()
+    found = dict[UUID, Decimal]()
     for each in to_line_rows(invoice):
         with suppress(DomainError):
             next_status(to_line_state(each), "claim_elsewhere")
-            found[each.id] = _amount_to_claim(each, amounts)
+            found[each.id] = _amount_to_claim(each)
     return found
 
 
-def _amount_to_claim(line: InvoiceLineRow, amounts: Mapping[UUID, Decimal | None]) -> Decimal:
+def _amount_to_claim(line: InvoiceLineRow) -> Decimal:
     """The amount of a line that the agency hasn't paid. Raises ValidationError if it isn't above zero."""
-    amount = (amounts.get(line.id) or Decimal(0)) - (line.paid_amount or Decimal(0))
+    amount = (line.amount or Decimal(0)) - (line.paid_amount or Decimal(0))
     if amount <= 0:
         raise ValidationError(line_ids=f"line {line.position + 1} has no amount above zero to claim")
     return amount
@@ -265,7 +265,6 @@ def _new_claims(
     now: datetime,
 ) -> list[NewClaim]:
     """Claims without a file. Raises ValidationError for a line without an amount above zero."""
-    amounts = claim_amounts(invoice)
     return [
         NewClaim(
             id=uuid7(),
@@ -273,7 +272,7 @@ def _new_claims(
             line_id=each.id,
             source=source,
             reference=reference,
-            amount=_amount_to_claim(each, amounts),
+            amount=_amount_to_claim(each),
             state="submitted",
             created_at=now,
             created_by=ctx.actor.name or ctx.actor.kind,
@@ -297,8 +296,7 @@ async def claim_rest(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> Invo
     """Put the unpaid rest of a partially paid line up for the next claim batch. The line stays as it is until then."""
     invoice, line = await _lock_line(ctx, invoice_id, line_id)
     next_status(to_line_state(line), "claim_rest")
-    amount = claim_amounts(invoice).get(line.id)
-    if amount is None or amount <= (line.paid_amount or 0):
+    if line.amount is None or line.amount <= (line.paid_amount or 0):
         raise _invalid(invoice_id, f"Line {line.position + 1} has no unpaid rest, so it can't be claimed.")
     moves = [LineMove(invoice_id, line_id, "claim_rest")]
     [after] = await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
@@ -327,11 +325,10 @@ async def confirm_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID) -> 
     paid = money.paid + money.reversed  # `paid_amount` is less what was reversed since
     if not is_amount(paid, 2):
         raise _invalid(invoice_id, f"{name} has a paid amount with a part of a cent, {paid}: import it again.")
-    amount = claim_amounts(invoice).get(line_id)
-    if amount is not None and paid > amount:
-        detail = f"{name} costs {amount:.2f}, and the agency can't have paid {paid:.2f} for it: import it again."
+    if line.amount is not None and paid > line.amount:
+        detail = f"{name} costs {line.amount:.2f}, and the agency can't have paid {paid:.2f} for it: import it again."
         raise _invalid(invoice_id, detail)
-    await _insert_confirmed(ctx, invoice, line, amount or paid, paid)
+    await _insert_confirmed(ctx, invoice, line, line.amount or paid, paid)
     after = (await move_lines(ctx, {invoice_id: invoice}, [LineMove(invoice_id, line_id, None)], None))[0]
     await record_event(ctx, "invoice.line_changed", None, after)
     return after
@@ -345,8 +342,7 @@ async def confirm_reversed(ctx: WriteContext, invoice: Invoice, line: InvoiceLin
     claimed = await invoice_store.list_claimed_lines(ctx.tx, ctx.plan_manager_id, [invoice.id])
     has_claim = any(each.line_id == line.id and each.has_claim for each in claimed)
     if line.claim_status in _CONFIRMABLE and not has_claim:
-        amount = claim_amounts(invoice).get(line.id) or paid
-        await _insert_confirmed(ctx, invoice, line, max(amount, paid), paid)
+        await _insert_confirmed(ctx, invoice, line, max(line.amount or paid, paid), paid)
 
 
 async def _insert_confirmed(

@@ -17,7 +17,14 @@ from plankeeper.core.formatting import CENT
 from plankeeper.core.validation import MAX_DECIMAL_PLACES, amount_error, is_amount
 from plankeeper.resources.invoices import store
 from plankeeper.resources.invoices.action_schemas import LineSplit
-from plankeeper.resources.invoices.changes import Draft, to_line_rows, to_row, to_state, update_approval
+from plankeeper.resources.invoices.changes import (
+    Draft,
+    to_line_rows,
+    to_row,
+    to_state,
+    update_approval,
+    with_amounts,
+)
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import save_draft
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, InvoiceState, act_on_invoice, move_line, roll_up
@@ -159,6 +166,6 @@ async def _save(
     ctx: WriteContext, event_type: str, before: Invoice, row: InvoiceRow, lines: Sequence[InvoiceLineRow] | None = None
 ) -> Invoice:
     old_lines = to_line_rows(before)
-    new_lines = old_lines if lines is None else lines
+    new_lines = with_amounts(row, old_lines if lines is None else lines)
     changed = [each for index, each in enumerate(new_lines) if index >= len(old_lines) or each != old_lines[index]]
     return await save_draft(ctx, Draft(before, row, new_lines, changed, event_type=event_type))

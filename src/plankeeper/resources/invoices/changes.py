@@ -1,7 +1,7 @@
 """The changes of an invoice and its lines by a request, computed without input or output."""
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from plankeeper.core.errors import DomainError, FieldError
 from plankeeper.core.fields import to_row_values, unset_to_none
 from plankeeper.core.validation import MAX_DECIMAL_PLACES, amount_error, is_amount
 from plankeeper.resources.invoices.check_store import CheckResult
-from plankeeper.resources.invoices.checks import CheckLine
+from plankeeper.resources.invoices.checks import has_wrong_total
 from plankeeper.resources.invoices.reference_store import ReferenceKind, References, sent_number
 from plankeeper.resources.invoices.schemas import (
     Invoice,
@@ -112,6 +112,7 @@ def build_draft(
         lock = _find_lock(base, row, old_lines, lines, fields, changed_ids)
     if lock is None and (fields or before is None):
         lines = _set_statuses(row, lines, fields, changed_ids, references)
+        lines = lines if errors else with_amounts(row, lines)
     changed = [line for index, line in enumerate(lines) if index >= len(old_lines) or line != old_lines[index]]
     return Draft(before, row, lines, changed, Matched(**matches), errors, lock)
 
@@ -326,30 +327,34 @@ def to_line_state(line: InvoiceLineRow) -> LineState:
     )
 
 
-def line_price(line: CheckLine | InvoiceLineRow | LineItem) -> Decimal | None:
+def line_price(line: InvoiceLineRow | LineItem) -> Decimal | None:
     """The price of a line without tax, in dollars: as stated, else quantity times unit price, else null."""
     if line.total_price is None and line.quantity is not None and line.unit_price is not None:
         return line.quantity * line.unit_price
     return line.total_price
 
 
-def to_amounts(
-    invoice: Invoice | InvoiceRow, lines: Iterable[InvoiceLineRow | LineItem], *, has_wrong_total: bool = False
-) -> InvoiceAmounts:
+def to_amounts(invoice: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceAmounts:
     """The amounts of an invoice with these lines."""
     amounts = tuple(
         LineAmount(id=each.id, total_price=line_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
         for each in lines
     )
     return InvoiceAmounts(
-        total=invoice.total, tax=invoice.tax, subtotal=invoice.subtotal, lines=amounts, has_wrong_total=has_wrong_total
+        total=invoice.total,
+        tax=invoice.tax,
+        subtotal=invoice.subtotal,
+        lines=amounts,
+        has_wrong_total=has_wrong_total(invoice, lines),
     )
 
 
-def claim_amounts(invoice: Invoice) -> dict[UUID, Decimal | None]:
-    """The amounts of the lines of an invoice that aren't deleted, in dollars with tax; null without a price."""
-    has_wrong_total = "check_total" in invoice.state_management.errors
-    return line_amounts(to_amounts(invoice, unset_to_none(invoice.line_items) or [], has_wrong_total=has_wrong_total))
+def with_amounts(invoice: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> list[InvoiceLineRow]:
+    """The lines of an invoice with their amounts, which are stored with each change of its values or lines."""
+    amounts = line_amounts(to_amounts(invoice, lines))
+    return [
+        line if line.amount == amounts.get(line.id) else replace(line, amount=amounts.get(line.id)) for line in lines
+    ]
 
 
 def to_row(invoice: Invoice) -> InvoiceRow:

@@ -8,12 +8,10 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from plankeeper.database.client import Executor
-from plankeeper.resources.invoices.changes import line_price
 from plankeeper.resources.invoices.check_store import CheckResult, InvoiceToCheck
 from plankeeper.resources.invoices.checks import CheckLine, Facts, find_facts
 from plankeeper.resources.invoices.facts import Fact
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
-from plankeeper.resources.invoices.states import InvoiceAmounts, LineAmount, line_amounts
 from plankeeper.resources.invoices.warnings import Level, has_errors, level_of
 from plankeeper.resources.plans import store as plan_store
 from plankeeper.resources.plans.budget_checks import Available, find_available
@@ -56,12 +54,6 @@ async def _find_budgets(db: Executor, plan_manager_id: UUID, invoices: Sequence[
 
 def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[ServiceLine]:
     """The lines of an invoice of a participant as budgets count them."""
-    lines = tuple(
-        LineAmount(id=each.id, total_price=line_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
-        for each in invoice.lines
-        if each.id
-    )
-    amounts = line_amounts(InvoiceAmounts(total=invoice.total, tax=invoice.tax, subtotal=invoice.subtotal, lines=lines))
     for position, each in enumerate(invoice.lines):
         if each.id and not each.is_deleted:
             yield ServiceLine(
@@ -73,7 +65,7 @@ def _service_lines(invoice: InvoiceToCheck, participant_id: UUID) -> Iterable[Se
                 component_id=each.component_id,
                 claim_status=each.claim_status,
                 wont_claim=invoice.wont_claim,
-                amount=amounts.get(each.id),
+                amount=each.amount,
                 paid=each.paid_amount,
                 pending=each.pending,
                 is_rest_waiting=each.is_rest_waiting,

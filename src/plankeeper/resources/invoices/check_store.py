@@ -127,8 +127,8 @@ HAS_EARLIER_INVOICE: LiteralString = """exists (
 LINE: LiteralString = f"""json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
             'total_price', line.total_price, 'service_item_number', line.service_item_number,
             'is_deleted', line.is_deleted, 'id', line.id, 'service_date_from', line.service_date_from,
-            'service_date_to', line.service_date_to, 'gst_code', line.gst_code, 'component_id', line.component_id,
-            'claim_status', line.claim_status, 'paid_amount', line.paid_amount,
+            'service_date_to', line.service_date_to, 'gst_code', line.gst_code, 'amount', line.amount,
+            'component_id', line.component_id, 'claim_status', line.claim_status, 'paid_amount', line.paid_amount,
             'is_rest_waiting', line.is_rest_waiting, 'pending', {PENDING_AMOUNT},
             'item', (
                 select json_build_object('category', category, 'pace_category', pace_category,

@@ -41,7 +41,7 @@ from plankeeper.resources.invoices.facts import (
     WrongTax,
     WrongTotal,
 )
-from plankeeper.resources.invoices.schemas import GstCode
+from plankeeper.resources.invoices.schemas import GstCode, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.warnings import WARNINGS, CodeLevel
 from plankeeper.resources.plans import rules as plan_rules
 from plankeeper.resources.plans.budget_checks import Available
@@ -72,6 +72,7 @@ class CheckLine(Struct, frozen=True):
     service_date_from: date | None = None
     service_date_to: date | None = None
     gst_code: GstCode = "P2"
+    amount: Decimal | None = None
     component_id: UUID | None = None
     claim_status: str = "new"
     paid_amount: Decimal | None = None
@@ -159,7 +160,7 @@ def find_facts(invoice: CheckInput, today: date, budget: Mapping[UUID, Available
         "flagged_provider": [AlertNote(kind="provider", text=each) for each in invoice.provider_alerts],
         "first_time_provider": [FirstInvoice()] if invoice.provider_exists and not invoice.has_earlier_invoice else [],
         "check_abn": _abn_facts(invoice),
-        "check_total": _amount_facts(invoice),
+        "check_total": _amount_facts(invoice, _counted_lines(invoice)),
         "check_gst": _tax_facts(invoice),
         "check_dates": _date_facts(invoice, today),
         "possible_duplicate": _duplicate_facts(invoice),
@@ -403,14 +404,21 @@ def _tax_facts(invoice: CheckInput) -> Iterator[Fact]:
         yield WrongTax(taxable=taxable, tenth=to_cents(taxable / 10), tax=tax)
 
 
-def _amount_facts(invoice: CheckInput) -> Iterator[Fact]:
+def has_wrong_total(invoice: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> bool:
+    """Whether the check `check_total` finds anything, whatever the level of the warning is."""
+    counted = [(number, line) for number, line in enumerate(lines, start=1) if not line.is_deleted]
+    return any(True for _ in _amount_facts(invoice, counted))
+
+
+def _amount_facts(
+    invoice: CheckInput | InvoiceRow, lines: Sequence[tuple[int, CheckLine | InvoiceLineRow]]
+) -> Iterator[Fact]:
     """Compare the stated amounts, as a person who pays the invoice would.
 
     Missing tax counts as zero. A missing subtotal is the total less tax, and a missing line total is quantity times
     unit price. If the invoice states any amount, it must state a total, every line must have an amount, and the lines
     must add up to the subtotal: an amount without a line cannot be claimed. An invoice without any amounts passes.
     """
-    lines = _counted_lines(invoice)
     amounts = [_amount(line) for _, line in lines]
     stated = [amount for amount in amounts if amount is not None]
     tax = invoice.tax or _ZERO
@@ -429,7 +437,7 @@ def _amount_facts(invoice: CheckInput) -> Iterator[Fact]:
         yield WrongTotal(subtotal=subtotal, tax=tax, total=invoice.total)
 
 
-def _line_amount_facts(lines: Sequence[NumberedLine]) -> Iterator[Fact]:
+def _line_amount_facts(lines: Sequence[tuple[int, CheckLine | InvoiceLineRow]]) -> Iterator[Fact]:
     for number, line in lines:
         if _amount(line) is None or not _line_total_matches(line):
             yield WrongLine(
@@ -446,17 +454,17 @@ def _counted_lines(invoice: CheckInput) -> list[NumberedLine]:
     return [(number, line) for number, line in enumerate(invoice.lines, start=1) if not line.is_deleted]
 
 
-def _amount(line: CheckLine) -> Decimal | None:
+def _amount(line: CheckLine | InvoiceLineRow) -> Decimal | None:
     return _computed_total(line) if line.total_price is None else line.total_price
 
 
-def _computed_total(line: CheckLine) -> Decimal | None:
+def _computed_total(line: CheckLine | InvoiceLineRow) -> Decimal | None:
     if line.quantity is None or line.unit_price is None:
         return None
     return to_cents(line.quantity * line.unit_price)
 
 
-def _line_total_matches(line: CheckLine) -> bool:
+def _line_total_matches(line: CheckLine | InvoiceLineRow) -> bool:
     if line.quantity is None or line.unit_price is None or line.total_price is None:
         return True
     return _is_close(line.total_price, line.quantity * line.unit_price)

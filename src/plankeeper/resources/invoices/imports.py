@@ -1,7 +1,7 @@
 """Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -21,15 +21,14 @@ from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import (
     CLAIM_FIELDS,
-    to_amounts,
     to_line_rows,
     to_stored,
+    with_amounts,
 )
 from plankeeper.resources.invoices.import_locks import find_claim_error
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
 from plankeeper.resources.invoices.service import check, check_new
-from plankeeper.resources.invoices.states import line_amounts
 from plankeeper.resources.plans.store import list_participants_with_budgets
 from plankeeper.resources.upsert import (
     ImportCounts,
@@ -62,7 +61,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
     lines = _build_lines(replaced, before)
     await _require_unclaimed(ctx, rows, records, lines, before)
-    await _save(ctx, records, [record.id for _, record in replaced], lines, before)
+    await _save(ctx, records, {record.id for _, record in replaced}, lines, before)
     before |= await _get_many(ctx, {*await _list_similar(ctx, ids)} - affected - {*ids})
     await check(ctx, sorted(before))
     after = await _get_many(ctx, {*before, *ids})
@@ -159,26 +158,34 @@ async def _require_unclaimed(
 async def _save(
     ctx: WriteContext,
     records: Sequence[InvoiceRow],
-    replaced_ids: Sequence[UUID],
+    replaced_ids: Collection[UUID],
     line_rows: Sequence[InvoiceLineRow],
     before: Mapping[UUID, Invoice],
 ) -> None:
-    """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
-    lines, kept = to_json(line_rows), before.keys() - {*replaced_ids}
-    lines_of = defaultdict[UUID, list[InvoiceLineRow]](list, {id_: to_line_rows(before[id_]) for id_ in kept})
+    """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that.
+
+    The other lines of an invoice with other totals can have other amounts.
+    """
+    lines_of = defaultdict[UUID, list[InvoiceLineRow]](list)
     for each in line_rows:
         lines_of[each.invoice_id].append(each)
+    recounted = list[InvoiceLineRow]()
+    for record in records:
+        if record.id in before and record.id not in replaced_ids:
+            old = to_line_rows(before[record.id])
+            lines_of[record.id] = with_amounts(record, old)
+            recounted += [new for was, new in zip(old, lines_of[record.id], strict=True) if new != was]
     updated = [record for record in records if record.id in before]
     created = [record for record in records if record.id not in before]
     if updated:
         stored = [to_stored(record, lines_of[record.id]) for record in updated]
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(stored))
-        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, replaced_ids, line_rows)
+        await store.delete_other_lines(ctx.tx, ctx.plan_manager_id, [*replaced_ids], line_rows)
     if created:
-        results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
+        results = {each.id: each for each in await check_new(ctx, to_json(created), to_json(line_rows))}
         checked = [to_stored(record, lines_of[record.id]) | asdict(results[record.id]) for record in created]
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
-    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, line_rows)
+    await store.upsert_lines(ctx.tx, ctx.plan_manager_id, [*line_rows, *recounted])
 
 
 def _build_lines(
@@ -189,11 +196,10 @@ def _build_lines(
         old = before.get(record.id)
         stored = {each.id: each for each in unset_to_none(old.line_items) or []} if old else {}
         items = enumerate(unset_to_none(row.values.line_items) or [])
-        own = [_build_line(item, position, record, stored) for position, item in items]
-        amounts = line_amounts(to_amounts(record, own))
+        own = with_amounts(record, [_build_line(item, position, record, stored) for position, item in items])
         for line in own:
             if line.claim_status in _PAID and line.paid_amount is None:  # as much as the line says
-                line.paid_amount = amounts.get(line.id)
+                line.paid_amount = line.amount
         lines += own
     return lines
 
@@ -206,7 +212,7 @@ def _build_line(
     created_at = old.created_at if old else datetime.now(UTC)
     kept = {name: getattr(old, name) for name in CLAIM_FIELDS} if old else {}
     line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at, **kept)
-    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice", *CLAIM_FIELDS)]
+    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice", "amount", *CLAIM_FIELDS)]
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
     to_row_values(InvoiceLineRow, given)
     return msgspec.structs.replace(line, **given)

@@ -192,6 +192,10 @@ class LineItem(Struct):
     unit_price: Annotated[Amount, Meta(description="In dollars, or null.")]
     total_price: Annotated[Amount, Meta(description="In dollars, excluding tax, or null.")]
     gst_code: Annotated[GstCode, Meta(description="`P1`, `P2` (the default) or `P5`.")]
+    amount: Annotated[
+        Amount,
+        Meta(description="What the line costs, in dollars, including tax. Null without a price, or if deleted."),
+    ]
     claim_type: Annotated[ClaimType | None, Meta(description="What is claimed, or null for a direct service.")]
     cancellation_reason: Annotated[
         CancellationReason | None, Meta(description="Why the service was cancelled, with the claim type `CANC`.")
@@ -288,6 +292,7 @@ class LineItemUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     component_id: UuidText | None | UnsetType = UNSET
     # The other fields of a line in a response.
     invoice: Ignored = UNSET
+    amount: Ignored = UNSET
     claim_status: Ignored = UNSET
     claim_batch_ref: Ignored = UNSET
     claim_number: Ignored = UNSET
@@ -528,6 +533,7 @@ class InvoiceLineRow(Struct, kw_only=True):
     unit_price: Decimal | None = None
     total_price: Decimal | None = None
     gst_code: GstCode = "P2"
+    amount: Decimal | None = None
     claim_type: ClaimType | None = None
     cancellation_reason: CancellationReason | None = None
     component_id: UUID | None = None

@@ -265,7 +265,7 @@ class LineAmount(Struct, frozen=True, kw_only=True):
 class InvoiceAmounts(Struct, frozen=True, kw_only=True):
     """The amounts of an invoice, in dollars, and its lines in their order.
 
-    `has_wrong_total`: the invoice has the warning `check_total`, ignored or not.
+    `has_wrong_total`: the totals don't add up, whatever the level of the warning `check_total` is.
     """
 
     total: Decimal | None

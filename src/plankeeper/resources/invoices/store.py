@@ -32,9 +32,9 @@ WRITTEN_COLUMNS: LiteralString = f"{COLUMNS}, waiting_line_status"
 RESULT_COLUMNS: LiteralString = "errors, error_codes, warning_codes, is_duplicate"  # the results of the checks
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, service_date_from, service_date_to, quantity,
-    unit_price, total_price, gst_code, claim_type, cancellation_reason, component_id, claim_status, claim_batch_ref,
-    claim_number, paid_amount, rejection_reason, payment_ref, closing_reason, open_claim_batch, open_payment_run,
-    has_payment, is_rest_waiting, is_deleted, created_at
+    unit_price, total_price, gst_code, amount, claim_type, cancellation_reason, component_id, claim_status,
+    claim_batch_ref, claim_number, paid_amount, rejection_reason, payment_ref, closing_reason, open_claim_batch,
+    open_payment_run, has_payment, is_rest_waiting, is_deleted, created_at
 """
 
 # The columns of InvoiceRecord and Invoice, from `invoices` without an alias.
@@ -61,7 +61,7 @@ LINE_ITEMS: LiteralString = """
             'description', line.description, 'service_item_number', line.service_item_number,
             'service_date_from', line.service_date_from, 'service_date_to', line.service_date_to,
             'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
-            'gst_code', line.gst_code, 'claim_type', line.claim_type,
+            'gst_code', line.gst_code, 'amount', line.amount, 'claim_type', line.claim_type,
             'cancellation_reason', line.cancellation_reason, 'component_id', line.component_id,
             'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
             'claim_number', line.claim_number, 'paid_amount', line.paid_amount,

@@ -21,7 +21,6 @@ from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval_mails import describe_amount, describe_days, visible_lines
-from plankeeper.resources.invoices.changes import claim_amounts
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.payments import remittance_store
 from plankeeper.resources.payments.remittance import (
@@ -81,24 +80,23 @@ async def get_advice(db: Executor, plan_manager_id: UUID, payment_id: UUID) -> R
 
 
 def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) -> RemittanceInvoice:
-    claimed = claim_amounts(invoice)
     lines = visible_lines(invoice)
     total = sum((paid.get(each.id, NOTHING) for each in lines), NOTHING)
     number = single_line(invoice.invoice_number or "without a number", 50)
-    described = [_describe_line(each, claimed[each.id], paid.get(each.id)) for each in lines]
+    described = [_describe_line(each, paid.get(each.id)) for each in lines]
     return RemittanceInvoice(number, participant, describe_amount(total), described)
 
 
-def _describe_line(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> RemittanceLine:
+def _describe_line(line: LineItem, paid: Decimal | None) -> RemittanceLine:
     service = single_line(line.description or line.service_item_number or "A service", 100)
     dates = describe_days(line.service_date_from, line.service_date_to)
-    remark = describe_state(line, claimed, paid)
-    return RemittanceLine(service, dates, describe_amount(claimed), describe_amount(paid or NOTHING), remark)
+    remark = describe_state(line, paid)
+    return RemittanceLine(service, dates, describe_amount(line.amount), describe_amount(paid or NOTHING), remark)
 
 
-def describe_state(line: LineItem, claimed: Decimal | None, paid: Decimal | None) -> str | None:
+def describe_state(line: LineItem, paid: Decimal | None) -> str | None:
     """What is waiting, short or rejected, as a sentence; None if the line is paid in full by this payment."""
-    short = (claimed or NOTHING) - (line.paid_amount or NOTHING)
+    short = (line.amount or NOTHING) - (line.paid_amount or NOTHING)
     is_part_paid = line.claim_status in ("partially_paid", "partially_ready") and short > 0
     if line.claim_status == "rejected":
         reason = single_line(line.rejection_reason or "no reason was given", 200)

@@ -183,45 +183,25 @@ PENDING_AMOUNT: LiteralString = """case when line.claim_status = 'pending' then 
                 from claims
                 where plan_manager_id = $1 and invoice_id = invoice.id and line_id = line.id and state = 'submitted'
             ) end"""
-# The amount of a line is its price with tax. A difference between the invoice's tax and the sum of the rounded tenths,
-# of up to a cent for each taxed line, goes to the last of them: as `line_amounts` of plankeeper.resources.invoices.
 SERVICE_LINES: LiteralString = f"""
-    with priced as (
-        select invoice.participant_id, line.invoice_id, line.id,
-            {SERVICE_DATE} as service_date,
-            line.service_item_number, line.component_id, line.claim_status, invoice.wont_claim, line.paid_amount,
-            line.price, case when line.gst_code = 'P1' then round(line.price / 10, 2) end as line_tax,
-            invoice.tax, invoice.received_at, line.position,
-            'check_total' = any (invoice.error_codes) as has_wrong_total, line.is_rest_waiting,
-            {PENDING_AMOUNT} as pending
+    with service_lines as (
+        select invoice.participant_id, {SERVICE_DATE} as service_date, line.service_item_number, line.component_id,
+            line.claim_status, invoice.wont_claim, line.amount, line.paid_amount as paid, category, pace_category,
+            line.invoice_id, line.id, invoice.received_at, line.position, {PENDING_AMOUNT} as pending,
+            line.is_rest_waiting
         from (
-            select id, participant_id, invoice_date, tax, error_codes, wont_claim, received_at
+            select id, participant_id, invoice_date, wont_claim, received_at
             from invoices
             where plan_manager_id = $1 and {in_array("participant_id", "$2::uuid[]")} and not is_deleted
         ) invoice
         cross join lateral (
-            select invoice_lines.*, coalesce(total_price, quantity * unit_price) as price
-            from invoice_lines
-            where plan_manager_id = $1 and invoice_id = invoice.id and not is_deleted
+            select * from invoice_lines where plan_manager_id = $1 and invoice_id = invoice.id and not is_deleted
         ) line
-    ), taxed as (
-        select invoice_id, tax - sum(line_tax) as difference, max(position) as last_position
-        from priced
-        where line_tax is not null and not has_wrong_total
-        group by invoice_id, tax
-        having abs(tax - sum(line_tax)) <= 0.01 * count(*)
-    ), service_lines as (
-        select priced.participant_id, service_date, service_item_number, component_id, claim_status, wont_claim,
-            round(price, 2) + coalesce(line_tax, 0) + coalesce(difference, 0) as amount, paid_amount as paid,
-            category, pace_category, priced.invoice_id, priced.id, received_at, position, pending, is_rest_waiting
-        from priced
-        left join taxed on taxed.invoice_id = priced.invoice_id and taxed.last_position = priced.position
-            and priced.line_tax is not null
         left join lateral (
             select category, pace_category
             from support_items
-            where support_item_number = btrim(service_item_number)
-                and start_date <= service_date and (end_date is null or end_date >= service_date)
+            where support_item_number = btrim(line.service_item_number)
+                and start_date <= {SERVICE_DATE} and (end_date is null or end_date >= {SERVICE_DATE})
             order by start_date desc
             limit 1
         ) item on true

@@ -28,9 +28,10 @@ FIELDS = [
 ]  # fmt: skip
 LINE_FIELDS = [
     "id", "invoice", "description", "service_item_number", "service_date_from", "service_date_to", "quantity",
-    "unit_price", "total_price", "gst_code", "claim_type", "cancellation_reason", "component_id", "claim_status",
-    "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref", "closing_reason",
-    "open_claim_batch", "open_payment_run", "has_payment", "is_rest_waiting", "is_deleted", "created_at",
+    "unit_price", "total_price", "gst_code", "amount", "claim_type", "cancellation_reason", "component_id",
+    "claim_status", "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref",
+    "closing_reason", "open_claim_batch", "open_payment_run", "has_payment", "is_rest_waiting", "is_deleted",
+    "created_at",
 ]  # fmt: skip
 CLAIM_STATUSES = [
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected", "on_hold",
@@ -83,8 +84,9 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
 ) -> None:
     line = LINE | {
         "id": str(uuid7()), "description": "Lawn mowing", "service_date_from": "2026-01-12",
-        "service_date_to": "2026-01-13", "gst_code": "P1", "claim_type": "CANC", "cancellation_reason": "NSDO",
-        "component_id": str(uuid7()), "claim_status": "paid", "claim_batch_ref": "B1", "claim_number": "C1",
+        "service_date_to": "2026-01-13", "gst_code": "P1", "amount": 110.11, "claim_type": "CANC",
+        "cancellation_reason": "NSDO", "component_id": str(uuid7()), "claim_status": "paid", "claim_batch_ref": "B1",
+        "claim_number": "C1",
         "paid_amount": 110.11, "rejection_reason": "Late", "payment_ref": "P1", "closing_reason": None,
         "open_claim_batch": None, "open_payment_run": None, "has_payment": False, "is_rest_waiting": False,
         "is_deleted": False, "created_at": "2026-01-16T01:02:03.000004Z",

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
 from plankeeper.resources.invoices.schemas import LineItem
@@ -77,11 +78,8 @@ def test_a_line_without_a_total_is_claimed_at_its_quantity_times_its_unit_price(
     office: PayingOffice, outbox: Outbox
 ) -> None:
     mailed = office.provider_with("Mailed Physio", remittance_email="accounts@example.com")
-    office.invoice("60.00", number="M1", pm_provider_id=mailed, status="partially_ready")
-    statement = """
-        update invoice_lines set quantity = 2, unit_price = 50, total_price = null where plan_manager_id = $1
-    """
-    office.execute(statement, office.plan_manager_id)
+    line = {"id": str(uuid7()), "quantity": 2, "unit_price": 50, "paid_amount": 60, "claim_status": "partially_ready"}
+    office.invoice("60.00", number="M1", pm_provider_id=mailed, status="partially_ready", line_items=[line])
     mark_paid(office, outbox, office.run())
     outbox.catch_up()
     assert outbox.send_due() == 1
@@ -148,11 +146,11 @@ def test_a_line_says_what_is_waiting_short_or_rejected(
     line_of.claim_status = status  # type: ignore[assignment]
     for name, value in values.items():
         setattr(line_of, name, value)
-    assert describe_state(line_of, Decimal(40), paid) == expected
+    assert describe_state(line_of, paid) == expected
 
 
 @pytest.fixture
 def line_of() -> LineItem:
     """A line of $40 without anything else."""
     fields = dict.fromkeys(LineItem.__struct_fields__)
-    return LineItem(**fields | {"is_rest_waiting": False, "is_deleted": False})  # pyright: ignore[reportArgumentType]
+    return LineItem(**fields | {"amount": Decimal(40), "is_rest_waiting": False, "is_deleted": False})  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ def line(**values: Any) -> dict[str, Any]:
     names = (
         "service_item_number", "service_date_to", "quantity", "unit_price", "claim_type", "cancellation_reason",
         "component_id", "claim_batch_ref", "claim_number", "paid_amount", "rejection_reason", "payment_ref",
-        "closing_reason", "open_claim_batch", "open_payment_run",
+        "closing_reason", "open_claim_batch", "open_payment_run", "amount",
     )  # fmt: skip
     base = {
         "id": str(ID), "invoice": str(ID), "description": "Gardening", "service_date_from": "2026-11-03",

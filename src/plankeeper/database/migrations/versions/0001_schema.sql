@@ -1046,6 +1046,7 @@ create table invoice_lines (
     unit_price numeric,
     total_price numeric,
     gst_code text not null,
+    amount numeric, -- with tax, as claims and budgets count it: see resources/invoices/states.py
     claim_type text,
     cancellation_reason text,
     component_id uuid, -- of the participant's plan
