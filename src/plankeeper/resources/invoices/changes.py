@@ -36,6 +36,7 @@ from plankeeper.resources.invoices.states import (
     LineState,
     approval_after_change,
     change_lines,
+    find_lock,
     line_amounts,
     require_matching_totals,
     require_unlocked,
@@ -337,7 +338,13 @@ def line_price(line: InvoiceLineRow | LineItem) -> Decimal | None:
 def to_amounts(invoice: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceAmounts:
     """The amounts of an invoice with these lines."""
     amounts = tuple(
-        LineAmount(id=each.id, total_price=line_price(each), gst_code=each.gst_code, is_deleted=each.is_deleted)
+        LineAmount(
+            id=each.id,
+            total_price=line_price(each),
+            gst_code=each.gst_code,
+            locked_amount=each.amount if find_lock(to_line_state(each)) else None,
+            is_deleted=each.is_deleted,
+        )
         for each in lines
     )
     return InvoiceAmounts(

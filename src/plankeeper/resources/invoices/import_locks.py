@@ -32,8 +32,8 @@ def find_claim_error(
     by_id = {each.id: each for each in new_lines}
     for old in old_lines:
         new = by_id.get(old.id)
-        # The order of the lines can be another one.
-        if old.id in claimed and (new is None or replace(new, position=old.position) != old):
+        # The order of the lines can be another one, and so can the amounts of those that aren't locked.
+        if old.id in claimed and (new is None or replace(new, position=old.position, amount=old.amount) != old):
             verb = "deleted" if new is None or (new.is_deleted and not old.is_deleted) else "changed"
             return "line_items", f"line {old.position + 1} {_reason(old, claimed[old.id])}, so it can't be {verb}"
     state = _only_claimed(to_state(old_row, old_lines), claimed)

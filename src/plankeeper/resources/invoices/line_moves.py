@@ -17,7 +17,14 @@ from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_events
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import store
-from plankeeper.resources.invoices.changes import to_line_rows, to_line_state, to_row, to_state, to_stored
+from plankeeper.resources.invoices.changes import (
+    to_line_rows,
+    to_line_state,
+    to_row,
+    to_state,
+    to_stored,
+    with_amounts,
+)
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.states import Cause, move, roll_up
 from plankeeper.resources.plans.store import list_participants_with_budgets
@@ -101,5 +108,6 @@ def _move(before: Invoice, moves: Sequence[LineMove]) -> InvoiceMove:
             state = move(to_line_state(line), each.cause)
             line = replace(line, claim_status=state.claim_status, is_rest_waiting=state.is_rest_waiting)
         lines[line.id] = replace(line, **each.values)
-    row.claim_status = roll_up(to_state(row, list(lines.values())))
-    return InvoiceMove(before, row, [new for was, new in zip(old, lines.values(), strict=True) if new != was])
+    after = with_amounts(row, list(lines.values()))  # one that isn't locked any more can change those of others
+    row.claim_status = roll_up(to_state(row, after))
+    return InvoiceMove(before, row, [new for was, new in zip(old, after, strict=True) if new != was])

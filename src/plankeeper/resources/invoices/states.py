@@ -254,11 +254,15 @@ class Lock(NamedTuple):
 
 
 class LineAmount(Struct, frozen=True, kw_only=True):
-    """The price of a line without tax, in dollars: as stated, else quantity times unit price, else null."""
+    """The price of a line without tax, in dollars: as stated, else quantity times unit price, else null.
+
+    `locked_amount` is what a locked line costs with tax; null if it isn't locked.
+    """
 
     id: UUID
     total_price: Decimal | None
     gst_code: GstCode = "P2"
+    locked_amount: Decimal | None = None
     is_deleted: bool = False
 
 
@@ -447,7 +451,10 @@ def require_matching_totals(invoice: InvoiceState, before: InvoiceAmounts, after
     locks = [(line, lock) for line in invoice.lines if (lock := find_lock(line)) is not None]
     if not locks:
         return
-    subtotal, tax = (new - old for old, new in zip(_sums(before), _sums(after), strict=True))
+    subtotal = _sum_of_prices(after) - _sum_of_prices(before)
+    # If the tax of the invoice isn't that of its lines, no line has the difference.
+    sum_of_taxes = _sum_of_taxes if before.tax == _sum_of_taxes(before) else _sum_of_rounded_taxes
+    tax = sum_of_taxes(after) - sum_of_taxes(before)
     for name, old, new, difference in (
         ("subtotal", before.subtotal, after.subtotal, subtotal),
         ("tax", before.tax, after.tax, tax),
@@ -476,19 +483,20 @@ def line_amounts(invoice: InvoiceAmounts) -> dict[UUID, Decimal | None]:
     """The amount of each line that isn't deleted, in dollars to the cent; null for a line without a price.
 
     A `P1` line costs a tenth more. Providers round the tax of the whole invoice, so a difference of up to a cent for
-    each `P1` line goes to the last of them, unless the totals don't add up.
+    each `P1` line goes to the last of them that isn't locked, unless the totals don't add up. What a locked line costs
+    never changes, because it was claimed for that.
     """
     lines = [each for each in invoice.lines if not each.is_deleted]
     amounts = {
         each.id: None if each.total_price is None else to_cents(each.total_price) + _line_tax(each) for each in lines
     }
     taxed = [each for each in lines if each.gst_code == "P1" and each.total_price is not None]
-    if not taxed or invoice.tax is None or invoice.has_wrong_total:
+    free = [each.id for each in taxed if each.locked_amount is None]
+    if not free or invoice.tax is None or invoice.has_wrong_total:
         return amounts
     difference = invoice.tax - sum(map(_line_tax, taxed), Decimal(0))
     if abs(difference) <= CENT * len(taxed):
-        last = taxed[-1].id
-        amounts[last] = to_cents((amounts[last] or Decimal(0)) + difference)
+        amounts[free[-1]] = to_cents((amounts[free[-1]] or Decimal(0)) + difference)
     return amounts
 
 
@@ -563,15 +571,26 @@ def _next_approval(invoice: InvoiceState, action: ApprovalAction) -> ApprovalSta
     raise _invalid(invoice.id, f"The invoice's approval is {status}, so the invoice can't be {_VERBS[action]}.")
 
 
-def _sums(invoice: InvoiceAmounts) -> tuple[Decimal, Decimal]:
-    """The prices of the lines, and their tax."""
-    lines = [each for each in invoice.lines if not each.is_deleted]
-    prices = (each.total_price for each in lines if each.total_price is not None)
-    return sum(prices, Decimal(0)), sum(map(_line_tax, lines), Decimal(0))
+def _sum_of_prices(invoice: InvoiceAmounts) -> Decimal:
+    return sum((each.total_price or Decimal(0) for each in invoice.lines if not each.is_deleted), Decimal(0))
+
+
+def _sum_of_taxes(invoice: InvoiceAmounts) -> Decimal:
+    """The difference between the amounts of the lines and their prices."""
+    prices = (to_cents(each.total_price or Decimal(0)) for each in invoice.lines if not each.is_deleted)
+    return sum((each or Decimal(0) for each in line_amounts(invoice).values()), Decimal(0)) - sum(prices, Decimal(0))
+
+
+def _sum_of_rounded_taxes(invoice: InvoiceAmounts) -> Decimal:
+    return sum((_line_tax(each) for each in invoice.lines if not each.is_deleted), Decimal(0))
 
 
 def _line_tax(line: LineAmount) -> Decimal:
-    return to_cents((line.total_price or Decimal(0)) / 10) if line.gst_code == "P1" else Decimal(0)
+    """The tax of a locked line, else its tax without the difference that the last line can have."""
+    price = line.total_price or Decimal(0)
+    if line.locked_amount is not None:
+        return line.locked_amount - to_cents(price)
+    return to_cents(price / 10) if line.gst_code == "P1" else Decimal(0)
 
 
 def _invalid(invoice_id: UUID, detail: str) -> DomainError:

@@ -1,11 +1,17 @@
 """The amounts of lines with tax: invoices, claims, budgets and statements have the same ones."""
 
+from datetime import date
+from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
+from plankeeper.core.formatting import CENT, to_cents
 from support.claims import SERVICE_DAY, Office, set_office
 from support.client import Client
+from support.results import SubmittedBatch
 from support.server import RunningServer
 
 Invoice = dict[str, Any]
@@ -58,3 +64,86 @@ def test_a_total_that_an_import_corrects_counts_for_the_lines_that_it_leaves(off
     assert amounts(office, invoice) == [11.03, 11.03]
     office.import_rows("invoices", {"id": invoice["id"], "total": 22.07})
     assert amounts(office, invoice) == [11.03, 11.04]
+
+
+def test_a_claimed_line_keeps_its_amount_when_another_one_is_split(office: Office) -> None:
+    """Two lines of 10.03 with a tax of 1.00 each, in an invoice with 2.01."""
+    days = taxed(office, 10.03, service_date_from="2026-01-14")
+    invoice = office.invoice("1", days, taxed(office, 10.03), tax=2.01, total=22.07)
+    assert amounts(office, invoice) == [11.03, 11.04]
+    batch = SubmittedBatch(office, invoice)
+    batch.apply(batch.rejected(0))
+    first = invoice["line_items"][0]["id"]
+    body = {"date": "2026-01-15", "quantities": [0.5, 0.5]}
+    office.client.create(f"/invoices/{invoice['id']}/lines/{first}/split", body)
+    assert amounts(office, invoice) == [5.52, 11.04, 5.51]
+    assert claimed(office, office.batch(invoice)) == [5.52, 5.51]
+    [claim] = [each for each in batch.read_claims() if each["line_id"] != first]
+    assert claim["amount"] == 11.04
+
+
+class _Claim(Struct):
+    line_id: str
+    amount: Decimal
+
+
+class Walk:
+    """Random claims, results and splits of the lines of an invoice."""
+
+    def __init__(self, office: Office, seed: int) -> None:
+        self.office, self.random, self.splits_beside_claims = office, Random(seed), 0
+        lines = [self._line() for _ in range(self.random.randint(2, 4))]
+        tax = sum((to_cents(Decimal(str(each["total_price"])) / 10) for each in lines), Decimal(0))
+        tax += self.random.randint(-len(lines), len(lines)) * CENT
+        subtotal = Decimal(str(office.values("", *lines)["subtotal"]))
+        self.total = float(subtotal + tax)
+        self.invoice = office.invoice("1", *lines, tax=float(tax), total=self.total)
+
+    def _line(self) -> dict[str, Any]:
+        price = self.random.randint(100, 9000) / 100
+        dates = {"service_date_from": "2026-01-02", "service_date_to": "2026-01-30"}
+        return taxed(self.office, price, **dates) | {"quantity": self.random.choice((1, 2.5, 3))}
+
+    def lines(self) -> list[dict[str, Any]]:
+        return self.office.read(self.invoice)["line_items"]
+
+    def claims(self) -> dict[str, float]:
+        """The amounts of claims that are open or paid, by line."""
+        statement = """
+            select line_id::text, amount from claims where plan_manager_id = $1 and state in ('submitted', 'paid')
+        """
+        server = self.office.server
+        found = server.run(server.db.rows(_Claim, statement, self.office.plan_manager_id))
+        return {each.line_id: float(each.amount) for each in found}
+
+    def step(self) -> None:
+        line = self.random.choice(self.lines())
+        path, status = f"/invoices/{self.invoice['id']}", line["claim_status"]
+        if status == "pending" and self.random.random() < 0.4:
+            outcome = self.random.choice(("paid", *["rejected"] * 4, "cancelled"))
+            amount = {"amount": self.claims()[line["id"]]} if outcome == "paid" else {}
+            self._post(f"{path}/lines/{line['id']}/claim-result", {"outcome": outcome, "reason": "None"} | amount)
+        elif status == "new" and self.random.random() < 0.5:
+            self._post(f"{path}/claimed-elsewhere", {"reference": "E1", "line_ids": [line["id"]]})
+        elif status in ("new", "rejected") and line["service_date_from"] < line["service_date_to"]:
+            part = round(line["quantity"] * self.random.randint(30, 70) / 100, 2)
+            first, last = (date.fromisoformat(line[f"service_date_{each}"]) for each in ("from", "to"))
+            middle = last - (last - first) // 2
+            body = {"date": middle.isoformat(), "quantities": [part, round(line["quantity"] - part, 2)]}
+            self._post(f"{path}/lines/{line['id']}/split", body)
+            self.splits_beside_claims += bool(self.claims())
+
+    def _post(self, path: str, body: dict[str, Any]) -> None:
+        response = self.office.client.post(path, body)
+        assert response.is_success, response.text
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_amounts_add_up_to_the_total_and_those_of_claims_never_change(office: Office, seed: int) -> None:
+    walk = Walk(office, seed)
+    for _ in range(30):
+        walk.step()
+        assert round(sum(amounts(office, walk.invoice)), 2) == walk.total
+        shown = {each["id"]: each["amount"] for each in walk.lines()}
+        assert walk.claims().items() <= shown.items()
+    assert walk.splits_beside_claims

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, get_args
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from plankeeper.core.errors import DomainError, NotFound
+from plankeeper.core.formatting import CENT, to_cents
 from plankeeper.resources.invoices.schemas import ApprovalStatus, ClaimStatus
 from plankeeper.resources.invoices.states import (
     APPROVAL_TRANSITIONS,
@@ -305,6 +306,26 @@ def test_totals_of_a_locked_invoice_change_as_much_as_its_lines() -> None:
     require_matching_totals(invoice("new", "rejected"), before, other)
 
 
+def test_the_last_taxed_line_beside_a_locked_one_goes_with_its_difference() -> None:
+    """Two lines of 10.03 have a tax of 1.00 each, and the invoice has 2.01."""
+    state = invoice("pending", "rejected")
+    before = amounts("22.07", "2.01", ("10.03", "P1"), ("10.03", "P1"))
+    locked = replace(before.lines[0], locked_amount=Decimal("11.03"))
+    before = replace(before, lines=(locked, before.lines[1]))
+    assert [*line_amounts(before).values()] == [Decimal("11.03"), Decimal("11.04")]
+    after = replace(amounts("11.03", "1.00"), lines=(locked, replace(before.lines[1], is_deleted=True)))
+    require_matching_totals(state, before, after)
+    other = replace(after, tax=Decimal("1.01"), total=Decimal("11.04"))
+    assert error_of(require_matching_totals, state, before, other) == (
+        "invoice_locked", "Line 1 is pending, so tax can change only by as much as the lines do, which is -1.01.",
+    )  # fmt: skip
+    # The totals are wrong, so no line has the difference of a cent: it stays.
+    before, lines = replace(before, has_wrong_total=True), (locked, replace(before.lines[1], total_price=Decimal(20)))
+    after = replace(amounts("33.04", "3.01"), subtotal=Decimal("30.03"), lines=lines)
+    require_matching_totals(state, before, after)
+    assert [*line_amounts(after).values()] == [Decimal("11.03"), Decimal("22.01")]
+
+
 def test_the_amount_of_a_line() -> None:
     deleted = LineAmount(id=UUID(int=9), total_price=Decimal(5), gst_code="P1", is_deleted=True)
     with_deleted = amounts("11.00", "1.00", ("10.00", "P1"))
@@ -339,6 +360,37 @@ def test_amounts_add_up_to_the_total_of_an_invoice_whose_tax_was_rounded_once(
     found = list(line_amounts(state).values())
     assert is_wrong or sum(each or 0 for each in found) == total
     assert all(each is not None and each == each.quantize(Decimal("0.01")) for each in found)
+
+
+@given(st.lists(CENTS, min_size=1, max_size=8), st.data())
+def test_claims_and_splits_of_lines_move_no_cent_of_a_claimed_one(prices: list[Decimal], data: st.DataObject) -> None:
+    """The sum of the amounts is the total, and a line costs what it was claimed for."""
+    lines = [LineAmount(id=uuid4(), total_price=price, gst_code="P1") for price in prices]
+    difference = data.draw(st.integers(-len(lines), len(lines))) * CENT
+    tax = sum((to_cents(price / 10) for price in prices), Decimal(0)) + difference
+    subtotal = sum(prices, Decimal(0))
+
+    def found() -> dict[UUID, Decimal | None]:
+        amounts = InvoiceAmounts(total=subtotal + tax, tax=tax, subtotal=subtotal, lines=tuple(lines))
+        return line_amounts(amounts)
+
+    for _ in range(10):
+        index = data.draw(st.integers(0, len(lines) - 1))
+        line, before = lines[index], found()
+        if line.locked_amount is not None:
+            lines[index] = replace(line, locked_amount=None)  # rejected
+        elif data.draw(st.booleans()):
+            lines[index] = replace(line, locked_amount=before[line.id])  # claimed
+            assert found() == before
+        else:
+            part = (line.total_price or Decimal(0)) * data.draw(st.integers(0, 100)) / 100
+            part = part.quantize(CENT)
+            rest = (line.total_price or Decimal(0)) - part
+            lines[index] = replace(line, total_price=part)
+            lines.append(replace(line, id=uuid4(), total_price=rest))
+        after = found()
+        assert all(after[each.id] == before[each.id] for each in lines if each.locked_amount is not None)
+        assert sum(each or Decimal(0) for each in after.values()) == subtotal + tax
 
 
 def test_approval() -> None:
