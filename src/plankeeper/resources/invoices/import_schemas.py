@@ -38,7 +38,7 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     unit_price: Decimal | None | UnsetType = UNSET
     total_price: Decimal | None | UnsetType = UNSET
     gst_code: GstCode | UnsetType = UNSET
-    amount: Ignored = UNSET
+    amount: Decimal | None | UnsetType = UNSET
     claim_type: ClaimType | None | UnsetType = UNSET
     cancellation_reason: CancellationReason | None | UnsetType = UNSET
     component_id: UuidText | None | UnsetType = UNSET

@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext
 from plankeeper.core.fields import to_row_values, unset_to_none
+from plankeeper.core.formatting import CENT, to_cents
 from plankeeper.core.json import to_json
 from plankeeper.core.validation import MAX_DECIMAL_PLACES, describe_amount, is_amount
 from plankeeper.events.recorder import record_events
@@ -21,6 +22,7 @@ from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.changes import (
     CLAIM_FIELDS,
+    line_price,
     to_line_rows,
     to_stored,
     with_amounts,
@@ -196,7 +198,12 @@ def _build_lines(
         old = before.get(record.id)
         stored = {each.id: each for each in unset_to_none(old.line_items) or []} if old else {}
         items = enumerate(unset_to_none(row.values.line_items) or [])
-        own = with_amounts(record, [_build_line(item, position, record, stored) for position, item in items])
+        built = [_build_line(item, position, record, stored) for position, item in items]
+        taxed_count = sum(line.gst_code == "P1" for line in built)
+        for line in built:
+            if not _is_possible_amount(line, taxed_count):
+                line.amount = None
+        own = with_amounts(record, built)
         for line in own:
             if line.claim_status in _PAID and line.paid_amount is None:  # as much as the line says
                 line.paid_amount = line.amount
@@ -212,10 +219,22 @@ def _build_line(
     created_at = old.created_at if old else datetime.now(UTC)
     kept = {name: getattr(old, name) for name in CLAIM_FIELDS} if old else {}
     line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at, **kept)
-    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice", "amount", *CLAIM_FIELDS)]
+    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice", *CLAIM_FIELDS)]
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
     to_row_values(InvoiceLineRow, given)
-    return msgspec.structs.replace(line, **given)
+    line = msgspec.structs.replace(line, **given)
+    if old and (line_price(old), old.gst_code) == (line_price(line), line.gst_code):
+        line.amount = old.amount  # a claimed line keeps it
+    return line
+
+
+def _is_possible_amount(line: InvoiceLineRow, taxed_count: int) -> bool:
+    """Whether a line can cost its amount in an invoice with this number of `P1` lines: see `line_amounts`."""
+    price = line_price(line)
+    if price is None or line.amount is None or not is_amount(line.amount, 2):
+        return False
+    tax, difference = (to_cents(price / 10), CENT * taxed_count) if line.gst_code == "P1" else (0, 0)
+    return abs(line.amount - to_cents(price) - tax) <= difference
 
 
 def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:
@@ -256,7 +275,7 @@ def _paid_amount_error(item: InvoiceLineImport) -> str | None:
 
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
     for name in struct.__struct_fields__:
-        value = getattr(struct, name)
+        value = None if name == "amount" else getattr(struct, name)  # an impossible one is computed
         places = 2 if name == "paid_amount" else MAX_DECIMAL_PLACES  # what was paid is paid out to the cent
         if isinstance(value, Decimal) and not is_amount(value, places):
             yield RowError(line_number, prefix + name, f"must be {describe_amount(places)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
+from uuid_utils.compat import uuid7
 
 from plankeeper.core.formatting import CENT, to_cents
 from support.claims import SERVICE_DAY, Office, set_office
@@ -80,6 +81,23 @@ def test_a_claimed_line_keeps_its_amount_when_another_one_is_split(office: Offic
     assert claimed(office, office.batch(invoice)) == [5.52, 5.51]
     [claim] = [each for each in batch.read_claims() if each["line_id"] != first]
     assert claim["amount"] == 11.04
+
+
+def test_an_import_keeps_the_amount_of_a_claimed_line_if_it_is_possible(office: Office) -> None:
+    parts = [taxed(office, 5.02), taxed(office, 10.03, claim_status="pending"), taxed(office, 5.01)]
+
+    def imported(amount: float, **values: Any) -> list[float]:
+        lines = [parts[0], parts[1] | {"amount": amount}, parts[2]]
+        row = office.values(f"A{amount}", *lines, tax=2.01, total=22.07, id=str(uuid7())) | values
+        office.import_rows("invoices", row)
+        return [each["amount"] for each in office.read(row)["line_items"]]
+
+    assert imported(11.04) == [5.52, 11.04, 5.51]
+    assert imported(11.01) == [5.52, 11.01, 5.54]
+    assert imported(11.07) == imported(11.039) == imported(20) == [5.52, 11.03, 5.52]
+    again, ids = str(uuid7()), [str(uuid7()) for _ in parts]
+    parts = [each | {"id": id_} for each, id_ in zip(parts, ids, strict=True)]
+    assert imported(11.04, id=again) == imported(11.02, id=again) == [5.52, 11.04, 5.51]
 
 
 class _Claim(Struct):
