@@ -22,9 +22,11 @@ class TimeRange(NamedTuple):
 
 
 def day_bounds(days: DateRange, zone: ZoneInfo) -> TimeRange:
-    """From the beginning of the first day to the end of the last one."""
-    start = datetime.combine(days.first, time(), zone) if days.first else None
-    return TimeRange(start, datetime.combine(days.last + timedelta(days=1), time(), zone) if days.last else None)
+    """From the beginning of the first day to the end of the last one. Both are in the calendar, also in UTC."""
+    first = None if days.first == date.min else days.first
+    last = None if days.last == date.max else days.last
+    start = datetime.combine(first, time(), zone) if first else None
+    return TimeRange(start, datetime.combine(last + timedelta(days=1), time(), zone) if last else None)
 
 
 @dataclass(frozen=True, slots=True)
