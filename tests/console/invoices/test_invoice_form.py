@@ -118,6 +118,9 @@ def test_what_cannot_be_read_is_named_and_nothing_is_lost(
     ):  # fmt: skip
         assert sentence in text
     assert 'value="a lot"' in response.text
+    for day in ("1/1/0001", "31/12/9999"):
+        response_to_day = main_text(owner.submit(NEW, typed(received=day)).text)
+        assert "Received must be in the years 2 to 9998." in response_to_day
     choice = re.search(r'name="provider_choice" value="([^"]+)"> Amber Gardens', response.text)
     assert choice
     saved = owner.submit(NEW, typed(provider="Amber", provider_choice=choice[1]))

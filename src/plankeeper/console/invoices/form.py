@@ -8,7 +8,7 @@ as locked ones and those that somebody else has added in the meantime, stay as t
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import MAXYEAR, MINYEAR, date, datetime, time
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -246,9 +246,12 @@ def _read_received(form: Form, before: Invoice | None, change: InvoiceUpdate, zo
     if not text or normalize_date(text) == shown.isoformat():
         return []
     try:
-        change.received_at = datetime.combine(parse_date(text), time(), zone)
+        day = parse_date(text)
     except DateError as error:
         return [FieldError("received", str(error))]
+    if not MINYEAR < day.year < MAXYEAR:  # as for programs
+        return [FieldError("received", "must be in the years 2 to 9998")]
+    change.received_at = datetime.combine(day, time(), zone)
     return []
 
 
