@@ -159,3 +159,15 @@ def test_charts_show_the_course_of_each_component(owner: Browser, client: Client
     assert "Therapy: $150.00 of $500.25 used by 31 Dec 2020" in page
     for day, used in (("29 Feb 2020", "$100.00"), ("31 Mar 2020", "$150.00"), ("31 Dec 2020", "$150.00")):
         assert f'<th scope="row">{day}</th><td>$500.25</td><td>{used}</td><td></td>' in page
+
+
+@pytest.mark.parametrize("start, end", [("0001-01-01", "0001-12-31"), ("9999-01-01", "9999-12-31")])
+def test_a_plan_at_an_end_of_the_calendar_has_pages(owner: Browser, client: Client, start: str, end: str) -> None:
+    participant = client.create("/participants", {"plan_start_date": start, "plan_end_date": end})["id"]
+    [plan] = client.get(f"/participants/{participant}/plans").json()["data"]
+    component = {"name": "Therapy", "kind": "stated", "categories": [15], "amount": 500.25}
+    changed = client.put(f"/participants/{participant}/plans/{plan['id']}", {"components": [component]})
+    assert changed.status_code == 200
+    page = owner.get(f"/console/participants/{participant}/plans")
+    assert (page.status_code, "Therapy: $" in page.text) == (200, True)
+    assert owner.get(f"/console/participants/{participant}/invoices").status_code == 200

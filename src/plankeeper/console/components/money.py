@@ -47,7 +47,7 @@ def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Map
 
     Longer periods show the last MAX_MONTHS. A negative sum, such as that of a credit, has no bar.
     """
-    months = _months(first, last)[-MAX_MONTHS:]
+    months = _months(first, last)
     values: dict[date, list[Decimal]] = {month: [Decimal(0)] * len(SERIES) for month in months}
     for each in sums:
         if each.month in values:
@@ -75,10 +75,11 @@ def period_of(start: date | None, end: date | None, today: date) -> tuple[date, 
 
 
 def _months(first: date, last: date) -> list[date]:
-    months = [first.replace(day=1)]
-    while (following := Month.of(months[-1]).next.first) <= last:
-        months.append(following)
-    return months
+    """The first days of the last MAX_MONTHS months of a period."""
+    months = [Month.of(last)]
+    while months[-1].first > first and len(months) < MAX_MONTHS:
+        months.append(months[-1].previous)
+    return [each.first for each in reversed(months)]
 
 
 def _month_label(month: date, first: date) -> str:

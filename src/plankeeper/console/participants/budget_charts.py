@@ -36,7 +36,7 @@ def budget_charts(plan: Plan, lines: Mapping[UUID, Sequence[LineSum]], today: da
 
 def _chart(component: PlanComponent, period: Period, course: BudgetCourse, today: date) -> LineChart:
     used = [(each.day, each.used) for each in course.days if each.used is not None]
-    start = [(period.first - timedelta(days=1), course.spent_before)]
+    start = [(period.first - timedelta(days=1), course.spent_before)] if period.first > date.min else []
     series = [Series("Released", "muted", course.releases, is_stepped=True)]
     if used:
         series.append(Series("Paid, pending and waiting", "accent", [*start, *used]))

@@ -320,9 +320,9 @@ def budget_course(plan: Dates, component: PlanComponent, lines: Iterable[LineSum
 def course_days(plan: Dates, today: date) -> list[date]:
     """The last day of each month of a plan, or of each week of a short one; its first and last day, and today."""
     first, last = _first_day(plan), _last_day(plan)
-    every = [first + _DAY * number for number in range((last - first).days + 1)]
-    is_short = len(every) <= MAX_WEEKLY_DAYS
-    ends = [each for each in every if (each.weekday() == SUNDAY if is_short else (each + _DAY).day == 1)]
+    before_last = [first + _DAY * number for number in range((last - first).days)]
+    is_short = len(before_last) < MAX_WEEKLY_DAYS
+    ends = [each for each in before_last if (each.weekday() == SUNDAY if is_short else (each + _DAY).day == 1)]
     return sorted({first, *ends, last, *([today] if contains(plan, today) else [])})
 
 

@@ -35,6 +35,20 @@ def test_bars_lead_to_the_invoices_of_the_period_only() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "first, last, days",
+    [
+        (date(2026, 7, 1), date.max, ["from=9997-01-01&to=9997-01-31", "from=9999-12-01&to=9999-12-31"]),
+        (date(9999, 12, 5), date.max, ["from=9999-12-05&to=9999-12-31"] * 2),
+        (date.min, date(1, 2, 2), ["from=0001-01-01&to=0001-01-31", "from=0001-02-01&to=0001-02-02"]),
+        (date.min, date(2026, 7, 31), ["from=2023-08-01&to=2023-08-31", "from=2026-07-01&to=2026-07-31"]),
+    ],
+)
+def test_the_last_36_months_of_a_long_period_have_bars(first: date, last: date, days: list[str]) -> None:
+    months = spend_chart([], first, last, {}).columns
+    assert [each.url for each in (months[0], months[-1])] == [f"/console/invoices?{each}" for each in days]
+
+
 def test_claim_statuses_of_one_series_are_added_up() -> None:
     january = date(2026, 1, 1)
     sums = [StatusSum(january, "on_hold", 1, Decimal("10.50")), StatusSum(january, "flagged", 2, Decimal("5.25"))]

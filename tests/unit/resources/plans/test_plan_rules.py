@@ -252,6 +252,8 @@ def test_a_course_goes_on_at_the_rate_of_the_days_so_far() -> None:
     assert budget_course(whole, budget, [], date(2026, 7, 31)).projection is None
     monthly = [date(2026, 7, 1), *(date(2026, month, 1) - timedelta(days=1) for month in range(8, 13))]
     assert course_days(whole, date(2026, 12, 5))[:7] == [*monthly, date(2026, 12, 5)]
+    until_the_end = course_days(plan(1, date(9999, 7, 1), date.max), date.max)
+    assert until_the_end[-3:] == [date(9999, 10, 31), date(9999, 11, 30), date.max]
     weekly = [START, date(2026, 7, 5), date(2026, 7, 12)]
     assert course_days(plan(1, START, DAYS[-1]), date(2028, 1, 1))[:3] == weekly
 
