@@ -11,7 +11,9 @@ from uuid import UUID
 import pytest
 
 from plankeeper.core.context import SYSTEM, WriteContext
+from plankeeper.resources.invoices import approval_reminders
 from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
+from plankeeper.resources.invoices.warnings import Level
 from plankeeper.resources.office_settings import service as office_settings
 from support.client import Client
 from support.cluster import SharedCluster
@@ -498,23 +500,25 @@ def test_a_link_ends_when_the_email_of_its_person_is_corrected(
     assert decide(visitor, link(mailing, corrected), "approve").status_code == 303
 
 
+async def configure(server: RunningServer, api: Client, reminder: int | None, automatic: int | None) -> None:
+    async with server.db.transaction() as tx:
+        ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+        await office_settings.set_values(
+            ctx, {"approval_reminder_days": reminder, "approval_automatic_days": automatic}
+        )
+
+
 def test_reminders_and_approval_without_an_answer(
     mailing: MailingServer, api: Client, participant: dict[str, Any], invoice: Invoice, visitor: Browser
 ) -> None:
-    server, place = mailing.server, UUID(api.plan_manager_id)
+    server = mailing.server
     first = link(mailing, participant)
-
-    async def configure(reminder: int | None, automatic: int | None) -> None:
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, place, server.settings, SYSTEM)
-            days = {"approval_reminder_days": reminder, "approval_automatic_days": automatic}
-            await office_settings.set_values(ctx, days)
 
     def run_after(days: int) -> None:
         at = datetime.now(UTC) + timedelta(days=days, hours=1)
         server.run(ApprovalReminders(server.settings, clock=lambda: at, interval=0)(server.db))
 
-    server.run(configure(2, 5))
+    server.run(configure(server, api, 2, 5))
     for days in (1, 2, 3):
         run_after(days)
     reminder = mailing.mail.wait_for(participant["email"], 2)
@@ -526,7 +530,48 @@ def test_reminders_and_approval_without_an_answer(
     assert (after["approval_status"], after["approval_decided_by"]) == ("approved", "automatic")
     assert after["approval_reason"].startswith("No answer within 5 days of the request on")
     assert "approved automatically" in main_text(visitor.get(path_of(reminder)).text)
-    server.run(configure(None, None))
+    server.run(configure(server, api, None, None))
+
+
+def test_requests_that_are_not_ready_keep_no_later_ones(
+    mailing: MailingServer, api: Client, participant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval_reminders, "BATCH_SIZE", 2)
+    server, now = mailing.server, datetime.now(UTC)
+    clock = [now]
+    reminders = ApprovalReminders(server.settings, clock=lambda: clock[0], interval=0)
+
+    def run_after(days: int) -> None:
+        clock[0] = now + timedelta(days=days, hours=1)
+        for _ in range(4):
+            server.run(reminders(server.db))
+
+    async def block_wrong_gst() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            levels: dict[str, Level] = {"check_gst": "block"}
+            await office_settings.set_warnings(ctx, levels, duplicates_need_participant=False)
+
+    def new(day: int) -> Invoice:
+        line = LINE | {"service_date_from": f"2026-01-{day:02}", "service_date_to": f"2026-01-{day:02}"}
+        wrong_gst = {"tax": 5, "total": 125} if 4 <= day <= 6 else {}
+        return new_invoice(api, participant, invoice_number=f"G-{day}", line_items=[line], **wrong_gst)
+
+    invoices = [new(day) for day in range(1, 9)]
+    link(mailing, participant, 8)
+    for each, action in zip(invoices, ("cancel", "hold", "wont-claim"), strict=False):
+        api.post(f"/invoices/{each['id']}/{action}", {"reason": "Wait"}).raise_for_status()
+    server.run(block_wrong_gst())
+    server.run(configure(server, api, 2, 5))
+    run_after(2)
+    mailing.mail.wait_for(participant["email"], 10)
+    run_after(5)
+    assert [status_of(api, each) for each in invoices] == [*["pending"] * 6, "approved", "approved"]
+    api.post(f"/invoices/{invoices[1]['id']}/release").raise_for_status()
+    run_after(5)  # begins again with the earliest
+    assert [status_of(api, each) for each in invoices[:3]] == ["pending", "approved", "pending"]
+    assert len(mailing.mail.to(participant["email"])) == 10
+    server.run(configure(server, api, None, None))
 
 
 def test_owners_change_the_settings(owner: Browser) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.formatting import format_date
@@ -21,7 +22,11 @@ from plankeeper.resources.invoices.approval_schemas import DueRequest
 from plankeeper.resources.invoices.approval_store import ApprovalDays
 
 INTERVAL = 60.0  # seconds between two searches
-BATCH_SIZE = 100  # of one plan manager
+BATCH_SIZE = 100  # of one plan manager, in each search
+_BEGINNING = DueRequest(UUID(int=0), datetime.min.replace(tzinfo=UTC))
+
+_ListDue = Callable[[Database, UUID, datetime, DueRequest, int], Awaitable[list[DueRequest]]]
+_Handle = Callable[[WriteContext, ApprovalDays, DueRequest], Awaitable[None]]
 
 
 class ApprovalReminders:
@@ -32,6 +37,9 @@ class ApprovalReminders:
     ) -> None:
         self._settings, self._clock, self._interval = settings, clock, interval
         self._next = 0.0
+        # The last request of the search before, by plan manager and duty. Requests that aren't ready stay in their
+        # place, such as those of invoices with warnings that block claims, and mustn't keep later ones.
+        self._last: dict[tuple[UUID, _ListDue], DueRequest] = {}
 
     async def __call__(self, db: Database) -> None:
         if time.monotonic() < self._next:
@@ -41,23 +49,28 @@ class ApprovalReminders:
             await self._handle_plan_manager(db, each)
 
     async def _handle_plan_manager(self, db: Database, days: ApprovalDays) -> None:
-        now, place = self._clock(), (db, days.plan_manager_id)
+        now = self._clock()
         if days.automatic_days:
-            due = await approval_store.list_to_approve(*place, now - timedelta(days=days.automatic_days), BATCH_SIZE)
-            for each in due:
-                await self._run(db, days, each, self._approve)
+            asked_before = now - timedelta(days=days.automatic_days)
+            await self._handle_batch(db, days, approval_store.list_to_approve, asked_before, self._approve)
         if days.reminder_days and self._settings.smtp_server:
-            due = await approval_store.list_to_remind(*place, now - timedelta(days=days.reminder_days), BATCH_SIZE)
-            for each in due:
-                await self._run(db, days, each, self._remind)
+            asked_before = now - timedelta(days=days.reminder_days)
+            await self._handle_batch(db, days, approval_store.list_to_remind, asked_before, self._remind)
 
-    async def _run(
-        self,
-        db: Database,
-        days: ApprovalDays,
-        due: DueRequest,
-        handle: Callable[[WriteContext, ApprovalDays, DueRequest], Awaitable[None]],
+    async def _handle_batch(
+        self, db: Database, days: ApprovalDays, list_due: _ListDue, asked_before: datetime, handle: _Handle
     ) -> None:
+        """Handle the requests after those of the search before. After the last one, the next search begins again."""
+        key = (days.plan_manager_id, list_due)
+        after = self._last.get(key, _BEGINNING)
+        due = await list_due(db, days.plan_manager_id, asked_before, after, BATCH_SIZE)
+        for each in due:
+            self._last[key] = each  # also if it fails
+            await self._run(db, days, each, handle)
+        if len(due) < BATCH_SIZE:
+            self._last.pop(key, None)
+
+    async def _run(self, db: Database, days: ApprovalDays, due: DueRequest, handle: _Handle) -> None:
         async with db.transaction() as tx:
             ctx = WriteContext(tx, days.plan_manager_id, self._settings, SYSTEM)
             await store.select_for_update(tx, days.plan_manager_id, [due.invoice_id])

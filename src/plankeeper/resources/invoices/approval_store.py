@@ -275,28 +275,48 @@ async def list_days(db: Executor) -> list[ApprovalDays]:
     return await db.rows(ApprovalDays, LIST_DAYS)
 
 
-LIST_TO_REMIND = """
-    select invoice_id, asked_at from approval_requests
-    where plan_manager_id = $1 and asked_at <= $2 and reminded_at is null
-    order by asked_at
-    limit $3
+# What `is_ready` requires of the invoice of a request, except its lines and warnings. The look-up stays one for each
+# request, in their order, because of its offset.
+MAY_BE_READY: LiteralString = """exists (
+        select from invoices invoice
+        where invoice.plan_manager_id = $1 and invoice.id = request.invoice_id and invoice.approval_status = 'pending'
+            and invoice.claim_status not in ('on_hold', 'paid', 'cancelled')
+            and not invoice.is_deleted and not invoice.wont_claim
+        offset 0
+    )"""
+LIST_TO_REMIND: LiteralString = f"""
+    select invoice_id, asked_at from approval_requests request
+    where plan_manager_id = $1 and asked_at <= $2 and (asked_at, invoice_id) > ($3, $4) and reminded_at is null
+        and {MAY_BE_READY}
+    order by asked_at, invoice_id
+    limit $5
 """
 # Only of requests that somebody was sent.
-LIST_TO_APPROVE = """
+LIST_TO_APPROVE: LiteralString = f"""
     select invoice_id, asked_at from approval_requests request
-    where plan_manager_id = $1 and asked_at <= $2 and exists (
-        select from approval_links link
-        where link.plan_manager_id = $1 and link.invoice_id = request.invoice_id and link.sent_at is not null
-            and link.content_hash = request.content_hash
-    )
-    order by asked_at
-    limit $3
+    where plan_manager_id = $1 and asked_at <= $2 and (asked_at, invoice_id) > ($3, $4) and {MAY_BE_READY}
+        and exists (
+            select from approval_links link
+            where link.plan_manager_id = $1 and link.invoice_id = request.invoice_id and link.sent_at is not null
+                and link.content_hash = request.content_hash
+            offset 0
+        )
+    order by asked_at, invoice_id
+    limit $5
 """
 
 
-async def list_to_remind(db: Executor, plan_manager_id: UUID, asked_before: datetime, limit: int) -> list[DueRequest]:
-    return await db.rows(DueRequest, LIST_TO_REMIND, plan_manager_id, asked_before, limit)
+async def list_to_remind(
+    db: Executor, plan_manager_id: UUID, asked_before: datetime, after: DueRequest, limit: int
+) -> list[DueRequest]:
+    """The first requests after one of them, in their order."""
+    place = (asked_before, after.asked_at, after.invoice_id)
+    return await db.rows(DueRequest, LIST_TO_REMIND, plan_manager_id, *place, limit)
 
 
-async def list_to_approve(db: Executor, plan_manager_id: UUID, asked_before: datetime, limit: int) -> list[DueRequest]:
-    return await db.rows(DueRequest, LIST_TO_APPROVE, plan_manager_id, asked_before, limit)
+async def list_to_approve(
+    db: Executor, plan_manager_id: UUID, asked_before: datetime, after: DueRequest, limit: int
+) -> list[DueRequest]:
+    """The first requests after one of them, in their order."""
+    place = (asked_before, after.asked_at, after.invoice_id)
+    return await db.rows(DueRequest, LIST_TO_APPROVE, plan_manager_id, *place, limit)
