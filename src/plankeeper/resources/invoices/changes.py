@@ -62,7 +62,8 @@ LINE_FIELDS = [
 ]
 # What only claims and payments change.
 CLAIM_FIELDS = ("open_claim_batch", "open_payment_run", "has_payment", "is_rest_waiting")
-# Fields about the work with an invoice, not about what it bills: their change corrects nothing for flagged lines.
+# Fields about the work with an invoice, not about what it bills. Their change corrects nothing for flagged lines, and
+# leaves a state that was imported.
 _WORK_FIELDS = {"assigned_to", "due_date", "external_id", "received_at"}
 
 
@@ -282,7 +283,7 @@ def _set_statuses(
     state = to_state(row, lines)
     if not _WORK_FIELDS.issuperset(fields):
         state = change_lines(state, changed_ids)
-    row.claim_status = roll_up(state)
+        row.claim_status = roll_up(state)
     if not state.is_cancelled:
         row.cancelled_at = None
     return [

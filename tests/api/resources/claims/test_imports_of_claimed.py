@@ -13,6 +13,7 @@ from plankeeper.resources.claims import line_claims
 from plankeeper.resources.invoices import store as invoice_store
 from support.claims import Office
 from support.client import Client
+from support.console import create_account
 from support.importing import import_records
 from support.results import SubmittedBatch
 from support.server import RunningServer
@@ -243,6 +244,27 @@ def test_the_lines_of_an_invoice_that_was_imported_as_claimed_or_closed_are_not_
         detail = f"The invoice was imported as {words}, so it can't be marked as claimed elsewhere."
         assert (response.status_code, response.json()["detail"]) == (409, detail)
         assert office.read(before) == before
+
+
+@pytest.mark.parametrize("status", ["pending", "paid", "cancelled"])
+def test_work_with_an_invoice_that_was_imported_as_claimed_or_closed_leaves_its_state(
+    office: Office, status: str
+) -> None:
+    id_ = str(uuid7())
+    account = office.server.run(create_account(office.server, office.plan_manager_id, "manager")).account_id
+    assert import_row(office, **office.values("OLD", id=id_, claim_status=status, total="90.00")) == []
+    before = office.read({"id": id_})
+    work = {"due_date": "2026-12-01", "external_id": "X-1", "received_at": "2026-01-20T00:00:00Z"}
+    for change in ({"assigned_to": str(account)}, work):
+        office.client.put(f"/invoices/{id_}", change).raise_for_status()
+        assert office.read(before)["claim_status"] == status
+    ignored = {"code": "check_total", "reason": "Rounded"}
+    office.client.post(f"/invoices/{id_}/ignore-warning", ignored).raise_for_status()
+    assert office.read(before)["claim_status"] == status
+    tried = office.claim(before, params={"dry_run": "true"}).json()
+    assert (tried["lines"], [each["reason"] for each in tried["left_out"]]) == (0, ["state"])
+    office.client.put(f"/invoices/{id_}", {"total": "100.00"}).raise_for_status()
+    assert office.read(before)["claim_status"] == "new"
 
 
 @pytest.mark.parametrize("status", ["new", "flagged", "partially_paid"])

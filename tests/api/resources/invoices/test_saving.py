@@ -213,9 +213,9 @@ def test_a_locked_line_locks_its_invoice(api: Client, import_invoice: Put) -> No
         assert bulk.json()["detail"] == f"items[1]: {response.json()['detail']}"
     assert api.get(path).json() == before
     assert api.get("/invoices").json()["pagination"]["total"] == 1
-    # What a lock leaves writable. An import stores what the file says until somebody acts.
+    # What a lock leaves writable. It leaves the state, too, which an import stores as the file says.
     writable = api.put(path, {"due_date": "2026-03-04", "external_id": "X1", "received_at": "2026-01-20T00:00:00Z"})
-    assert (before["claim_status"], writable.json()["claim_status"]) == ("paid", "partially_paid")
+    assert (before["claim_status"], writable.json()["claim_status"]) == ("paid", "paid")
     corrected = api.put(
         path, {"line_items": [both[0], both[1] | {"total_price": 45.10}], "subtotal": 105.10, "total": 105.10}
     )
