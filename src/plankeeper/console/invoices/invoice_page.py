@@ -31,7 +31,7 @@ from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.claims.line_claims import list_claimable_elsewhere
 from plankeeper.resources.invoices import check_store, store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
-from plankeeper.resources.invoices.changes import to_line_rows, to_row, to_state
+from plankeeper.resources.invoices.changes import to_stored_state
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.invoices.states import Cause, InvoiceAction, act_on_invoice, move_line
 from plankeeper.resources.office_settings import store as office_settings
@@ -135,7 +135,7 @@ async def get_after_error(request: PageRequest, invoice_id: UUID, line_id: UUID)
 
 def allowed_actions(invoice: Invoice) -> set[InvoiceAction]:
     """The actions that the state of an invoice with its lines allows."""
-    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), set[InvoiceAction]()
+    state, allowed = to_stored_state(invoice), set[InvoiceAction]()
     for action in INVOICE_ACTIONS:
         with suppress(DomainError):
             act_on_invoice(state, action)
@@ -145,7 +145,7 @@ def allowed_actions(invoice: Invoice) -> set[InvoiceAction]:
 
 def allowed_line_actions(invoice: Invoice) -> dict[UUID, set[Cause]]:
     """The same for each line, by its id."""
-    state, allowed = to_state(to_row(invoice), to_line_rows(invoice)), defaultdict[UUID, set[Cause]](set)
+    state, allowed = to_stored_state(invoice), defaultdict[UUID, set[Cause]](set)
     for line in state.active_lines:
         for cause in LINE_CAUSES:
             with suppress(DomainError):

@@ -22,12 +22,20 @@ from plankeeper.resources.invoices.changes import (
     to_line_rows,
     to_row,
     to_state,
+    to_stored_state,
     update_approval,
     with_amounts,
 )
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import save_draft
-from plankeeper.resources.invoices.states import Cause, InvoiceAction, InvoiceState, act_on_invoice, move_line, roll_up
+from plankeeper.resources.invoices.states import (
+    Cause,
+    InvoiceAction,
+    InvoiceState,
+    act_on_invoice,
+    current_status,
+    move_line,
+)
 
 
 async def hold(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:
@@ -38,7 +46,7 @@ async def hold(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:
 
 
 async def release(ctx: WriteContext, invoice_id: UUID) -> Invoice:
-    """End the hold of an invoice. Lines that were imported as on hold are new."""
+    """End the hold of an invoice. Lines that were imported as on hold are new. A state that was imported stays."""
     before, state = await _read(ctx, invoice_id)
     state = act_on_invoice(state, "release")
     row = _with_state(to_row(before), state)
@@ -134,7 +142,7 @@ def _day_before(day: date) -> date:
 async def _read(ctx: WriteContext, invoice_id: UUID) -> tuple[Invoice, InvoiceState]:
     found = await store.get_for_update(ctx.tx, ctx.plan_manager_id, invoice_id)
     before = or_404(found, ErrorResource("invoice", str(invoice_id)))
-    return before, to_state(to_row(before), to_line_rows(before))
+    return before, to_stored_state(before)
 
 
 async def _act(ctx: WriteContext, invoice_id: UUID, action: InvoiceAction) -> tuple[Invoice, InvoiceRow]:
@@ -155,7 +163,7 @@ async def _move_line(ctx: WriteContext, invoice_id: UUID, line_id: UUID, cause: 
 
 
 def _with_state(row: InvoiceRow, state: InvoiceState) -> InvoiceRow:
-    return replace(row, claim_status=roll_up(state), wont_claim=state.wont_claim)
+    return replace(row, claim_status=current_status(state), wont_claim=state.wont_claim)
 
 
 def _with_statuses(lines: Sequence[InvoiceLineRow], state: InvoiceState) -> list[InvoiceLineRow]:

@@ -42,6 +42,7 @@ from plankeeper.resources.invoices.states import (
     require_unlocked,
     roll_up,
     waiting_line_status,
+    with_imported_status,
 )
 
 _CENTS = {"subtotal", "tax", "total", "total_price"}
@@ -311,6 +312,11 @@ def to_state(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceState:
         approval_status=row.approval_status,
         lines=tuple(map(to_line_state, lines)),
     )
+
+
+def to_stored_state(invoice: Invoice) -> InvoiceState:
+    """What decides the state of an invoice that was read with its lines, with a state that was imported."""
+    return with_imported_status(to_state(to_row(invoice), to_line_rows(invoice)), invoice.claim_status)
 
 
 def to_line_state(line: InvoiceLineRow) -> LineState:

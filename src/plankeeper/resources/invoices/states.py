@@ -230,7 +230,11 @@ class LineState(Struct, frozen=True, kw_only=True):
 
 
 class InvoiceState(Struct, frozen=True, kw_only=True):
-    """What decides the state of an invoice. `lines` has deleted lines too."""
+    """What decides the state of an invoice. `lines` has deleted lines too.
+
+    `imported_status` is the state that an import gave an invoice without giving it to the lines, which aren't claimed
+    therefore; null if the state follows from the lines. A hold, a release and an exclusion from claims keep it.
+    """
 
     id: UUID
     is_held: bool = False
@@ -239,6 +243,7 @@ class InvoiceState(Struct, frozen=True, kw_only=True):
     wont_claim: bool = False
     approval_status: ApprovalStatus = "not_required"
     lines: tuple[LineState, ...] = ()
+    imported_status: ClaimStatus | None = None
 
     @property
     def active_lines(self) -> list[LineState]:
@@ -301,6 +306,17 @@ def roll_up(invoice: InvoiceState) -> ClaimStatus:
         if holds:
             return status
     return "new"
+
+
+def current_status(invoice: InvoiceState) -> ClaimStatus:
+    """The state that was imported, else the one that follows from the lines."""
+    return invoice.imported_status or roll_up(invoice)
+
+
+def with_imported_status(invoice: InvoiceState, claim_status: ClaimStatus) -> InvoiceState:
+    """An invoice that is stored in this state, which doesn't follow from its lines if it was imported."""
+    settled = settled_status(claim_status, invoice.lines)
+    return invoice if settled == roll_up(invoice) else replace(invoice, imported_status=settled)
 
 
 def waiting_line_status(claim_status: ClaimStatus, lines: Iterable[LineState]) -> WaitingLineStatus | None:
@@ -401,7 +417,7 @@ def act_on_invoice(invoice: InvoiceState, action: InvoiceAction) -> InvoiceState
         raise _invalid(invoice.id, f"The invoice is deleted, so it can't be {_VERBS[action]}.")
     match action:
         case "hold":
-            _require(invoice, not invoice.is_held and roll_up(invoice) not in ("paid", "cancelled"), action)
+            _require(invoice, not invoice.is_held and current_status(invoice) not in ("paid", "cancelled"), action)
             return replace(invoice, is_held=True)
         case "release":
             _require(invoice, invoice.is_held, action)
@@ -514,13 +530,13 @@ def _require_free(line: LineState, cause: Cause) -> None:
 
 def _with_lines(invoice: InvoiceState, lines: Iterable[LineState]) -> InvoiceState:
     """The invoice with other lines. It is no longer cancelled if one of them is open."""
-    changed = replace(invoice, lines=tuple(lines))
+    changed = replace(invoice, lines=tuple(lines), imported_status=None)
     return replace(changed, is_cancelled=invoice.is_cancelled and roll_up(changed) == "cancelled")
 
 
 def _require(invoice: InvoiceState, holds: bool, action: InvoiceAction) -> None:
     if not holds:
-        detail = f"The invoice is {_words(roll_up(invoice))}, so it can't be {_VERBS[action]}."
+        detail = f"The invoice is {_words(current_status(invoice))}, so it can't be {_VERBS[action]}."
         raise _invalid(invoice.id, detail)
 
 
@@ -530,9 +546,9 @@ def _require_unclaimed(invoice: InvoiceState, action: Literal["cancel", "wont_cl
         if lock is not None and (lock.kind != "state" or line.status == "pending"):
             raise _locked(line, lock, f"the invoice can't be {_VERBS[action]}")
     _require(invoice, not any(map(has_agency_paid, invoice.active_lines)), action)
-    _require(invoice, roll_up(invoice) != "cancelled", action)
+    _require(invoice, current_status(invoice) != "cancelled", action)
     if action == "wont_claim" and invoice.wont_claim:
-        detail = f"The invoice is {_words(roll_up(invoice))}, and is already excluded from claims."
+        detail = f"The invoice is {_words(current_status(invoice))}, and is already excluded from claims."
         raise _invalid(invoice.id, detail)
 
 
@@ -552,7 +568,7 @@ def _reopen(invoice: InvoiceState) -> InvoiceState:
     If the invoice isn't cancelled, but won't be claimed, its cancelled lines stay so: they have a reason of their own,
     such as a line that was billed twice.
     """
-    is_cancelled = roll_up(invoice) == "cancelled"
+    is_cancelled = current_status(invoice) == "cancelled"
     if invoice.wont_claim and not is_cancelled:
         return replace(invoice, wont_claim=False)
     _require(invoice, is_cancelled or any(each.status == "cancelled" for each in invoice.active_lines), "reopen")
@@ -560,7 +576,7 @@ def _reopen(invoice: InvoiceState) -> InvoiceState:
         replace(each, claim_status="new") if each.status == "cancelled" and not each.is_deleted else each
         for each in invoice.lines
     )
-    return replace(invoice, is_cancelled=False, wont_claim=False, lines=tuple(lines))
+    return replace(invoice, is_cancelled=False, wont_claim=False, lines=tuple(lines), imported_status=None)
 
 
 def _next_approval(invoice: InvoiceState, action: ApprovalAction) -> ApprovalStatus:

@@ -267,6 +267,41 @@ def test_work_with_an_invoice_that_was_imported_as_claimed_or_closed_leaves_its_
     assert office.read(before)["claim_status"] == "new"
 
 
+@pytest.mark.parametrize("status", ["pending", "paid", "cancelled"])
+def test_actions_keep_or_end_the_state_that_an_invoice_was_imported_with(office: Office, status: str) -> None:
+    id_ = str(uuid7())
+    assert import_row(office, **office.values("OLD", id=id_, claim_status=status)) == []
+
+    def act(action: str, **body: str) -> tuple[int, str]:
+        response = office.client.post(f"/invoices/{id_}/{action}", body)
+        return response.status_code, response.json().get("claim_status") or response.json()["detail"]
+
+    if status == "pending":
+        assert act("hold", reason="Duplicate?") == (200, status)
+        assert act("release") == (200, status)
+    else:
+        expected = f"The invoice is {status}, so it can't be held."
+        assert act("hold", reason="Duplicate?") == (409, expected)
+    if status == "cancelled":
+        assert act("cancel", reason="Again")[0] == 409
+        assert act("reopen") == (200, "new")
+        return
+    assert act("wont-claim", reason="Old") == (200, status)
+    assert act("reopen") == (200, status)
+    tried = office.claim({"id": id_}, params={"dry_run": "true"}).json()
+    assert (tried["lines"], [each["reason"] for each in tried["left_out"]]) == (0, ["state"])
+    assert act("cancel", reason="Old") == (200, "cancelled")
+    assert act("reopen") == (200, "new")
+
+
+def test_the_release_of_an_invoice_that_was_imported_as_claimed_and_held_keeps_its_state(office: Office) -> None:
+    id_ = str(uuid7())
+    row = office.values("OLD", id=id_, claim_status="payment_ready", held_at="2026-01-20T00:00:00Z")
+    assert import_row(office, **row) == []
+    released = office.client.post(f"/invoices/{id_}/release").json()
+    assert (released["held_at"], released["claim_status"]) == (None, "payment_ready")
+
+
 @pytest.mark.parametrize("status", ["new", "flagged", "partially_paid"])
 def test_the_lines_of_an_imported_invoice_that_wait_are_claimed(office: Office, status: str) -> None:
     """A new line beside a paid one waits."""
