@@ -1,6 +1,7 @@
 """An office that pays: its settings, payees with bank accounts, and invoices whose claims the agency has paid."""
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -11,10 +12,12 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.bank_accounts import BankAccount
 from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.bank_details.accounts import Payee, PayeeKind
 from plankeeper.resources.office_settings import store as settings_store
 from plankeeper.resources.office_settings.own_account import encrypt_number
+from plankeeper.resources.payments import service as payments
 from support.client import Client
 from support.importing import import_records
 from support.server import RunningServer
@@ -60,6 +63,16 @@ class PayingOffice:
         stored = encrypt_number(self.server.settings, self.plan_manager_id, number) if number else None
         statement = "update office_settings set bank_account = $2 where plan_manager_id = $1"
         self.execute(statement, self.plan_manager_id, stored)
+
+    def mark_paid_with(self, settings: Settings, run: dict[str, Any], paid_on: date | None = None) -> None:
+        """Mark a run as paid on a server with other settings, for example with another mail server."""
+
+        async def work() -> None:
+            async with self.server.db.transaction() as tx:
+                ctx = WriteContext(tx, self.plan_manager_id, settings, SYSTEM)
+                await payments.mark_paid(ctx, UUID(run["id"]), paid_on)
+
+        self.server.run(work())
 
     # Payees
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -84,3 +85,23 @@ def test_a_payee_with_an_email_gets_the_remittance_advice_by_mail(
     assert "Paid on 16 Oct 2026. The remittance advice goes out by mail." in texts[mailed]
     assert "No email for remittance advice: print the document." in texts[office.provider]
     assert "B1" in mailing.mail.wait_for("paid@example.com").text
+
+
+def test_a_run_that_was_paid_without_a_mail_server_is_printed_after_one_is_set(
+    office: PayingOffice, payer: Browser
+) -> None:
+    mailed = office.provider_with("Mailed", remittance_email="a@example.com")
+    office.invoice("3.00", number="B1", pm_provider_id=mailed)
+    run = office.run()
+    page = f"/console/payments/{run['id']}"
+    office.mark_paid_with(replace(office.server.settings, smtp_server=None), run)
+    said = "No mail server was set, so no remittance advice was mailed."
+    text = main_text(payer.get(page).text)
+    assert f"{said} Print the remittance advices, and post them." in text
+    assert "PLANKEEPER_SMTP_URL" not in text
+    assert "Print 1 remittance advice" in text
+    [payment] = office.payments(run)
+    assert said in main_text(payer.get(f"{page}/payments/{payment['id']}").text)
+    listed = payer.get(f"{page}/remittance-advices").text
+    assert said in main_text(listed)
+    assert re.search(r"Mailed P000001-0001 \$3\.00 PDF", main_text(listed))

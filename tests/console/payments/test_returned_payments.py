@@ -19,7 +19,7 @@ def test_a_payment_has_its_lines(office: PayingOffice, payer: Browser) -> None:
     page, invoice = paid_payment(office)
     text = main_text(payer.get(page).text)
     assert "$100.50 to Amber Physio Paid Reference P000001-0001" in text
-    assert "Paid on 15 Oct 2026. No mail server is set" in text
+    assert "Paid on 15 Oct 2026. No mail server was set" in text
     assert "2026/442 Robin Hale — Paid $40.00 2026/442 Robin Hale — Paid $60.50" in text
     assert f'href="/console/invoices/{invoice}"' in payer.get(page).text
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from html import unescape
 from uuid import UUID
@@ -12,6 +13,7 @@ from pypdfium2 import PdfDocument
 from plankeeper.console.payments import run as run_pages
 from plankeeper.resources.payments import remittance_documents
 from support.console import Account, Browser, main_text
+from support.mail import MailServer
 from support.payments import PayingOffice
 
 
@@ -117,7 +119,7 @@ def test_without_a_mail_server_all_remittance_advices_are_printed(office: Paying
     page = page_of(run)
     payer.submit(f"{page}/mark-paid", {"paid_on": "16/10/2026"})
     text = main_text(payer.get(page).text)
-    said = "No mail server is set, so no remittance advice was mailed."
+    said = "No mail server was set, so no remittance advice was mailed."
     assert f"Payment run P000001 is marked as paid. {said} Next: print 2 remittance advices." in text
     assert f"{said} Print the remittance advices, and post them." in text
     assert "Print 2 remittance advices" in text
@@ -127,10 +129,30 @@ def test_without_a_mail_server_all_remittance_advices_are_printed(office: Paying
         assert f"Paid on 16 Oct 2026. {said} Print remittance advices" in main_text(shown)
         assert f'href="{list_url}"' in shown
     listed = payer.get(list_url).text
-    assert "No mail server is set, so no remittance advice is mailed. The bank paid" in main_text(listed)
+    assert "No mail server was set, so no remittance advice was mailed. The bank paid" in main_text(listed)
     assert re.search(r"Amber Physio P000001-000\d \$40\.00 PDF", main_text(listed))
     assert re.search(r"Blue P000001-000\d \$3\.00 PDF", main_text(listed))
     assert re.findall(r'href="([^"]+\.pdf[^"]*)"', listed) == [f"{list_url}.pdf?payees=all"]
+
+
+def test_a_run_that_was_paid_with_a_mail_server_says_so_after_it_is_removed(
+    office: PayingOffice, payer: Browser
+) -> None:
+    mailed = office.provider_with("Blue", remittance_email="a@example.com")
+    office.invoice("3.00", number="B1", pm_provider_id=mailed)
+    run = office.run()
+    page = page_of(run)
+    with MailServer() as mail:
+        office.mark_paid_with(replace(office.server.settings, smtp_server=mail.server()), run)
+    office.execute("delete from outgoing_mails")
+    text = main_text(payer.get(page).text)
+    assert "No mail server" not in text
+    assert "Print remittance advices" in text
+    [payment] = office.payments(run)
+    shown = main_text(payer.get(f"{page}/payments/{payment['id']}").text)
+    assert "The remittance advice goes out by mail." in shown
+    listed = main_text(payer.get(f"{page}/remittance-advices").text)
+    assert "Every payee of this run has an email for remittance advice." in listed
 
 
 def test_remittance_advices_are_one_file(office: PayingOffice, payer: Browser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
 from plankeeper.resources.invoices.check_store import get_display_names
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.payments import remittance_documents, remittance_store, service, store
+from plankeeper.resources.payments.remittance_mails import are_mailed
 from plankeeper.resources.payments.schemas import PaidLine, Payment, PaymentReturn
 
 pages = Pages()
@@ -49,6 +50,7 @@ async def get(request: PageRequest, payment_run_id: UUID, payment_id: UUID) -> H
         "payment": payment,
         "url": payment_url(payment_run_id, payment_id),
         "payee_url": payee_url(payee),
+        "is_mailed": await are_mailed(ReadContext(*place, request.settings), run),
         "is_printed": await remittance_store.is_without_email(*place, payment_run_id, payment_id),
         "lines": await _lines(request, payment),
         "more_lines": max(0, len(payment.lines) - MAX_LINES),

@@ -29,6 +29,7 @@ from plankeeper.resources.office_settings import store as office_settings
 from plankeeper.resources.payments import files, people, queries, remittance_store, service, store
 from plankeeper.resources.payments.files import RunProblem
 from plankeeper.resources.payments.remittance_documents import PART_SIZE, find_unprintable, get_print_file
+from plankeeper.resources.payments.remittance_mails import are_mailed
 from plankeeper.resources.payments.schemas import Payment, PaymentListQuery, PaymentRun, PaymentRunCancel
 
 pages = Pages()
@@ -61,11 +62,13 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     place = (request.db, request.plan_manager_id)
     run = or_404(await store.get(*place, payment_run_id))
     draft = await _draft_context(request, run) if run.state == "draft" else {}
+    is_mailed = await are_mailed(ReadContext(*place, request.settings), run)
     context: dict[str, Any] = {
         "run": run,
         "form": request.form
         or Form([("paid_on", run.process_date.isoformat())] if run.process_date <= request.today else []),
-        "to_print": await _count_to_print(request, run),
+        "is_mailed": is_mailed,
+        "to_print": await _count_to_print(request, run, is_mailed=is_mailed),
         "warnings": unset_to_none(run.warnings) or [],
         "groups": await left_out_groups(
             request, unset_to_none(run.left_out) or [], f"{PAYMENTS_URL}/{payment_run_id}", {}
@@ -80,9 +83,9 @@ async def get(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     return HtmlPage("payments/run.html", context)
 
 
-async def _count_to_print(request: PageRequest, run: PaymentRun) -> int:
+async def _count_to_print(request: PageRequest, run: PaymentRun, *, is_mailed: bool) -> int:
     """The number of remittance advices that nobody gets by mail: without a mail server, all."""
-    if request.settings.smtp_server is None:
+    if not is_mailed:
         return run.payments
     return await remittance_store.count_without_email(request.executor, request.plan_manager_id, or_404(run.id))
 
@@ -157,10 +160,11 @@ async def download_file(request: FormRequest, payment_run_id: UUID) -> Download:
 @pages.post("/payments/{payment_run_id}/mark-paid", role="manager", permission=PERMISSION, on_error=get)
 async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
     run = await service.mark_paid(request.write_context, payment_run_id, read_date(request.form, "paid_on"))
-    to_print = await _count_to_print(request, run)
+    is_mailed = await are_mailed(ReadContext(request.tx, request.plan_manager_id, request.settings), run)
+    to_print = await _count_to_print(request, run, is_mailed=is_mailed)
     text = f"Payment run {run.number} is marked as paid."
-    if request.settings.smtp_server is None:
-        text += " No mail server is set, so no remittance advice was mailed."
+    if not is_mailed:
+        text += " No mail server was set, so no remittance advice was mailed."
     elif to_print < run.payments:
         text += " Payees with an email get their remittance advice by mail."
     if to_print:
@@ -188,11 +192,12 @@ async def cancel(request: FormRequest, payment_run_id: UUID) -> Redirect:
 @pages.get("/payments/{payment_run_id}/remittance-advices", role="manager", permission=PERMISSION)
 async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     """The payees of a run who get no remittance advice by mail, to print it: without a mail server, all."""
-    place, sends_mail = (request.db, request.plan_manager_id), request.settings.smtp_server is not None
+    place = (request.db, request.plan_manager_id)
     run = or_404(await store.get_bare(*place, payment_run_id))
+    is_mailed = await are_mailed(ReadContext(*place, request.settings), run)
     after = parse_uuid(request.query.text("after"))
     position = (payment_run_id, after or UUID(int=0), PAGE_SIZE)
-    rows = await remittance_store.list_to_print(*place, *position, is_of_all=not sends_mail)
+    rows = await remittance_store.list_to_print(*place, *position, is_of_all=not is_mailed)
     participants = [each.payee_id for each in rows if each.payee_kind == "participant"]
     request.record_list("participant", participants, {"page": "payments"})
     shown = [
@@ -201,6 +206,7 @@ async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
     links = paginate_links(f"{PAYMENTS_URL}/{payment_run_id}/remittance-advices", {}, rows, after)
     context: dict[str, Any] = {
         "run": run,
+        "is_mailed": is_mailed,
         "rows": shown,
         "pages": links,
         "files": (),
@@ -208,7 +214,7 @@ async def list_advices(request: PageRequest, payment_run_id: UUID) -> HtmlPage:
         "max_payees": MAX_PAYEES,
     }
     if run.state == "paid":
-        count = await _count_to_print(request, run) if sends_mail else 0
+        count = await _count_to_print(request, run, is_mailed=True) if is_mailed else 0
         context["files"] = [_files(payment_run_id, count, ""), _files(payment_run_id, run.payments, "all")]
         context["unprintable"] = await find_unprintable(ReadContext(*place, request.settings), payment_run_id)
     return HtmlPage("payments/remittance_advices.html", context)

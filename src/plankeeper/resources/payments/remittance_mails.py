@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.context import ReadContext, WriteContext
+from plankeeper.core.context import ReadContext, WriteContext, or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_abn, format_date, single_line
 from plankeeper.core.pdf.documents import UnprintableError
@@ -30,6 +30,7 @@ from plankeeper.resources.payments.remittance import (
     remittance_pdf,
     remittance_text,
 )
+from plankeeper.resources.payments.schemas import PaymentRun
 
 log = logging.getLogger("plankeeper")
 
@@ -44,13 +45,23 @@ class RemittanceMail(Struct, tag_field="kind", tag="remittance"):
     payment_id: UUID
 
 
-async def queue_mails(ctx: WriteContext, run_id: UUID, at: datetime) -> None:
-    """Queue a mail for each payment of a run whose payee has an email, with the transaction that marks it as paid.
+def sends_mails(settings: Settings) -> bool:
+    """Whether a run that is marked as paid now mails remittance advices.
 
-    Without a mail server, nobody would send them: the office prints all remittance advices.
+    Without a mail server, nobody would send them: the office prints all.
     """
-    if ctx.settings.smtp_server is None:
-        return
+    return settings.smtp_server is not None
+
+
+async def are_mailed(ctx: ReadContext, run: PaymentRun) -> bool:
+    """Whether payees with an email get the remittance advices of a run by mail, or got them when it was paid."""
+    if run.state != "paid":
+        return sends_mails(ctx.settings)
+    return await remittance_store.were_mailed(ctx.db, ctx.plan_manager_id, or_404(run.id))
+
+
+async def queue_mails(ctx: WriteContext, run_id: UUID, at: datetime) -> None:
+    """Queue a mail for each payment of a run whose payee has an email, with the transaction that marks it as paid."""
     for each in await remittance_store.list_with_email(ctx.tx, ctx.plan_manager_id, run_id):
         await mail_store.insert(ctx.tx, RemittanceMail(ctx.plan_manager_id, each), at)
 

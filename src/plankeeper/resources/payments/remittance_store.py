@@ -108,6 +108,14 @@ async def list_with_email(db: Executor, plan_manager_id: UUID, run_id: UUID) -> 
     return await db.rows(UUID, LIST_WITH_EMAIL, plan_manager_id, run_id)
 
 
+WERE_MAILED = "select advices_mailed from payment_runs where plan_manager_id = $1 and id = $2"
+
+
+async def were_mailed(db: Executor, plan_manager_id: UUID, run_id: UUID) -> bool:
+    """Whether mails to the payees with an email were queued when the run was marked as paid."""
+    return await db.one(bool, WERE_MAILED, plan_manager_id, run_id)
+
+
 class PrintedAdvice(Struct):
     """A payment whose remittance advice is to be printed."""
 

@@ -35,7 +35,7 @@ from plankeeper.resources.payments.aba_file import MAX_AMOUNT
 from plankeeper.resources.payments.files import get_office, require_current, text_changed
 from plankeeper.resources.payments.people import require_second_person
 from plankeeper.resources.payments.planning import RunPlan, find_invoices, make_plan, with_returns
-from plankeeper.resources.payments.remittance_mails import queue_mails
+from plankeeper.resources.payments.remittance_mails import queue_mails, sends_mails
 from plankeeper.resources.payments.rules import (
     PlannedPayment,
     amounts_due,
@@ -264,11 +264,13 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
     by = ctx.actor.name or ctx.actor.kind
-    await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, day, by)
+    is_mailed = sends_mails(ctx.settings)
+    await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, day, by, advices_mailed=is_mailed)
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "paid")
     moves = await with_returns(ctx, [_paid(run, each) for each in lines])
     await move_lines(ctx, locked, moves, LINE_EVENT)
-    await queue_mails(ctx, run_id, now)
+    if is_mailed:
+        await queue_mails(ctx, run_id, now)
     return await _finish(ctx, "payment_run.paid", run_id, before)
 
 

@@ -133,7 +133,7 @@ DOWNLOADED = f"""
     where plan_manager_id = $1 and id = $2 and downloaded_at is null
 """
 MARK_PAID = f"""
-    update payment_runs set state = 'paid', paid_on = $4, paid_at = $3, paid_by = $5,
+    update payment_runs set state = 'paid', paid_on = $4, paid_at = $3, paid_by = $5, advices_mailed = $6,
         updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2 and state = 'draft'
 """
@@ -156,8 +156,10 @@ async def set_downloaded(
     await tx.execute(DOWNLOADED, plan_manager_id, run_id, now, by, account_id)
 
 
-async def set_paid(tx: Transaction, plan_manager_id: UUID, run_id: UUID, now: datetime, paid_on: date, by: str) -> None:
-    await tx.execute(MARK_PAID, plan_manager_id, run_id, now, paid_on, by)
+async def set_paid(
+    tx: Transaction, plan_manager_id: UUID, run_id: UUID, now: datetime, paid_on: date, by: str, *, advices_mailed: bool
+) -> None:
+    await tx.execute(MARK_PAID, plan_manager_id, run_id, now, paid_on, by, advices_mailed)
 
 
 async def set_cancelled(

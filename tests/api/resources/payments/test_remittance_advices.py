@@ -9,9 +9,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.core.context import SYSTEM, ReadContext, WriteContext
+from plankeeper.core.context import ReadContext
 from plankeeper.resources.invoices.schemas import LineItem
-from plankeeper.resources.payments import service
 from plankeeper.resources.payments.remittance_documents import UnprintableLetters, find_unprintable
 from plankeeper.resources.payments.remittance_mails import describe_state
 from support.mail import MailServer, ReceivedMail
@@ -28,13 +27,7 @@ def outbox(office: PayingOffice) -> Iterator[Outbox]:
 
 def mark_paid(office: PayingOffice, outbox: Outbox, run: dict[str, Any], paid_on: date | None = None) -> None:
     """As on a server with a mail server, which the server of the tests hasn't."""
-
-    async def work() -> None:
-        async with office.server.db.transaction() as tx:
-            ctx = WriteContext(tx, office.plan_manager_id, outbox.settings, SYSTEM)
-            await service.mark_paid(ctx, UUID(run["id"]), paid_on)
-
-    office.server.run(work())
+    office.mark_paid_with(outbox.settings, run, paid_on)
 
 
 def attachments(mail: ReceivedMail) -> list[tuple[str | None, str]]:

@@ -1353,6 +1353,7 @@ create index bank_detail_changes_by_payee on bank_detail_changes (plan_manager_i
 
 -- `header` is the office's data for direct entry when the run was made, and `account` its account.
 -- `warnings` and `left_out` are what the person who made the run was told.
+-- `advices_mailed`: remittance advices were queued for the payees with an email when the run was marked as paid.
 create table payment_runs (
     plan_manager_id uuid not null references plan_managers (id),
     id uuid not null,
@@ -1377,6 +1378,7 @@ create table payment_runs (
     paid_on date,
     paid_at timestamptz,
     paid_by text,
+    advices_mailed boolean not null default false,
     cancelled_at timestamptz,
     cancelled_by text,
     cancel_reason text,
