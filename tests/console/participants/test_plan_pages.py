@@ -75,11 +75,32 @@ def test_errors_stand_beside_their_fields(owner: Browser, plans: str) -> None:
         ({"component_1_periods": "1 Jul 2026: 4"}, "must have lines such as"),
         ({"component_1_amount": "many"}, "must be an amount, such as 12,500.00"),
         ({"component_3_amount": "-1"}, "must be 0 or more"),
+        ({"component_1_categories": "1, 115"}, "must be numbers from 1 to 99, such as 1, 2, 3, 4, and not 115"),
+        ({"component_3_as_of": "2026-08-01"}, "is required with a day or a source"),
+        ({"component_3_source": "Former office"}, "is required with a day or a source"),
         ({"component_1_periods": "1 Jul 2026 to 31 Dec 2026: 5"}, "must add up to the amount, $10,000.50"),
     ):
         rejected = post(owner, page, FORM | change)
         assert rejected.status_code in (400, 422), change
         assert message in rejected.text, change
+
+
+def test_the_form_keeps_all_components(owner: Browser, client: Client, plans: str) -> None:
+    component = {"kind": "stated", "categories": [15], "amount": 5}
+    plan = {"start_date": "2026-07-01", "end_date": "2027-06-30"}
+    for count in (31, 100):
+        plan["components"] = [component | {"name": f"Component {number}"} for number in range(count)]
+        before = client.create(plans, plan)
+        edit = f"/console{plans}/{before['id']}/edit"
+        assert post(owner, edit, form_fields(owner, edit)).status_code == 303
+        [after] = client.get(plans).json()["data"]
+        assert (len(after["components"]), after["updated_at"]) == (count, before["updated_at"])
+        client.delete(f"{plans}/{before['id']}")
+
+
+def test_errors_keep_the_components_below_removed_ones(owner: Browser, plans: str) -> None:
+    form = {"start_date": "", "component_7_name": "Therapy"}
+    assert 'value="Therapy"' in post(owner, f"/console{plans}", form).text
 
 
 def undo_page(server: RunningServer, client: Client, event_type: str) -> str:

@@ -33,14 +33,13 @@ from plankeeper.database.versions import format_version
 from plankeeper.resources.participants import plans as service
 from plankeeper.resources.participants.store import get as get_participant
 from plankeeper.resources.plans import rules, store
-from plankeeper.resources.plans.schemas import Plan, PlanComponent, PlanCreate, PlanUpdate
+from plankeeper.resources.plans.schemas import MAX_COMPONENTS, Plan, PlanComponent, PlanCreate, PlanUpdate
 from plankeeper.resources.plans.service import CONSTRAINT_ERRORS
 
 pages = Pages()
 PATH = "/participants/{participant_id}/plans"
 KINDS = {"flexible": "Flexible", "stated": "Stated"}
 EMPTY_ROWS = 3  # for new components
-MAX_ROWS = 30  # of a form
 _PARTS = ("id", "name", "categories", "amount", "periods", "spent", "as_of", "source")
 _PERIOD = re.compile(r"(?P<start>.+?)\s+(?:to|–|-)\s+(?P<end>.+?)\s*:\s*\$?(?P<amount>[0-9,]+(?:\.[0-9]+)?)")
 
@@ -130,7 +129,7 @@ def _find_component_conflict(form: Form, current: Form, plan: Plan) -> dict[str,
     """The saved components, if the plan has another version than the submitted form, and other components."""
     if not form or form.text(VERSION_FIELD) == format_version(plan.updated_at):
         return {}
-    numbers, parts = range(1, MAX_ROWS + 1), ("kind", *_PARTS)
+    numbers, parts = range(1, MAX_COMPONENTS + 1), ("kind", *_PARTS)
     names = [f"component_{number}_{part}" for number in numbers if _is_filled(current, number) for part in parts]
     if all(_lines(form, name) == _lines(current, name) for name in names):
         return {}
@@ -179,13 +178,13 @@ async def _get_plan(request: PageRequest, participant_id: UUID, plan_id: UUID | 
 
 async def _context(request: PageRequest, participant_id: UUID, form: Form) -> dict[str, Any]:
     participant = or_404(await get_participant(request.executor, request.plan_manager_id, participant_id))
-    count = sum(1 for number in range(1, MAX_ROWS + 1) if _is_filled(form, number))
+    last = max((number for number in range(1, MAX_COMPONENTS + 1) if _is_filled(form, number)), default=0)
     return {
         "participant": participant,
         "name": display_name(participant),
         "form": form,
         "kinds": KINDS,
-        "numbers": range(1, min(MAX_ROWS, count + EMPTY_ROWS) + 1),
+        "numbers": range(1, min(MAX_COMPONENTS, last + EMPTY_ROWS) + 1),
     }
 
 
@@ -232,7 +231,7 @@ def _read(form: Form) -> tuple[dict[str, Any], list[int]]:
             errors.append(FieldError(name, str(error)))
             return ""
 
-    rows = [number for number in range(1, MAX_ROWS + 1) if _is_filled(form, number)]
+    rows = [number for number in range(1, MAX_COMPONENTS + 1) if _is_filled(form, number)]
     values: dict[str, Any] = {"is_pace_plan": bool(form.getlist("is_pace_plan"))}
     values |= {name: text for name in ("start_date", "end_date") if (text := day(name))}
     values["external_id"] = form.text("external_id") or None
@@ -245,20 +244,36 @@ def _read(form: Form) -> tuple[dict[str, Any], list[int]]:
 def _read_component(form: Form, prefix: str, errors: list[FieldError], day: Any) -> dict[str, Any]:
     given = {part: text for part in ("id", "name", "kind") if (text := form.text(prefix + part))}
     values: dict[str, Any] = {**given, "periods": list(_read_periods(form, f"{prefix}periods", errors))}
-    categories = re.findall(r"[0-9]{1,2}", form.text(f"{prefix}categories"))
-    values["categories"] = [int(each) for each in categories]
+    values["categories"] = _read_categories(form, f"{prefix}categories", errors)
     for part in ("amount", "spent"):
         if text := form.text(prefix + part):
             try:
                 values[part] = Decimal(text.replace(",", "").removeprefix("$"))
             except InvalidOperation:
                 errors.append(FieldError(prefix + part, "must be an amount, such as 12,500.00"))
-    spent, as_of = values.pop("spent", None), day(f"{prefix}as_of")
-    if spent is not None and not as_of:
-        errors.append(FieldError(f"{prefix}as_of", "is required with an amount that was spent elsewhere"))
-    source = form.text(f"{prefix}source") or None
-    values["spent_elsewhere"] = None if spent is None else {"amount": spent, "as_of": as_of, "source": source}
+    values["spent_elsewhere"] = _read_spent(form, prefix, values.pop("spent", None), day(f"{prefix}as_of"), errors)
     return values
+
+
+def _read_categories(form: Form, name: str, errors: list[FieldError]) -> list[int]:
+    texts = re.findall(r"[^\s,;]+", form.text(name))
+    if wrong := next((each for each in texts if not re.fullmatch(r"[0-9]{1,2}", each)), None):
+        errors.append(FieldError(name, f"must be numbers from 1 to 99, such as 1, 2, 3, 4, and not {wrong[:60]}"))
+        return []
+    return list(map(int, texts))
+
+
+def _read_spent(
+    form: Form, prefix: str, spent: Decimal | None, as_of: str, errors: list[FieldError]
+) -> dict[str, Any] | None:
+    source = form.text(f"{prefix}source") or None
+    if spent is not None:
+        if not as_of:
+            errors.append(FieldError(f"{prefix}as_of", "is required with an amount that was spent elsewhere"))
+        return {"amount": spent, "as_of": as_of, "source": source}
+    if (as_of or source) and not form.text(f"{prefix}spent"):
+        errors.append(FieldError(f"{prefix}spent", "is required with a day or a source"))
+    return None
 
 
 def _read_periods(form: Form, name: str, errors: list[FieldError]) -> Iterator[dict[str, Any]]:
