@@ -105,6 +105,17 @@ class ImportedRow(Struct):
     problems: Raw | None
 
 
+class CheckedRow(Struct):
+    """What a check has stored of a row, with JSON as text."""
+
+    line_number: int
+    outcome: Outcome
+    record_id: str | None
+    before: str | None
+    after: str | None
+    problems: str | None
+
+
 class ImportRowFilter(NamedTuple):
     """Rows of one outcome or of all, with some other lines, or only those with warnings."""
 

@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.imports.schemas import (
+    CheckedRow,
     ColumnMapping,
     Import,
     ImportedRow,
@@ -156,6 +157,21 @@ DELETE_ROWS = "delete from import_rows where plan_manager_id = $1 and import_id 
 
 async def delete_rows(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -> None:
     await tx.execute(DELETE_ROWS, plan_manager_id, import_id)
+
+
+DELETE_CHECKED_ROWS = """
+    delete from import_rows
+    where plan_manager_id = $1 and import_id = $2 and line_number between $3 and $4
+    returning line_number, outcome, record_id, before::text, after::text, problems::text
+"""
+
+
+async def delete_checked_rows(
+    tx: Transaction, plan_manager_id: UUID, import_id: UUID, first_line: int, last_line: int
+) -> list[CheckedRow]:
+    """Delete the rows of a check between two lines, and return them in their order."""
+    rows = await tx.rows(CheckedRow, DELETE_CHECKED_ROWS, plan_manager_id, import_id, first_line, last_line)
+    return sorted(rows, key=lambda each: each.line_number)
 
 
 ROW_COLUMNS: LiteralString = """

@@ -24,6 +24,7 @@ from plankeeper.imports.reader import read_rows
 from plankeeper.imports.writer import csv_template
 from plankeeper.resources.registry import RESOURCES
 from plankeeper.resources.upsert import RowError
+from support.client import Client
 from support.console import Account, Browser
 from support.imports import confirm, counts, import_path, rows, upload
 from support.server import RunningServer, wait_until
@@ -283,6 +284,38 @@ def test_a_file_that_became_invalid_is_not_imported(
     assert counts(response) == {"Rows": 2, "New": 1, "Errors": 1}
     assert [each.type for each in recorded_events()] == ["exit_reason.created"]
     assert counts(confirm(owner, path)) == {"Rows": 2, "New": 1, "Errors": 1}
+
+
+def test_a_change_that_the_check_did_not_show_is_not_imported(owner: Browser, client: Client) -> None:
+    ada = client.create(
+        "/participants", {"first_name": "Ada", "email": "ada@example.com", "phone_number": "0491570006"}
+    )
+    content = f"id,email,phone_number\n{ada['id']},ada@example.com,0491570156\n,bo@example.com,\n".encode()
+    check = upload(owner, content, "participants")
+    assert rows(check)[0] == "Line 2 Ada Changed Phone 0491570006 → 0491570156"
+    path = f"/participants/{ada['id']}"
+    client.put(path, {"email": "new@example.com"}).raise_for_status()
+    response = confirm(owner, import_path(check))
+    assert "Nothing was imported, because other data has changed" in response.text
+    assert "new@example.com → ada@example.com" in rows(response)[0]
+    after = client.get(path).json()
+    assert (after["email"], after["phone_number"]) == ("new@example.com", "0491570006")
+    client.put(path, {"city": "Perth"}).raise_for_status()  # which the file doesn't have
+    assert confirm(owner, import_path(check)).status_code == 200
+    assert client.get(path).json()["email"] == "ada@example.com"
+
+
+def test_a_new_record_of_another_parent_is_not_imported(owner: Browser, client: Client) -> None:
+    ada, ben = (client.create("/participants", {"first_name": each})["id"] for each in ("Ada", "Ben"))
+    client.put(f"/participants/{ada}", {"participant_number": "430205409"}).raise_for_status()
+    plans = b"participant_number,start_date,end_date\n430205409,2026-07-01,2027-06-30\n"
+    path = import_path(upload(owner, plans, "plans"))
+    for id_, number in ((ada, None), (ben, "430205409")):
+        client.put(f"/participants/{id_}", {"participant_number": number}).raise_for_status()
+    assert "Nothing was imported" in confirm(owner, path).text
+    assert client.get(f"/participants/{ben}/plans").json()["data"] == []
+    assert counts(confirm(owner, path)) == {"Rows": 1, "New": 1}
+    assert len(client.get(f"/participants/{ben}/plans").json()["data"]) == 1
 
 
 def test_only_a_manager_imports(

@@ -7,6 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+import msgspec
+from msgspec import Struct
+
 from plankeeper.console.activity.undo import REASONS
 from plankeeper.console.components.edit_forms import EditConflictError, translate_constraints
 from plankeeper.console.components.events import resource_name
@@ -26,7 +29,7 @@ from plankeeper.imports import file_store as files
 from plankeeper.imports import store
 from plankeeper.imports.mapped_import import count_outcomes, import_mapped, to_record
 from plankeeper.imports.reader import UnreadableFileError
-from plankeeper.imports.schemas import Import, ImportOptions, OutcomeCounts
+from plankeeper.imports.schemas import CheckedRow, Import, ImportOptions, ImportRowRecord, OutcomeCounts
 from plankeeper.imports.source_files import SourceFile, open_source
 from plankeeper.imports.undo import (
     UndoBlockedError,
@@ -126,25 +129,40 @@ async def run_import(request: FormRequest, record: Import, file: SourceFile, *, 
 async def _import_rows(
     request: FormRequest, ctx: WriteContext, record: Import, file: SourceFile, options: ImportOptions
 ) -> None:
-    """Raises _RollbackError if the result isn't that of the check."""
-    counts = OutcomeCounts()
-    await store.delete_rows(ctx.tx, ctx.plan_manager_id, record.id)
+    """Raises _RollbackError if a row's result isn't that of the check."""
+    checked_ids, written_ids = set[str](), set[str]()
     async for results in import_mapped(ctx, file, options, request.has_permission):
-        count_outcomes(counts, results)
+        lines = (results[0].line_number, results[-1].line_number)
+        checked = await store.delete_checked_rows(ctx.tx, ctx.plan_manager_id, record.id, *lines)
+        written = [to_record(ctx, each, is_check=True) for each in results]
+        if [_effect(each, checked_ids) for each in checked] != [_effect(each, written_ids) for each in written]:
+            raise _RollbackError
         await store.insert_many(ctx.tx, [to_record(ctx, each, is_check=False) for each in results])
-    if _outcomes(counts) != _outcomes(record):
-        raise _RollbackError
 
 
-def _outcomes(counts: OutcomeCounts) -> tuple[int, ...]:
-    return (
-        counts.created_count,
-        counts.changed_count,
-        counts.unchanged_count,
-        counts.skipped_count,
-        counts.rejected_count,
-        counts.unconfirmed_count,
-    )
+class _Parents(Struct):
+    """The records that a record belongs to, from the record of an event."""
+
+    participant_id: str | None = None
+    provider_id: str | None = None
+
+
+def _effect(row: CheckedRow | ImportRowRecord, seen_ids: set[str]) -> tuple[object, ...]:
+    """What a row does, without the ids and times that differ from a check to its import.
+
+    Of a later row of the same record, it's only the outcome: an earlier one may have given the record new ids.
+    """
+    is_first, id_ = row.record_id not in seen_ids, row.record_id
+    if row.outcome in ("rejected", "unconfirmed") or id_ is None:
+        return row.line_number, row.outcome, id_
+    seen_ids.add(id_)
+    if not is_first:
+        return row.line_number, row.outcome
+    if row.outcome == "created":
+        parents = msgspec.json.decode(row.after or "{}", type=_Parents)
+        # A team member's id begins with that of the participant.
+        return row.line_number, row.outcome, id_.rpartition("/")[0], parents, row.problems
+    return row.line_number, row.outcome, id_, row.before, row.problems
 
 
 @asynccontextmanager
