@@ -52,7 +52,8 @@ async def upsert(ctx: WriteContext, rows: Sequence[PlanImportRow]) -> ImportCoun
         return await upsert_each(upsert, ctx, rows)
     changed = [each for each in imported if is_changed(each.before, each.after)]
     after = _plans_after(plans_of, changed)
-    if errors := [error for each in changed for error in _find_errors(each, after[each.after.participant_id])]:
+    errors = [error for each in changed for error in _find_errors(each, after[each.after.participant_id])]
+    if errors := errors + await _find_claimed(ctx, changed):
         raise InvalidRowsError(errors)
     edits: list[plans.Edit] = [(each.replaced, None) for each in changed if each.replaced]
     edits += [(each.before, each.after) for each in changed]
@@ -131,3 +132,16 @@ def _find_errors(imported: ImportedPlan, plans_after: Sequence[Plan]) -> list[Ro
     others = [each for each in plans_after if each is not plan]
     errors = [*rules.find_errors(plan), *service.find_overlaps(plan, others)]
     return [RowError(imported.row.line_number, each.field, each.message) for each in errors]
+
+
+async def _find_claimed(ctx: WriteContext, changed: Sequence[ImportedPlan]) -> list[RowError]:
+    """The errors of rows that remove a component to which a claimed line belongs."""
+    errors = list[RowError]()
+    for row, before, after, _ in changed:
+        kept = {each.id for each in after.components}
+        removed = [each.id for each in before.components if each.id not in kept] if before else []
+        place = (ctx.tx, ctx.plan_manager_id, after.participant_id)
+        if removed and await plan_store.has_claimed_line(*place, (None, None), removed):
+            message = "must contain each component to which a claimed line of an invoice belongs"
+            errors.append(RowError(row.line_number, "components", message))
+    return errors

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from plankeeper.resources.participants import plans
+from plankeeper.resources.upsert import RowError
 from support.client import Client
 from support.import_samples import Import, assert_imported
 from support.server import RunningServer
@@ -258,7 +259,14 @@ def test_a_plan_with_claimed_lines_stays(api: Client, path: str, participant_id:
     assert refused.json()["resource"] == {"kind": "plan", "id": plan["id"]}
     assert api.put(f"{path}/{plan['id']}", {"components": plan["components"][1:]}).status_code == 409
     assert api.put(f"{path}/{plan['id']}", {"components": plan["components"][:1]}).status_code == 200
+    own = {"id": plan["id"], "participant_id": participant_id}
+    message = "must contain each component to which a claimed line of an invoice belongs"
+    report = import_rows(api, "plans", [own | {"components": []}])
+    assert report.errors == [RowError(1, "components", message)]
+    assert_imported(import_rows(api, "plans", [own | {"components": plan["components"]}]), changed=1)
+    assert_imported(import_rows(api, "plans", [own | {"components": plan["components"][:1]}]), changed=1)
     import_rows(api, "invoices", [row | {"line_items": [line | {"claim_status": "new"}]}])
+    assert_imported(import_rows(api, "plans", [own | {"components": []}]), changed=1)
     assert api.delete(f"{path}/{plan['id']}").status_code == 200
 
 
