@@ -200,6 +200,12 @@ def digits_of(text: str) -> str:
     return re.sub(r"[^0-9]", "", text)
 
 
+def comparable_number(text: str, digit_count: int) -> str:
+    """The digits of a text with this many, else the text without spaces: the value of `database/number_keys.py`."""
+    digits = digits_of(text)
+    return digits if len(digits) == digit_count else text.replace(" ", "")
+
+
 def plain_number(text: str) -> str:
     """A number without its spaces and hyphens; another text as it is."""
     digits = re.sub(r"[\s\-]", "", text)

@@ -11,27 +11,30 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext
-from plankeeper.core.formatting import fold_name, format_date, plain_number
+from plankeeper.core.formatting import comparable_number, fold_name, format_date, plain_number
 from plankeeper.imports import store
 from plankeeper.imports.cells import clean
 from plankeeper.imports.schemas import ImportOptions, NumberHolder, Problem
 from plankeeper.resources.upsert import ImportRow
 
 MAX_NAMES = 3
-_GROUPS = {9: (3, 3, 3), 11: (2, 3, 3, 3)}  # digits of an NDIS number and of an ABN
 
 
 class Numbered(NamedTuple):
-    """A resource whose records have a number: the field, its name in messages, and the query of its holders."""
+    """A resource whose records have a number: the field, its digits, its name in messages, its holders."""
 
     field: str
+    digit_count: int
     label: str
     list_holders: Callable[[Any, UUID, Sequence[str]], Awaitable[list[NumberHolder]]]
 
+    def normalize(self, text: str) -> str:
+        return comparable_number(plain_number(text), self.digit_count)
+
 
 NUMBERED = {
-    "participants": Numbered("participant_number", "NDIS number", store.list_participants_by_number),
-    "providers": Numbered("abn", "ABN", store.list_providers_by_abn),
+    "participants": Numbered("participant_number", 9, "NDIS number", store.list_participants_by_number),
+    "providers": Numbered("abn", 11, "ABN", store.list_providers_by_abn),
 }
 
 
@@ -83,9 +86,9 @@ class Matcher:
 
     def _add_number(self, line_number: int, text: str, result: MatchResult) -> None:
         """Keep the number of a rejected row. A repeated number is a warning beside the row's errors."""
-        number = plain_number(clean(text)) if text.strip() else ""
-        if not number or not self._numbered:
+        if not self._numbered or not text.strip():
             return
+        number = self._numbered.normalize(clean(text))
         first = self._lines_by_number.setdefault(number, line_number)
         if first != line_number:
             result.warnings[line_number] = self._repeats(first, number, self._numbered)
@@ -107,19 +110,20 @@ class Matcher:
         return first != row.line_number
 
     def _number(self, row: ImportRow[Any]) -> str | None:
-        value = getattr(row.values, self._numbered.field) if self._numbered else None
-        return plain_number(value) if isinstance(value, str) and value.strip() else None
+        if self._numbered is None:
+            return None
+        value = getattr(row.values, self._numbered.field)
+        return self._numbered.normalize(value) if isinstance(value, str) and value.strip() else None
 
     async def _list_holders(
         self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]
     ) -> defaultdict[str, list[NumberHolder]]:
-        """The records of each number in the rows. Stored numbers may contain spaces."""
+        """The records of each number in the rows. Stored numbers may contain spaces and hyphens."""
         numbers = {number for row in rows if (number := self._number(row))}
         holders = defaultdict[str, list[NumberHolder]](list)
         if numbers and self._numbered:
-            spellings = sorted(numbers | {_group(each) for each in numbers})
-            for each in await self._numbered.list_holders(ctx.tx, ctx.plan_manager_id, spellings):
-                holders[plain_number(each.number)].append(each)
+            for each in await self._numbered.list_holders(ctx.tx, ctx.plan_manager_id, sorted(numbers)):
+                holders[self._numbered.normalize(each.number)].append(each)
         return holders
 
     def _match_row(
@@ -195,10 +199,3 @@ def _names(holders: Sequence[NumberHolder]) -> str:
     if len(names) > MAX_NAMES:
         return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _group(number: str) -> str:
-    """The usual grouping of an NDIS number or ABN: `430 205 409`."""
-    sizes = _GROUPS.get(len(number), (len(number),))
-    starts = [sum(sizes[:at]) for at in range(len(sizes))]
-    return " ".join(number[start : start + size] for start, size in zip(starts, sizes, strict=True))

@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec.structs import astuple
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import abn_key, participant_number_key
 from plankeeper.imports.schemas import (
     CheckedRow,
     ColumnMapping,
@@ -225,16 +226,16 @@ async def upsert_mappings(tx: Transaction, plan_manager_id: UUID, resource: str,
     await tx.execute(UPSERT_MAPPINGS, plan_manager_id, resource, list(mappings), list(mappings.values()))
 
 
-LIST_PARTICIPANTS_BY_NUMBER = """
+LIST_PARTICIPANTS_BY_NUMBER = f"""
     select participant_number as number, id, concat_ws(' ', first_name, last_name) as name, date_of_birth
     from participants
-    where plan_manager_id = $1 and participant_number = any ($2)
+    where plan_manager_id = $1 and {participant_number_key()} = any ($2)
     order by id
 """
-LIST_PROVIDERS_BY_ABN = """
+LIST_PROVIDERS_BY_ABN = f"""
     select abn as number, id, coalesce(entity_name, '') as name, null::date as date_of_birth
     from providers
-    where plan_manager_id = $1 and abn = any ($2)
+    where plan_manager_id = $1 and {abn_key()} = any ($2)
     order by id
 """
 
@@ -242,12 +243,12 @@ LIST_PROVIDERS_BY_ABN = """
 async def list_participants_by_number(
     db: Executor, plan_manager_id: UUID, numbers: Sequence[str]
 ) -> list[NumberHolder]:
-    """All participants with one of the numbers; several may share a number."""
+    """All participants with one of the comparable numbers; several may share a number."""
     return await db.rows(NumberHolder, LIST_PARTICIPANTS_BY_NUMBER, plan_manager_id, numbers)
 
 
 async def list_providers_by_abn(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[NumberHolder]:
-    """All providers with one of the ABNs; several may share one."""
+    """All providers with one of the comparable ABNs; several may share one."""
     return await db.rows(NumberHolder, LIST_PROVIDERS_BY_ABN, plan_manager_id, numbers)
 
 

@@ -11,7 +11,9 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.formatting import comparable_number
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.number_keys import participant_number_key
 from plankeeper.resources.upsert import ImportRow, InvalidRowsError, RowError
 
 
@@ -40,28 +42,34 @@ async def participant_exists(db: Executor, plan_manager_id: UUID, participant_id
     return await db.one(bool, PARTICIPANT_EXISTS, plan_manager_id, participant_id)
 
 
-LIST_PARTICIPANTS_BY_NUMBERS = """
-    select id, email, participant_number
+LIST_PARTICIPANTS_BY_NUMBERS = f"""
+    select id, email, {participant_number_key()} as participant_number
     from participants
-    where plan_manager_id = $1 and participant_number = any ($2)
+    where plan_manager_id = $1 and {participant_number_key()} = any ($2)
 """
 
 
 async def list_participants_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[Parent]:
-    """All participants with one of the numbers; several may share a number."""
+    """All participants with one of the numbers, as `number_of` writes them; several may share a number."""
     return await db.rows(Parent, LIST_PARTICIPANTS_BY_NUMBERS, plan_manager_id, numbers)
+
+
+def number_of(row: ImportRow[Any]) -> str | None:
+    """The number of a row's participant, the same for each way to write it."""
+    number = unset_to_none(row.values.participant_number)
+    return None if number is None else comparable_number(number, 9)
 
 
 async def resolve_participants(tx: Transaction, plan_manager_id: UUID, rows: Sequence[ImportRow[Any]]) -> list[UUID]:
     """The participant's id of each row. Raises InvalidRowsError for an unknown number, or one that is not unique."""
-    numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
+    numbers = {number for row in rows if row.values.participant_id is UNSET and (number := number_of(row))}
     participants = await list_participants_by_numbers(tx, plan_manager_id, sorted(numbers))
     ids = {participant.participant_number: participant.id for participant in participants}
     counts = Counter(participant.participant_number for participant in participants)
     errors: list[RowError] = []
     participant_ids: list[UUID] = []
     for row in rows:
-        number = unset_to_none(row.values.participant_number)
+        number = number_of(row)
         if row.values.participant_id is not UNSET:
             participant_ids.append(UUID(row.values.participant_id))
         elif number in ids and counts[number] == 1:

@@ -35,13 +35,18 @@ def test_a_participant_is_named_by_id_or_by_number(api: Client, import_content: 
     rows = [
         {"first_name": "by id", "participant_id": participant_id},
         {"first_name": "by number", "participant_number": "430000009"},
+        {"first_name": "by number with spaces", "participant_number": "430 000 009"},
     ]
-    assert_imported(import_content(api, "team-members", rows), created=2)
-    assert set(team_by_name(api, participant_id)) == {"by id", "by number"}
+    assert_imported(import_content(api, "team-members", rows), created=3)
+    api.put(f"/participants/{participant_id}", {"participant_number": "430-000 009"}).raise_for_status()
     header = "participant_id,participant_number,first_name"
     table = f"{header}\n{participant_id},,c\n,430000009,d\n{participant_id},430000009,e\n"
     assert_imported(import_content(api, "team-members", table.encode()), created=3)
-    assert set(team_by_name(api, participant_id)) == {"by id", "by number", "c", "d", "e"}
+    names = {"by id", "by number", "by number with spaces", "c", "d", "e"}
+    assert set(team_by_name(api, participant_id)) == names
+    note = {"note_type": "Call", "text": "Hello", "participant_number": "430 000 009"}
+    api.create("/note-types", {"note_type": "Call"})
+    assert_imported(import_content(api, "notes", [note]), created=1)
 
 
 def test_a_number_shared_by_two_participants_is_ambiguous(

@@ -227,6 +227,19 @@ def test_people_on_record_are_updated_skipped_or_created_again(
     assert [each.first_name for each in people()] == names
 
 
+@pytest.mark.parametrize("stored", ["430-205-410", "4302 05410", "430.205.410"])
+def test_a_number_is_matched_however_it_is_stored(owner: Browser, client: Client, stored: str) -> None:
+    client.create("/participants", {"first_name": "Bee", "participant_number": stored})
+    check = upload(owner, b"First name,NDIS Number\nBee,430205410\n")
+    assert (counts(check).get("New"), counts(check)["Changed"]) == (None, 1)
+
+
+def test_an_abn_is_matched_however_it_is_stored(owner: Browser, client: Client) -> None:
+    client.create("/providers", {"entity_name": "Care", "abn": "51-824-753-556"})
+    check = upload(owner, b"entity_name,abn,city\nCare,51824753556,Perth\n", "providers")
+    assert (counts(check).get("New"), counts(check)["Changed"]) == (None, 1)
+
+
 def test_a_number_of_two_people_is_a_fault_that_names_them(owner: Browser, client: Client) -> None:
     for name in ("Bee", "Cy"):
         client.create("/participants", {"first_name": name, "participant_number": "430205410"})

@@ -16,7 +16,7 @@ from plankeeper.resources import recheck_queue
 from plankeeper.resources.notes import store
 from plankeeper.resources.notes.schemas import NotedKind, NoteImport, NoteRow
 from plankeeper.resources.notes.service import ARTICLES
-from plankeeper.resources.parents import list_participants_by_numbers
+from plankeeper.resources.parents import list_participants_by_numbers, number_of
 from plankeeper.resources.upsert import (
     ImportCounts,
     ImportRow,
@@ -107,7 +107,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[NoteImportRow]) -> ImportCoun
 
 async def _resolve_participants(ctx: WriteContext, rows: Sequence[NoteImportRow]) -> list[RowError]:
     """Set the record of rows with the number of a participant. Returns the errors of those without exactly one."""
-    named = [(row, number) for row in rows if (number := unset_to_none(row.values.participant_number))]
+    named = [(row, number) for row in rows if (number := number_of(row))]
     if not named:
         return []
     numbers = sorted({number for _, number in named})
