@@ -89,7 +89,9 @@ GET_REPLACEABLE = f"""
         )
         and not exists (
             select from adjustments
-            where plan_manager_id = $1 and invoice_id = $2 and line_id = $3 and created_at > claims.created_at
+            where adjustments.plan_manager_id = $1 and adjustments.invoice_id = $2 and adjustments.line_id = $3
+                -- the claim of an imported amount has what was reversed before it was made
+                and (claims.source = 'imported' or adjustments.created_at > claims.created_at)
         )
 """
 

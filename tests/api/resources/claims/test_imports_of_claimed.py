@@ -154,6 +154,22 @@ def test_a_reversal_before_the_confirmation_counts_once(office: Office) -> None:
     assert office.read({"id": id_})["line_items"][0]["paid_amount"] == 200
 
 
+@pytest.mark.parametrize("reversed_amount", [290.99, 90.99])
+def test_an_imported_result_is_not_replaced_after_a_reversal(office: Office, reversed_amount: float) -> None:
+    id_, line_id = str(uuid7()), str(uuid7())
+    line = office.line(id=line_id, claim_status="payment_ready")
+    assert import_row(office, **office.values("I1", line, id=id_, claim_status="payment_ready")) == []
+    reversal = {"line_id": line_id, "kind": "agency_reversal", "amount": reversed_amount, "date": "2026-02-01"}
+    office.client.create(f"/invoices/{id_}/adjustments", reversal)
+    if reversed_amount < 290.99:
+        assert confirm(office, id_, line_id) == ""
+    invoice = office.read({"id": id_})
+    body = {"outcome": "rejected", "replaces_result": True}
+    response = office.client.post(f"/invoices/{id_}/lines/{line_id}/claim-result", body)
+    assert (response.status_code, response.json().get("error")) == (409, "invalid_transition")
+    assert office.read(invoice) == invoice
+
+
 def test_what_was_paid_elsewhere_is_recovered_also_beside_a_rest_that_was_claimed_here(office: Office) -> None:
     id_, line_id = str(uuid7()), str(uuid7())
     line = office.line(id=line_id, claim_status="partially_paid", paid_amount=200)
