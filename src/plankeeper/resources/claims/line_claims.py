@@ -87,7 +87,17 @@ async def find_replaceable(
         next_status(to_line_state(line), "replace_result")
     except DomainError:
         return None
-    return await result_store.get_replaceable(db, plan_manager_id, invoice_id, line.id)
+    return await _get_replaceable(db, plan_manager_id, invoice_id, line)
+
+
+async def _get_replaceable(
+    db: Executor, plan_manager_id: UUID, invoice_id: UUID, line: InvoiceLineRow
+) -> ClaimState | None:
+    claim = await result_store.get_replaceable(db, plan_manager_id, invoice_id, line.id)
+    rest = (line.amount or Decimal(0)) - (line.paid_amount or Decimal(0))
+    # The totals of the invoice, and its other lines, can change the amount of a rejected line.
+    is_other = claim is not None and line.claim_status == "rejected" and claim.amount != rest
+    return None if is_other else claim
 
 
 async def _withdraw_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, now: datetime) -> None:
@@ -97,9 +107,9 @@ async def _withdraw_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, n
     batch = await _lock_batch(ctx, claim)
     invoice, line = await _lock_line(ctx, invoice_id, line_id)
     next_status(to_line_state(line), "replace_result")
-    claim = await result_store.get_replaceable(*place, invoice_id, line_id)
+    claim = await _get_replaceable(*place, invoice_id, line)
     if claim is None or claim.batch_id != (batch.id if batch else None) or invoice.is_deleted:
-        what = "its money was paid out or adjusted, or it is claimed again"
+        what = "its money was paid out or adjusted, or it is claimed again, or has another amount"
         raise _invalid(invoice_id, f"The result of line {line.position + 1} can't be replaced: {what}.")
     await result_store.withdraw_result(*place, claim.id, now)
     values = {

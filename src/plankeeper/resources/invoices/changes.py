@@ -30,6 +30,7 @@ from plankeeper.resources.invoices.schemas import (
     StateManagement,
 )
 from plankeeper.resources.invoices.states import (
+    CORRECTED_FIELDS,
     InvoiceAmounts,
     InvoiceState,
     LineAmount,
@@ -283,7 +284,9 @@ def _set_statuses(
     update_approval(row, fields, is_required=is_required)
     state = to_state(row, lines)
     if not _WORK_FIELDS.issuperset(fields):
-        state = change_lines(state, changed_ids)
+        rejected = {each.id for each in state.active_lines if each.status == "rejected"}
+        is_corrected = not CORRECTED_FIELDS.isdisjoint(fields)
+        state = change_lines(state, rejected.union(changed_ids) if is_corrected else changed_ids)
         row.claim_status = roll_up(state)
     if not state.is_cancelled:
         row.cancelled_at = None

@@ -9,6 +9,7 @@ from plankeeper.core.errors import DomainError
 from plankeeper.resources.invoices.changes import to_amounts, to_line_rows, to_row, to_state
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.states import (
+    CORRECTED_FIELDS,
     LOCKED_FIELDS,
     InvoiceState,
     find_lock,
@@ -43,11 +44,19 @@ def find_claim_error(
         require_matching_totals(state, to_amounts(old_row, old_lines), to_amounts(row, new_lines))
     except DomainError as error:
         return next(iter(sorted(LOCKED_FIELDS.intersection(fields))), "total"), error.detail
+    rejected = next((each for each in old_lines if each.id in claimed and _is_rejected(each)), None)
+    if rejected and (corrected := sorted(CORRECTED_FIELDS.intersection(fields))):
+        reason = f"line {rejected.position + 1} {_reason(rejected, claimed[rejected.id])}"
+        return corrected[0], f"can't be changed, because {reason}: correct the invoice in the console or over the API"
     status = roll_up(to_state(row, new_lines))
     if row.claim_status not in (old_row.claim_status, status):
         return "claim_status", f"must be {status}, which follows from the lines with a claim"
     row.claim_status = status
     return None
+
+
+def _is_rejected(line: InvoiceLineRow) -> bool:
+    return line.claim_status == "rejected" and not line.is_deleted
 
 
 def _reason(line: InvoiceLineRow, claimed: ClaimedLine) -> str:

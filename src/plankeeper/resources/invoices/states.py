@@ -159,6 +159,8 @@ _PART_STATUSES = ("partially_paid", "partially_ready")
 LOCKED_FIELDS = frozenset(
     {"participant_id", "pm_provider_id", "payee", "is_reimbursement", "invoice_number", "invoice_date", "is_deleted"}
 )
+# The fields of an invoice whose change corrects its rejected lines, too: they are claimed again, for what it now bills.
+CORRECTED_FIELDS = LOCKED_FIELDS - {"is_deleted"}
 # The fields of an invoice whose change ends an approval.
 APPROVED_FIELDS = frozenset(
     {"participant_id", "pm_provider_id", "payee", "is_reimbursement", "total", "tax", "subtotal", "line_items"}

@@ -59,6 +59,18 @@ def test_an_import_does_not_change_a_claimed_line(office: Office) -> None:
     assert office.read(invoice)["line_items"] == invoice["line_items"]
 
 
+def test_an_import_does_not_correct_the_invoice_of_a_rejected_line(office: Office) -> None:
+    batch = SubmittedBatch(office, office.invoice("A1"))
+    batch.apply(batch.rejected(0))
+    id_, other = batch.invoices[0]["id"], office.provider_with(entity_name="Birch Care", abn="53004085616")
+    message = (
+        f"can't be changed, because line 1 is rejected and was claimed in claim batch {batch.number}: correct the"
+        " invoice in the console or over the API"
+    )
+    assert import_row(office, id=id_, pm_provider_id=other) == [("pm_provider_id", message)]
+    assert import_row(office, id=id_, due_date="2026-12-01") == []
+
+
 def test_an_import_does_not_change_a_line_with_an_adjustment(office: Office) -> None:
     id_, line_id = str(uuid7()), str(uuid7())
     line = office.line(id=line_id, claim_status="partially_ready", paid_amount=200)

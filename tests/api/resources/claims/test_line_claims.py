@@ -162,6 +162,28 @@ def test_a_result_from_which_something_has_followed_is_not_replaced(batch: Submi
     assert [each["paid"] for each in batch.read_claims()] == [200, 0]
 
 
+def test_a_rejection_of_a_line_that_was_corrected_is_not_replaced(batch: SubmittedBatch, office: Office) -> None:
+    batch.apply(batch.rejected(0), batch.rejected(1))
+    path = f"/invoices/{batch.claims[0]['invoice_id']}"
+    other = {"pm_provider_id": office.provider_with(entity_name="Birch Care", abn="53004085616")}
+    changed = office.client.put(path, other).json()
+    assert [each["claim_status"] for each in changed["line_items"]] == ["new", "new"]
+    response = act(batch, 0, "claim-result", outcome="paid", amount=5, replaces_result=True)
+    assert error_of(response) == (409, "invalid_transition")
+
+
+def test_a_rejection_of_a_line_with_another_amount_is_not_replaced(office: Office) -> None:
+    line = office.line(gst_code="P1", total_price=100, quantity=1, unit_price=100)
+    set_office(office.server, office.client, prices_include_gst=False)
+    batch = SubmittedBatch(office, office.invoice("A1", line, tax=10, total=110))
+    batch.apply(batch.rejected(0))
+    path = f"/invoices/{batch.claims[0]['invoice_id']}"
+    office.client.put(path, {"tax": 10.01, "total": 110.01}).raise_for_status()
+    assert (batch.line(0)["claim_status"], batch.line(0)["amount"]) == ("rejected", 110.01)
+    response = act(batch, 0, "claim-result", outcome="paid", amount=110, replaces_result=True)
+    assert error_of(response) == (409, "invalid_transition")
+
+
 def test_the_wrong_result_of_a_rest_is_replaced(batch: SubmittedBatch) -> None:
     batch.apply(batch.paid(0, 200), batch.paid(1))
     insert_payment(batch, 200)
