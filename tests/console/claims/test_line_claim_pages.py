@@ -78,12 +78,13 @@ def elsewhere_form(browser: Browser, invoice: dict[str, Any], **values: Any) -> 
 def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dict[str, Any]) -> None:
     path = line_path(pending, office)
     assert "Replace the result" not in owner.get(f"{path}/claim").text
-    form = {"outcome": "paid", "amount": "29.99", "date": "14/1/2026"}
+    form = {"outcome": "paid", "amount": "29.99", "date": "14/1/2026", "reference": "77"}
     assert owner.submit(f"{path}/claim-result", form).status_code == 303
     assert f'href="{path}/claim-result">Replace the result</a>' in owner.get(f"{path}/claim").text
     page = owner.get(f"{path}/claim-result").text
     assert "The result of this line is recorded: paid in part, $29.99. Replace it only if" in main_text(page)
-    assert form_fields(owner, f"{path}/claim-result")["date"] == ["14 Jan 2026"]
+    fields = form_fields(owner, f"{path}/claim-result")
+    assert (fields["date"], fields["reference"]) == (["14 Jan 2026"], ["77"])
     late = form_fields(owner, f"{path}/claim-result") | {"outcome": "paid", "amount": "280"}
     assert submit_form(owner, f"{path}/claim-result", form | {"amount": "290.99"}).status_code == 303
     assert status(office, pending) == "payment_ready"

@@ -135,8 +135,9 @@ async def result_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> 
     context = await _line_context(request, invoice_id, line_id)
     replaced = await _load_replaced(request, invoice_id, context["line"])
     day = replaced.result_date if replaced and replaced.result_date else request.today
+    number = (replaced.agency_number if replaced else None) or ""
     context |= {
-        "form": request.form or Form([("date", day.isoformat())]),
+        "form": request.form or Form([("date", day.isoformat()), ("reference", number)]),
         "outcomes": {"": "Choose", **OUTCOMES},
         "replaced": replaced,
         "claim_states": STATES,

@@ -3,7 +3,7 @@
 Raises NotFound for an unknown invoice or line, and DomainError `invalid_transition` and `invoice_locked`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -32,7 +32,7 @@ from plankeeper.resources.claims.result_rules import (
 )
 from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedElsewhere, LineClaimResult
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
-from plankeeper.resources.claims.schemas import ClaimBatch, ClaimSource, NewClaim
+from plankeeper.resources.claims.schemas import Claim, ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
@@ -111,14 +111,24 @@ async def _withdraw_result(ctx: WriteContext, invoice_id: UUID, line_id: UUID, n
     if claim is None or claim.batch_id != (batch.id if batch else None) or invoice.is_deleted:
         what = "its money was paid out or adjusted, or it is claimed again, or has another amount"
         raise _invalid(invoice_id, f"The result of line {line.position + 1} can't be replaced: {what}.")
+    claim_number = _earlier_number(line, await store.list_of_line(*place, invoice_id, line_id))
     await result_store.withdraw_result(*place, claim.id, now)
     values = {
+        "claim_number": claim_number,
         "paid_amount": (line.paid_amount or Decimal(0)) - (claim.paid or Decimal(0)) or None,
         "rejection_reason": None,
         "open_claim_batch": batch.number if batch else None,
     }
     moves = [LineMove(invoice_id, line_id, "replace_result", values)]
     await move_lines(ctx, {invoice_id: invoice}, moves, "invoice.line_changed")
+
+
+def _earlier_number(line: InvoiceLineRow, claims: Sequence[Claim]) -> str | None:
+    """The agency's number of the line without the one of its last claim. That of an import is of no claim."""
+    *earlier, last = claims
+    if last.agency_number is None:
+        return line.claim_number
+    return next((each.agency_number for each in reversed(earlier) if each.agency_number), None)
 
 
 def _result_day(ctx: WriteContext, answer: LineClaimResult) -> date:

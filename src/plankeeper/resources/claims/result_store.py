@@ -102,8 +102,8 @@ async def get_replaceable(db: Executor, plan_manager_id: UUID, invoice_id: UUID,
 
 
 WITHDRAW_RESULT = f"""
-    update claims set state = 'submitted', paid = null, reason = null, result_date = null, result_at = null,
-        result_by = null, updated_at = {later_version("$3")}
+    update claims set state = 'submitted', paid = null, agency_number = null, reason = null, result_date = null,
+        result_at = null, result_by = null, updated_at = {later_version("$3")}
     where plan_manager_id = $1 and id = $2
 """
 

@@ -141,6 +141,18 @@ def test_a_result_is_replaced_by_any_other(
     assert line["paid_amount"] == second.get("amount", None if status == "new" else 0)
 
 
+def test_the_number_of_a_wrong_result_is_replaced(batch: SubmittedBatch) -> None:
+    act(batch, 0, "claim-result", outcome="rejected", reference="71").raise_for_status()
+    act(batch, 0, "retry").raise_for_status()
+    again = SubmittedBatch(batch.office, *batch.invoices)
+    result = {"outcome": "paid", "amount": 290.99}
+    act(again, 0, "claim-result", **result, reference="99").raise_for_status()
+    for number, expected in ((None, ("71", None)), ("72", ("72", "72")), (None, ("71", None))):
+        body = result | {"replaces_result": True} | ({"reference": number} if number else {})
+        act(again, 0, "claim-result", **body).raise_for_status()
+        assert (again.line(0)["claim_number"], again.read_claims()[0]["agency_number"]) == expected
+
+
 def test_a_result_from_which_something_has_followed_is_not_replaced(batch: SubmittedBatch) -> None:
     def replace(index: int = 0) -> tuple[int, str]:
         return error_of(act(batch, index, "claim-result", outcome="paid", amount=5, replaces_result=True))
