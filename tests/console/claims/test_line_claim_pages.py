@@ -1,5 +1,6 @@
 """Claims and money of single lines in the console: results by hand, rests, imported amounts, reversals, recoveries."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,9 @@ from support.claims import Office
 from support.console import Browser, main_text
 from support.form_helpers import form_fields, require_linked_errors, submit_form
 from support.importing import import_records
+from support.locks import wait_for_locks
 from support.results import SubmittedBatch
+from support.server import RunningServer
 
 TODAY = "15/1/2026"
 
@@ -95,6 +98,26 @@ def test_a_wrong_result_is_replaced(office: Office, owner: Browser, pending: dic
     assert "Another result was recorded in the meantime: look at it" in main_text(response.text)
     assert "is recorded: paid, $290.99." in main_text(response.text)
     assert 'value="280"' in response.text
+
+
+def test_of_two_replacements_at_once_the_second_has_not_seen_the_first(
+    server: RunningServer, office: Office, owner: Browser, pending: dict[str, Any]
+) -> None:
+    path = line_path(pending, office) + "/claim-result"
+    assert owner.submit(path, {"outcome": "paid", "amount": "29.99", "date": TODAY}).status_code == 303
+    form = form_fields(owner, path) | {"outcome": "paid"}
+
+    async def replace_twice() -> list[int]:
+        async with server.db.transaction() as tx:
+            await tx.execute("select from invoices where plan_manager_id = $1 for update", office.plan_manager_id)
+            submitted = [
+                asyncio.create_task(asyncio.to_thread(owner.submit, path, form | {"amount": each}))
+                for each in ("80", "90")
+            ]
+            await wait_for_locks(tx, *submitted, count=2)
+        return sorted([(await each).status_code for each in submitted])
+
+    assert server.run(replace_twice()) == [303, 409]
 
 
 def test_a_result_whose_money_has_moved_is_not_replaced(

@@ -175,10 +175,16 @@ async def record_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -
 
 
 async def _require_seen_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> None:
-    """Raises DomainError if the result that is to be replaced isn't the one that the person has seen."""
-    invoice = or_404(await invoice_store.get(request.tx, request.plan_manager_id, invoice_id))
+    """Lock the batch and the invoice. Raises DomainError if the result isn't the one that the person has seen."""
+    place = (request.tx, request.plan_manager_id)
+    invoice = or_404(await invoice_store.get(*place, invoice_id))
+    found = await _load_replaced(request, invoice_id, _find_line(invoice, line_id))
+    if found and found.batch_id:
+        await store.select_for_update(*place, found.batch_id)  # batches are locked before their invoices
+    invoice = or_404((await lock(request.write_context, [invoice_id])).get(invoice_id))
     replaced = await _load_replaced(request, invoice_id, _find_line(invoice, line_id))
-    if replaced and request.form.text("seen") != _seen_result(replaced):
+    is_other = replaced is not None and (found is None or found.id != replaced.id)
+    if is_other or (replaced and request.form.text("seen") != _seen_result(replaced)):
         raise DomainError("invalid_transition", REPLACED)
 
 
