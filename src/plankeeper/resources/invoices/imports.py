@@ -24,13 +24,15 @@ from plankeeper.resources.invoices.changes import (
     CLAIM_FIELDS,
     line_price,
     to_line_rows,
+    to_line_state,
     to_stored,
     with_amounts,
 )
 from plankeeper.resources.invoices.import_locks import find_claim_error
 from plankeeper.resources.invoices.import_schemas import InvoiceImport, InvoiceLineImport
-from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow, LineItem
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, InvoiceRow
 from plankeeper.resources.invoices.service import check, check_new
+from plankeeper.resources.invoices.states import find_lock
 from plankeeper.resources.plans.store import list_participants_with_budgets
 from plankeeper.resources.upsert import (
     ImportCounts,
@@ -196,12 +198,12 @@ def _build_lines(
     lines: list[InvoiceLineRow] = []
     for row, record in replaced:
         old = before.get(record.id)
-        stored = {each.id: each for each in unset_to_none(old.line_items) or []} if old else {}
+        stored = {each.id: each for each in to_line_rows(old)} if old else {}
         items = enumerate(unset_to_none(row.values.line_items) or [])
         built = [_build_line(item, position, record, stored) for position, item in items]
         taxed_count = sum(line.gst_code == "P1" for line in built)
         for line in built:
-            if not _is_possible_amount(line, taxed_count):
+            if not (_keeps_amount(line, stored.get(line.id)) or _is_possible_amount(line, taxed_count)):
                 line.amount = None
         own = with_amounts(record, built)
         for line in own:
@@ -212,7 +214,7 @@ def _build_lines(
 
 
 def _build_line(
-    item: InvoiceLineImport, position: int, invoice: InvoiceRow, stored: Mapping[UUID, LineItem]
+    item: InvoiceLineImport, position: int, invoice: InvoiceRow, stored: Mapping[UUID, InvoiceLineRow]
 ) -> InvoiceLineRow:
     id_ = uuid7() if item.id is UNSET else UUID(item.id)
     old = stored.get(id_)
@@ -223,9 +225,18 @@ def _build_line(
     given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
     to_row_values(InvoiceLineRow, given)
     line = msgspec.structs.replace(line, **given)
-    if old and (line_price(old), old.gst_code) == (line_price(line), line.gst_code):
+    if old and _has_same_price(line, old):
         line.amount = old.amount  # a claimed line keeps it
     return line
+
+
+def _has_same_price(line: InvoiceLineRow, old: InvoiceLineRow) -> bool:
+    return (line_price(old), old.gst_code) == (line_price(line), line.gst_code)
+
+
+def _keeps_amount(line: InvoiceLineRow, old: InvoiceLineRow | None) -> bool:
+    """Whether a line was locked with its amount, which can include the difference of lines that are deleted now."""
+    return old is not None and find_lock(to_line_state(old)) is not None and _has_same_price(line, old)
 
 
 def _is_possible_amount(line: InvoiceLineRow, taxed_count: int) -> bool:

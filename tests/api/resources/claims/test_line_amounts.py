@@ -100,6 +100,19 @@ def test_an_import_keeps_the_amount_of_a_claimed_line_if_it_is_possible(office: 
     assert imported(11.04, id=again) == imported(11.02, id=again) == [5.52, 11.04, 5.51]
 
 
+def test_an_import_that_deletes_other_lines_keeps_the_amount_of_a_claimed_one(office: Office) -> None:
+    """Its three cents are the difference of three lines."""
+    invoice = office.invoice("1", *(taxed(office, 10.03) for _ in range(3)), tax=3.03, total=33.12)
+    assert amounts(office, invoice) == [11.03, 11.03, 11.06]
+    last = invoice["line_items"][2]
+    claim = {"reference": "PORTAL-1", "line_ids": [last["id"]]}
+    office.client.create(f"/invoices/{invoice['id']}/claimed-elsewhere", claim)
+    line = taxed(office, 10.03, id=last["id"], claim_status="pending", claim_batch_ref="PORTAL-1")
+    line |= {"created_at": last["created_at"]}
+    office.import_rows("invoices", {"id": invoice["id"], "line_items": [line]})
+    assert amounts(office, invoice) == [11.06]
+
+
 class _Claim(Struct):
     line_id: str
     amount: Decimal
