@@ -216,7 +216,8 @@ def test_a_double_click_records_an_adjustment_once(
             threads.map(lambda _: owner.submit(f"{path}/{action}", form), range(2)), key=lambda each: each.status_code
         )
     assert (saved.status_code, late.status_code) == (303, 409)
-    assert f"recorded in the meantime, in all $50.00 {words}: record this too only if" in main_text(late.text)
+    message = f"Somebody has just recorded money for this line. It now has: $50.00 {words}. Record yours only if"
+    assert message in main_text(late.text)
     assert ('value="50"' in late.text, 'value="Claimed twice"' in late.text) == (True, True)
     assert main_text(owner.get(f"{path}/claim").text).count("15 Jan 2026 $50.00") == 1
     second = submit_form(owner, f"{path}/{action}", values)  # it has happened twice

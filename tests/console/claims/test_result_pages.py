@@ -110,7 +110,7 @@ def test_a_double_click_records_money_once(owner: Browser, batch: SubmittedBatch
         )
     assert (saved.status_code, late.status_code) == (303, 409)
     text = main_text(late.text)
-    assert "Money for this batch was recorded in the meantime, $290.99 in all: look at the list below" in text
+    assert "Somebody has just recorded money for this batch. It now has: $290.99. Record yours only if" in text
     assert "Recorded $290.99" in text
     assert ('value="290.99"' in late.text, 'value="NDIA 40500"' in late.text) == (True, True)
     assert submit_form(owner, path, values).status_code == 303  # the agency has paid the same amount again

@@ -50,7 +50,7 @@ REFUND_KINDS: Mapping[AdjustmentKind, str] = {
     "repaid_to_agency": "We have returned money to the agency",
 }
 RECORDED = (
-    "Money of this line was recorded in the meantime, in all {sums}: record this too only if it has happened as well."
+    "Somebody has just recorded money for this line. It now has: {sums}. Record yours only if it is another amount."
 )
 REPLACED = "Another result was recorded in the meantime: look at it, and replace it only if it is wrong."
 # Where a line stands, and what comes next.

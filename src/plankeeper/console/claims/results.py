@@ -34,8 +34,7 @@ MAX_FILES = 4  # uploaded files of one account
 MAX_RECEIPTS = 100  # that the page lists
 MAX_TEXT = 255
 RECORDED = (
-    "Money for this batch was recorded in the meantime, {amount} in all: look at the list below, and record this money"
-    " only if it has arrived as well."
+    "Somebody has just recorded money for this batch. It now has: {amount}. Record yours only if it is another payment."
 )
 _RESOURCE = "claim-results"
 

@@ -57,7 +57,7 @@ WARNED_CODES: Sequence[WarnedCode] = ("line_duplicate", "check_budget", "price_a
 
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
-        "state": "The line is in another claim batch, claimed, rejected or cancelled, or the invoice is deleted, or was"
+        "state": "The line is in another claim batch, claimed, rejected or cancelled. Or its invoice is deleted, or was"
         " imported as claimed, paid or cancelled.",
         "wont_claim": "The invoice is excluded from claims.",
         "held": "The invoice is on hold.",
