@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -25,7 +25,7 @@ from plankeeper.resources.documents.schemas import DocumentRow
 
 
 class StoredResponseExport(Struct):
-    """A response that is stored for an `Idempotency-Key`; in base64 if it is encrypted."""
+    """A response that is stored for an `Idempotency-Key`, without records of others; in base64 if it is encrypted."""
 
     path: str
     idempotency_key: str
@@ -125,7 +125,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             trash_entries=trash_entries,
             events=events,
             webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, _ids(decoded)),
-            stored_responses=[_response(each) for each in await store.list_responses(*values)],
+            stored_responses=[_response(each, own_ids) for each in await store.list_responses(*values)],
             uploaded_files=await _file_lines(tx, plan_manager_id, pattern),
             import_rows=await export_store.list_import_rows(*values, pattern.pattern),
             requests=await _requests(tx, plan_manager_id, participant_id),
@@ -180,15 +180,33 @@ def _user_ids(people: Sequence[JsonObject], events: Sequence[JsonObject]) -> lis
     return sorted({UUID(each["user_id"]) for each in records if each.get("user_id")})
 
 
-def _response(record: ResponseRecord) -> StoredResponseExport:
+def _response(record: ResponseRecord, own_ids: Sequence[UUID]) -> StoredResponseExport:
+    """A stored response, of which a bulk request for several people keeps only what is about the person."""
     body: Raw | str | None = None
     if record.body is not None:
         try:
-            msgspec.json.decode(record.body)
-            body = Raw(record.body)
+            value = msgspec.json.decode(record.body)
+            body = Raw(to_json(_own_part(value, {str(each) for each in own_ids})))
         except msgspec.DecodeError:
             body = base64.b64encode(record.body).decode()
     return StoredResponseExport(record.path, record.idempotency_key, body)
+
+
+def _own_part(value: Any, own_ids: Container[str]) -> Any:
+    """A record about one of the ids as it is, and any other object with only these records in its lists."""
+    if isinstance(value, list):
+        return [each for each in cast("list[Any]", value) if _is_own(each, own_ids)]
+    if not isinstance(value, dict):
+        return value
+    record = cast("JsonObject", value)
+    return record if _is_own(record, own_ids) else {name: _own_part(record[name], own_ids) for name in record}
+
+
+def _is_own(value: Any, own_ids: Container[str]) -> bool:
+    if isinstance(value, dict):
+        record = cast("JsonObject", value)
+        return any(str(record.get(name)) in own_ids for name in ("id", "participant_id", "invoice_id"))
+    return str(value) in own_ids
 
 
 def _file_pattern(participant_id: UUID, people: Iterable[JsonObject]) -> re.Pattern[str]:

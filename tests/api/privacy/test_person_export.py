@@ -31,7 +31,7 @@ LEFT_OUT = {
     "recheck_queue": "invoices that wait for a check",
 }
 # Rows about others, too, of which the export has only the part about the person.
-SHARED_ROWS = {"api_request_batches", "import_files"}
+SHARED_ROWS = {"api_request_batches", "idempotency_records", "import_files"}
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -128,6 +128,19 @@ def test_nothing_about_others_is_exported(person: SeededPlanManager) -> None:
     assert "Somebody" not in document
     assert person.texts["provider.entity_name"] not in document
     assert str(person.plan_manager_id) in document
+
+
+def test_stored_responses_of_bulk_requests_are_exported_without_other_people(small_world: SeededPlanManager) -> None:
+    api, person_id = small_world.client, small_world.ids["participant_id"]
+    two = {"items": [{"id": person_id, "first_name": "Ottilie"}, {"first_name": "Ferdinanda", "last_name": "Other"}]}
+    saved = api.post("/participants/bulk", two, headers={"Idempotency-Key": "people"}).json()["data"]
+    lines = [{"participant_id": each["id"], "invoice_number": f"A-{each['first_name']}"} for each in saved]
+    api.post("/invoices/bulk", {"items": lines}, headers={"Idempotency-Key": "invoices"}).raise_for_status()
+    found = json.loads(person_export.to_document(export(small_world)))
+    responses = {each["idempotency_key"]: each["body"]["data"] for each in found["stored_responses"]}
+    assert responses["people"] == saved[:1]
+    assert [each["invoice_number"] for each in responses["invoices"]] == ["A-Ottilie"]
+    assert not [each for each in ("Ferdinanda", "Other", saved[1]["id"]) if each in json.dumps(found)]
 
 
 def test_a_deleted_participant_is_exported_from_its_events(small_world: SeededPlanManager) -> None:
