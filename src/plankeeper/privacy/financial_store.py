@@ -11,13 +11,14 @@ from plankeeper.core.fields import AwareDatetime
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import in_array
 
-# The day of the last record about an invoice that was claimed, here or in the system that it was imported from.
+# The day of the last record about an invoice that was claimed, here or in the system that it was imported from. A claim
+# in a draft batch counts: the file has the person's number, and the batch can still be submitted.
 LIST_CLAIMED = """
     select id, greatest(
         received_at,
         (
             select max(greatest(created_at, result_at)) from claims
-            where plan_manager_id = $1 and invoice_id = invoice.id and state <> 'draft'
+            where plan_manager_id = $1 and invoice_id = invoice.id
         ),
         (select max(created_at) from adjustments where plan_manager_id = $1 and invoice_id = invoice.id),
         (
@@ -43,9 +44,7 @@ LIST_CLAIMED = """
     ) as changed_at
     from invoices invoice
     where plan_manager_id = $1 and participant_id = $2 and (
-        exists (
-            select from claims where plan_manager_id = $1 and invoice_id = invoice.id and state <> 'draft'
-        )
+        exists (select from claims where plan_manager_id = $1 and invoice_id = invoice.id)
         or exists (
             select from invoice_lines
             where plan_manager_id = $1 and invoice_id = invoice.id

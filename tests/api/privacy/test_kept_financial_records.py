@@ -18,6 +18,7 @@ from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.approval_requests import content_hash
 from plankeeper.resources.invoices.approval_schemas import NewLink
+from support.claims import Office
 from support.client import Client
 from support.factories import upload_document
 from support.importing import import_records
@@ -117,6 +118,33 @@ def test_an_erasure_keeps_what_was_claimed_and_says_until_when(person: Person) -
     assert NDIS_NUMBER in document
     assert "Robin Hale" in document
     assert person.erase().kept == report.kept
+
+
+@pytest.mark.parametrize("action", ["submit", "cancel"])
+def test_a_line_in_a_draft_claim_batch_is_kept_whatever_becomes_of_the_batch(
+    server: RunningServer, new_client: Callable[..., Client], action: str
+) -> None:
+    office = Office(server, new_client(scopes=("read", "write", "claims")))
+    batch = office.batch(office.invoice("A-1"))
+
+    async def erase() -> ErasureReport:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, office.plan_manager_id, server.settings, SYSTEM)
+            return await service.erase(ctx, UUID(office.participant), search_events=False)
+
+    kept = server.run(erase()).kept
+    assert kept is not None
+    assert kept.invoices == 1
+    office.client.post(f"/claim-batches/{batch['id']}/{action}", {} if action == "cancel" else None).raise_for_status()
+    numbers = "select fields ->> 'ndis_number' from claims where plan_manager_id = $1"
+    assert server.run(server.db.rows(str, numbers, office.plan_manager_id)) == [NDIS_NUMBER]
+    long_ago = datetime.now(UTC) - EIGHT_YEARS
+    office.execute("update invoices set received_at = $2 where plan_manager_id = $1", office.plan_manager_id, long_ago)
+    office.execute("update claims set created_at = $2 where plan_manager_id = $1", office.plan_manager_id, long_ago)
+    due = "update kept_financial_records set kept_until = now() where plan_manager_id = $1"
+    office.execute(due, office.plan_manager_id)
+    server.run(financial_records.erase_due(server.db, server.settings))
+    assert server.run(server.db.rows(str, numbers, office.plan_manager_id)) == ["[erased]"]
 
 
 def test_the_document_that_is_kept_is_restricted(person: Person) -> None:
