@@ -179,7 +179,7 @@ async def list_plan_managers(db: Executor) -> list[UUID]:
 
 
 # The newest position stays without its event, because the next one is counted from it. A legal hold keeps the events
-# of its participant.
+# of its participant, and of the notes on its invoices.
 LIST_EXPIRED = """
     select event_id from event_order placed
     where plan_manager_id = $1 and event_id < $2 and (
@@ -189,9 +189,16 @@ LIST_EXPIRED = """
         select from legal_holds hold join events held
             on held.plan_manager_id = $1 and held.id = placed.event_id
             and held.resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement')
-            and case held.resource_kind when 'participant' then held.resource_id
-                when 'note' then coalesce(held.data, held.previous) #>> '{resource,id}'
-                else coalesce(held.data, held.previous) ->> 'participant_id' end = hold.participant_id::text
+            and (
+                case held.resource_kind when 'participant' then held.resource_id
+                    when 'note' then coalesce(held.data, held.previous) #>> '{resource,id}'
+                    else coalesce(held.data, held.previous) ->> 'participant_id' end = hold.participant_id::text
+                or held.resource_kind = 'note' and exists (
+                    select from invoices
+                    where plan_manager_id = $1 and participant_id = hold.participant_id
+                        and id::text = coalesce(held.data, held.previous) #>> '{resource,id}'
+                )
+            )
         where hold.plan_manager_id = $1
     )
     order by event_id

@@ -11,7 +11,7 @@ from plankeeper.access.request_log.schemas import RequestBatch
 from plankeeper.database.client import Executor
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.activity_store import IS_OF_PARTICIPANT
-from plankeeper.privacy.store import IS_ROW_OF_PERSON
+from plankeeper.privacy.store import IS_ROW_OF_PERSON, NOTE_EVENTS
 
 
 class StoredRow(Struct):
@@ -107,6 +107,7 @@ LIST_TRASH_ENTRIES: LiteralString = (
     f"{ROW} trash r where plan_manager_id = $1 and kind = 'participant' and resource_id = $2 order by id"
 )
 LIST_EVENTS: LiteralString = f"{ROW} events r where plan_manager_id = $1 and {IS_OF_PARTICIPANT} order by id"
+LIST_NOTE_EVENTS: LiteralString = f"select (to_jsonb(noted) - 'plan_manager_id')::json as content from {NOTE_EVENTS}"
 LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
     f"{ROW} events r where plan_manager_id = $1"
     " and resource_kind = 'invoice_view_session' and resource_id = any ($2::text[]) order by id"
@@ -204,6 +205,11 @@ async def list_trash_entries(db: Executor, plan_manager_id: UUID, participant_id
 async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
     """The events of the participant, of its team members and of its invoices."""
     return _contents(await db.rows(StoredRow, LIST_EVENTS, plan_manager_id, str(participant_id)))
+
+
+async def list_note_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The events of the notes on the participant's invoices."""
+    return _contents(await db.rows(StoredRow, LIST_NOTE_EVENTS, plan_manager_id, participant_id))
 
 
 async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, session_ids: Sequence[str]) -> list[Raw]:

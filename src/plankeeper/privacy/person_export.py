@@ -102,7 +102,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         team = await export_store.list_team_members(*values)
         people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_trash(trash_entries)
         sessions = await export_store.list_view_sessions(*values)
-        events += await _list_session_events(tx, plan_manager_id, sessions)
+        events += await export_store.list_note_events(*values) + await _list_session_events(*values[:2], sessions)
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
         pattern, own_ids = _file_pattern(participant_id, people), [participant_id, *_ids(map(_decode, invoices))]

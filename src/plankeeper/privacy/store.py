@@ -35,11 +35,10 @@ async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID)
 
 
 # The index of IS_OF_PARTICIPANT has the events of a note by the id of the invoice that it is about.
-LIST_NOTE_EVENTS: LiteralString = """
-    select noted.id, noted.resource_kind, noted.data, noted.previous
-    from invoices invoice
+NOTE_EVENTS: LiteralString = """
+    invoices invoice
     cross join lateral (
-        select id, resource_kind, data, previous
+        select *
         from events
         where plan_manager_id = $1 and resource_kind = 'note'
             and resource_kind in ('participant', 'plan', 'team_member', 'invoice', 'note', 'statement')
@@ -51,6 +50,7 @@ LIST_NOTE_EVENTS: LiteralString = """
     where invoice.plan_manager_id = $1 and invoice.participant_id = $2
     order by noted.id
 """
+LIST_NOTE_EVENTS: LiteralString = f"select noted.id, noted.resource_kind, noted.data, noted.previous from {NOTE_EVENTS}"
 
 
 async def list_note_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[PersonEvent]:

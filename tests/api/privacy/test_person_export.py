@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,7 +14,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import NotFound
+from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.json import to_json
+from plankeeper.events import order_store
 from plankeeper.privacy import person_export, service
 from plankeeper.privacy.person_export import PersonExport
 from plankeeper.resources.trash import store as trash_store
@@ -51,6 +53,15 @@ def person(server: RunningServer) -> Iterator[SeededPlanManager]:
     seeded.client.http.close()
 
 
+def hold(world: SeededPlanManager) -> None:
+    async def place() -> None:
+        async with world.server.db.transaction() as tx:
+            ctx = WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
+            await service.hold(ctx, UUID(world.ids["participant_id"]), "Case 12/345")
+
+    world.server.run(place())
+
+
 def add_history(world: SeededPlanManager) -> None:
     """Change the person and its team, hold its data, put an earlier state in the trash, and add another person."""
     api, participant = world.client, f"/participants/{world.ids['participant_id']}"
@@ -59,13 +70,7 @@ def add_history(world: SeededPlanManager) -> None:
     left = api.create(f"{participant}/team-members", {"first_name": "Ferdinanda", "email": "ferdinanda@example.com"})
     api.delete(f"{participant}/team-members/{left['id']}").raise_for_status()
     api.create("/participants", {"first_name": "Somebody", "last_name": "Else"})
-
-    async def hold() -> None:
-        async with world.server.db.transaction() as tx:
-            ctx = WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
-            await service.hold(ctx, UUID(world.ids["participant_id"]), "Case 12/345")
-
-    world.server.run(hold())
+    hold(world)
     statement = """
         insert into invoice_ignored_warnings
             (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
@@ -141,6 +146,42 @@ def test_stored_responses_of_bulk_requests_are_exported_without_other_people(sma
     assert responses["people"] == saved[:1]
     assert [each["invoice_number"] for each in responses["invoices"]] == ["A-Ottilie"]
     assert not [each for each in ("Ferdinanda", "Other", saved[1]["id"]) if each in json.dumps(found)]
+
+
+def write_notes(world: SeededPlanManager, kind: str) -> list[str]:
+    """A note on the invoice or the provider, edited and deleted: its texts."""
+    texts = [f"{kind} rang first", f"{kind} rang again"]
+    resource = {"kind": kind, "id": world.ids[f"{kind}_id"]}
+    note = {"resource": resource, "note_type_id": int(world.ids["note_type_id"]), "text": texts[0]}
+    id_ = world.client.create("/notes", note)["id"]
+    world.client.put(f"/notes/{id_}", {"text": texts[1]}).raise_for_status()
+    world.client.delete(f"/notes/{id_}").raise_for_status()
+    return texts
+
+
+def test_events_of_deleted_notes_on_the_persons_invoices_are_exported(small_world: SeededPlanManager) -> None:
+    texts, of_others = write_notes(small_world, "invoice"), write_notes(small_world, "provider")
+    found = json.loads(person_export.to_document(export(small_world)))
+    events = [each for each in found["events"] if each["resource_kind"] == "note"]
+    assert [each["type"] for each in events] == ["note.created", "note.updated", "note.deleted"]
+    assert [text in json.dumps(events) for text in (*texts, *of_others)] == [True, True, False, False]
+
+
+def test_a_legal_hold_keeps_the_events_of_notes_on_the_persons_invoices(small_world: SeededPlanManager) -> None:
+    world = small_world
+    texts, of_others = write_notes(world, "invoice"), write_notes(world, "provider")
+    hold(world)
+    count = "select count(*) from event_order where plan_manager_id = $1"
+    wait_until(lambda: world.server.run(world.server.db.one(int, count, world.plan_manager_id)) >= world.event_count())
+
+    async def purge() -> None:
+        async with world.server.db.transaction() as tx:
+            before_id = uuid7_lower_bound(datetime.now(UTC) + timedelta(days=1))
+            await order_store.purge(tx, world.plan_manager_id, before_id, 1000)
+
+    world.server.run(purge())
+    kept = [text for text in (*texts, *of_others) if "events" in places_of(world, text)]
+    assert kept == texts
 
 
 def test_a_deleted_participant_is_exported_from_its_events(small_world: SeededPlanManager) -> None:
