@@ -40,6 +40,13 @@ class PersonEvent(Struct):
     previous: Raw | None
 
 
+class ExportEvent(Struct):
+    """An event of an export, with the encoded query that selected its records."""
+
+    id: UUID
+    filter: str
+
+
 class ResponseRecord(Struct):
     """A stored response of an idempotent request, with its key."""
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
+from urllib.parse import unquote_plus
 from uuid import UUID
 
 import msgspec
@@ -52,6 +53,7 @@ PARTICIPANT_FIELDS = (
 PLAN_FIELDS = ("id", "participant_id", "is_pace_plan", "created_at", "updated_at")
 STATEMENT_FIELDS = ("id", "participant_id", "plan_id", "month", "created_at", "created_by")
 NOTE_FIELDS = ("id", "resource", "note_type_id", "pinned", "alert", "created_at", "updated_at")
+EXPORT_FIELDS = ("id", "what", "rows")
 TEAM_MEMBER_FIELDS = ("id", "user_id", "pm_profile_id", "participant_id", "contact_priority", "permissions")
 
 _NAME_FIELDS = ("first_name", "middle_name", "last_name", "preferred_name")
@@ -402,7 +404,17 @@ async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts:
         pattern = texts.pattern if fields is None else None
         if ids and (fields or pattern):
             count += await store.erase_events(ctx.tx, ctx.plan_manager_id, ids, fields, pattern)
-    return count
+    return count + await _erase_export_filters(ctx, texts.pattern)
+
+
+async def _erase_export_filters(ctx: WriteContext, pattern: str | None) -> int:
+    """Erase the filters of exports that contain one of the texts, and return their number."""
+    if pattern is None:
+        return 0
+    exports = await store.list_exports(ctx.tx, ctx.plan_manager_id)
+    texts = {each.id: re.sub(store.NAMES_AND_CHOICES, r"\1", unquote_plus(each.filter)) for each in exports}
+    ids = [id_ for id_, text in texts.items() if matches(pattern, text)]
+    return await store.erase_events(ctx.tx, ctx.plan_manager_id, ids, EXPORT_FIELDS, None) if ids else 0
 
 
 async def _erase_responses(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> int:

@@ -9,6 +9,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_ids import HAS_ID
 from plankeeper.events.activity_store import IS_OF_PARTICIPANT
 from plankeeper.privacy.schemas import (
+    ExportEvent,
     FileContent,
     HeldParticipant,
     ImportRowReference,
@@ -338,13 +339,12 @@ CHOICE_PARAMETERS: LiteralString = (
     "action|active|actor|approval_status|claim_status|deleted|list|sort|state|status|view|views|warning"
 )
 # The parameters' names and these values are never names of people. Other values could be.
+NAMES_AND_CHOICES: LiteralString = rf"(^|&)(?:(?:{CHOICE_PARAMETERS})=[\w,.-]*(?=&|$)|[a-z_]+=)"
 ERASE_QUERIES: LiteralString = f"""
     with erased as (
         update access_records set query = '[erased]'
         where plan_manager_id = $1 and query ~* $2
-            and regexp_replace(
-                query, '(^|&)(?:(?:{CHOICE_PARAMETERS})=[\\w,.-]*(?=&|$)|[a-z_]+=)', '\\1', 'g'
-            ) ~* $2
+            and regexp_replace(query, '{NAMES_AND_CHOICES}', '\\1', 'g') ~* $2
         returning id
     )
     select count(*) from erased
@@ -354,6 +354,25 @@ ERASE_QUERIES: LiteralString = f"""
 async def erase_queries(tx: Transaction, plan_manager_id: UUID, pattern: str) -> int:
     """Replace the queries of access records whose texts match a pattern, and return their number."""
     return await tx.one(int, ERASE_QUERIES, plan_manager_id, pattern)
+
+
+# The index of types has the events with a position, and the queue those that wait for one.
+LIST_EXPORTS = """
+    select id, data ->> 'filter' as filter
+    from events
+    where plan_manager_id = $1 and resource_kind = 'export' and data ->> 'filter' is not null and id in (
+        select event_id from event_order
+        where plan_manager_id = $1 and type = (select code from event_types where name = 'export.created')
+        union all
+        select unnest(event_ids) from event_queue where plan_manager_id = $1 and 'export.created' = any (types)
+    )
+    order by id
+"""
+
+
+async def list_exports(db: Executor, plan_manager_id: UUID) -> list[ExportEvent]:
+    """The events of exports with a filter."""
+    return await db.rows(ExportEvent, LIST_EXPORTS, plan_manager_id)
 
 
 LIST_MENTIONS = """

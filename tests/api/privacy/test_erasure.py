@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.access.access_log.store import record_export
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.errors import NotFound
 from plankeeper.privacy import service
@@ -314,6 +315,28 @@ def test_queries_without_a_text_about_the_person_stay(small_world: SeededPlanMan
     small_world.server.run(write())
     erase(small_world)
     assert sorted(small_world.server.run(read())) == sorted(kept)
+
+
+def test_filters_of_exports_with_a_text_about_the_person_are_erased(small_world: SeededPlanManager) -> None:
+    world, participant_id = small_world, small_world.ids["participant_id"]
+    world.client.put(f"/participants/{participant_id}", {"first_name": "Active", "last_name": "Ümläut-O’Neil"})
+    kept = ["q=Ada", "status=Active&view=1", "q=Activex", None]
+    erased = ["q=%C3%9Cml%C3%A4ut-O%E2%80%99Neil", "status=Active&q=Ann+active", "participant=Active%20Ann"]
+
+    async def write() -> None:
+        async with world.server.db.transaction() as tx:
+            ctx = WriteContext(tx, world.plan_manager_id, world.server.settings, SYSTEM)
+            for number, each in enumerate([*kept, *erased]):
+                await record_export(ctx, "participants", each, number)
+
+    world.server.run(write())
+    erase(world)
+    wait_until(lambda: len(feed(world.client)) == len(world.event_ids()))
+    exports = [each["data"] for each in feed(world.client) if each["type"] == "export.created"]
+    filters = [*kept, *[None] * len(erased)]
+    assert [(each["what"], each["rows"], each["filter"]) for each in exports] == [
+        ("participants", number, each) for number, each in enumerate(filters)
+    ]
 
 
 def test_a_legal_hold_prevents_an_erasure(small_world: SeededPlanManager) -> None:
