@@ -460,9 +460,8 @@ async def _list_mentions(
     """At most one more than MAX_MENTIONS."""
     if texts.pattern is None:
         return []
-    mentions = await store.list_mentions(ctx.tx, ctx.plan_manager_id, texts.pattern, MAX_MENTIONS + 1)
+    values = (ctx.tx, ctx.plan_manager_id, participant_id, texts.pattern)
+    mentions = await store.list_mentions(*values, MAX_MENTIONS + 1)
     if search_events and len(mentions) <= MAX_MENTIONS:
-        mentions += await store.list_event_mentions(
-            ctx.tx, ctx.plan_manager_id, participant_id, texts.pattern, MAX_MENTIONS + 1 - len(mentions)
-        )
+        mentions += await store.list_event_mentions(*values, MAX_MENTIONS + 1 - len(mentions))
     return mentions

@@ -391,8 +391,44 @@ LIST_MENTIONS = """
         union all
         select 'notes', id::text, 'text', text from notes where plan_manager_id = $1
         union all
-        select 'invoice_lines', invoice_id::text, 'description', description
-        from invoice_lines where plan_manager_id = $1
+        select 'invoices', invoice.id::text, each."column", each.text
+        from invoices invoice cross join lateral (
+            values ('hold_reason', hold_reason), ('approval_reason', approval_reason),
+                ('closing_reason', closing_reason)
+        ) each ("column", text)
+        where invoice.plan_manager_id = $1
+        union all
+        select 'invoice_lines', line.invoice_id::text, each."column", each.text
+        from invoice_lines line cross join lateral (
+            values ('description', description), ('rejection_reason', rejection_reason),
+                ('closing_reason', closing_reason)
+        ) each ("column", text)
+        where line.plan_manager_id = $1
+        union all
+        -- the person's own claims, adjustments and payments can be kept with their texts
+        select 'claims', id::text, 'reason', reason
+        from claims
+        where plan_manager_id = $1
+            and invoice_id not in (select id from invoices where plan_manager_id = $1 and participant_id = $4)
+        union all
+        select 'adjustments', id::text, 'reason', reason
+        from adjustments
+        where plan_manager_id = $1
+            and invoice_id not in (select id from invoices where plan_manager_id = $1 and participant_id = $4)
+        union all
+        select 'claim_batches', id::text, 'cancel_reason', cancel_reason
+        from claim_batches where plan_manager_id = $1
+        union all
+        select 'payments', id::text, 'return_reason', return_reason
+        from payments
+        where plan_manager_id = $1 and (payee_kind <> 'participant' or payee_id <> $4)
+        union all
+        select 'payment_runs', id::text, 'cancel_reason', cancel_reason
+        from payment_runs where plan_manager_id = $1
+        union all
+        select 'bank_detail_changes', id::text, 'note', note
+        from bank_detail_changes
+        where plan_manager_id = $1 and (payee_kind <> 'participant' or payee_id <> $4)
         union all
         select 'invoice_ignored_warnings', invoice_id::text, 'reason',
             concat_ws(' ', reason, array_to_string(facts, ' '))
@@ -421,9 +457,11 @@ LIST_MENTIONS = """
 """
 
 
-async def list_mentions(db: Executor, plan_manager_id: UUID, pattern: str, limit: int) -> list[Mention]:
-    """Free texts that match the pattern, after the texts about the person have been erased."""
-    return await db.rows(Mention, LIST_MENTIONS, plan_manager_id, pattern, limit)
+async def list_mentions(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, pattern: str, limit: int
+) -> list[Mention]:
+    """Free texts of other records that match the pattern, after the texts about the person have been erased."""
+    return await db.rows(Mention, LIST_MENTIONS, plan_manager_id, pattern, limit, participant_id)
 
 
 LIST_EVENT_MENTIONS: LiteralString = f"""

@@ -1,6 +1,7 @@
 """Claims and payments of an erased person: kept, with their documents, until they are old enough."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -168,6 +169,42 @@ def test_no_import_creates_a_participant_with_the_id_of_an_erased_one(person: Pe
     )
     person.run_task()
     assert server.run(import_records(server, plan_manager_id, "participants", rows[1:])).counts.created == 1
+
+
+def test_texts_of_claims_and_payments_of_others_are_mentions(person: Person) -> None:
+    office, client = person.office, person.client
+    other = office.participant_with("Somebody", "Else")
+    invoice = office.invoice("50.00", number="A-2", participant_id=other, payee="participant")
+    office.act(office.run(invoice), "mark-paid", paid_on="2026-11-20").raise_for_status()
+    for each in (person.invoice, invoice):
+        adjustment = {"kind": "agency_reversal", "amount": 20, "date": "2026-11-26", "reason": "agreed"}
+        client.create(f"/invoices/{each}/adjustments", adjustment | {"line_id": office.line_ids(each)[0]})
+    office.execute(
+        "insert into claim_batches (plan_manager_id, id, number, state, total, lines, created_at)"
+        " values ($1, $2, 'CB-1', 'cancelled', 0, 0, now())",
+        office.plan_manager_id, uuid7(),
+    )  # fmt: skip
+    texts = {
+        "adjustments": ("reason",),
+        "bank_detail_changes": ("note",),
+        "claim_batches": ("cancel_reason",),
+        "claims": ("reason",),
+        "invoice_lines": ("closing_reason", "rejection_reason"),
+        "invoices": ("approval_reason", "closing_reason", "hold_reason"),
+        "payment_runs": ("cancel_reason",),
+        "payments": ("return_reason",),
+    }
+    for table, columns in texts.items():
+        changes = ", ".join(f"{each} = 'asked by Robin'" for each in columns)
+        office.execute(f"update {table} set {changes} where plan_manager_id = $1", office.plan_manager_id)
+    mentions = person.erase().mentions
+    assert {each.text for each in mentions} == {"asked by Robin"}
+    # Those of the person itself are kept, or erased.
+    counts = Counter((each.table, each.column) for each in mentions)
+    assert counts == Counter((table, each) for table, columns in texts.items() for each in columns) | {
+        ("payment_runs", "cancel_reason"): 2,  # they have no person
+        ("bank_detail_changes", "note"): 2,  # of the other participant and the provider
+    }
 
 
 def test_old_records_are_erased_at_once(person: Person) -> None:
