@@ -22,6 +22,8 @@ SECRET_COLUMNS = {
     "bank_details.current_account",
     "bank_details.proposed_account",
     "office_settings.bank_account",
+    "payment_runs.account",
+    "payments.account",
 }
 # Other columns whose names sound like a secret.
 NOT_SECRETS = {

@@ -63,7 +63,7 @@ _SECRETS: LiteralString = """
     union all
     select 'payments.account', array[plan_manager_id::text, id::text],
         convert_to(concat_ws(E'\\n', plan_manager_id, payee_kind, payee_id), 'UTF8'), account
-    from payments
+    from payments where account <> '' -- an erasure empties it
     union all
     -- responses with the secret of a webhook endpoint
     select 'idempotency_records.body', array[plan_manager_id::text, original_key_id::text, path, idempotency_key],

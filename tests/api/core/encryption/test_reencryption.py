@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import store as accounts
 from plankeeper.access.accounts import totp
@@ -19,6 +20,7 @@ from plankeeper.core.encryption.cipher import (
 )
 from plankeeper.core.encryption.rotation import StoredSecret, encrypt_with_first_key
 from plankeeper.core.errors import SecretKeyMissingError
+from plankeeper.privacy import financial_store
 from support.accounts import AccountDriver
 from support.client import Client
 from support.server import RunningServer
@@ -110,6 +112,47 @@ def test_secrets_that_cannot_be_decrypted_stay_as_they_are(
     replace_keys(path, [first, *read_keys(server.settings.secret_key_path)])
     assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 4
     assert usage_of(server) == {first.id: 4, lost_id: 2}
+
+
+def insert_payments(server: RunningServer, plan_manager_id: UUID, participant_ids: list[UUID]) -> None:
+    """A payment run with a payment to each participant, with encrypted accounts."""
+    cipher, run_id = secret_cipher(server.settings), uuid7()
+    account = cipher.encrypt("062-000 12345678", f"{plan_manager_id}\noffice_settings".encode())
+    insert_run = """
+        insert into payment_runs (plan_manager_id, id, number, state, process_date, group_by, header, account, total,
+            payment_count, created_at)
+        values ($1, $2, 'P000001', 'paid', '2026-01-05', 'payee', '{}', $3, 2, 2, now())
+    """
+    server.execute_as_owner(insert_run, plan_manager_id, run_id, account)
+    insert_payment = """
+        insert into payments (plan_manager_id, id, run_id, position, payee_kind, payee_id, payee_name, account,
+            account_ending, account_title, reference, amount, state, created_at)
+        values ($1, $2, $3, $4, 'participant', $5, 'Sam', $6, '678', 'SAM', 'P000001', 1, 'paid', now())
+    """
+    for position, each in enumerate(participant_ids, 1):
+        account = cipher.encrypt("062-000 12345678", f"{plan_manager_id}\nparticipant\n{each}".encode())
+        server.execute_as_owner(insert_payment, plan_manager_id, uuid7(), run_id, position, each, account)
+
+
+def test_an_erased_payment_has_no_secret(
+    server: RunningServer, plan_manager_id: UUID, new_key_file: Callable[[], tuple[Path, SecretKey]]
+) -> None:
+    erased_id, other_id = uuid7(), uuid7()
+    insert_payments(server, plan_manager_id, [erased_id, other_id])
+
+    async def erase() -> int:
+        async with server.db.transaction() as tx:
+            return await financial_store.erase_payments(tx, plan_manager_id, erased_id)
+
+    assert server.run(erase()) == 1
+    assert locations(server) == ["payment_runs.account", "payments.account"]
+    assert server.settings.secret_key_path
+    path, new = new_key_file()
+    replace_keys(path, [new, *read_keys(server.settings.secret_key_path)])
+    cipher = SecretCipher(path)
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 2
+    assert server.run(rotation.count_undecryptable(server.db, cipher)) == []
+    assert usage_of(server) == {new.id: 2}
 
 
 def test_a_secret_that_changed_since_it_was_read_is_not_replaced(server: RunningServer, responses: list[Any]) -> None:
