@@ -92,6 +92,17 @@ def target_dsn(cluster: SharedCluster) -> str:
     return cluster.new_database(migrated=False)
 
 
+def read_count(dsn: str, statement: str) -> int:
+    async def read() -> int:
+        connection = await asyncpg.connect(dsn)
+        try:
+            return await connection.fetchval(statement)
+        finally:
+            await connection.close()
+
+    return asyncio.run(read())
+
+
 def error_message(done: Done) -> str:
     """The sentence."""
     assert (done.returncode, done.stdout) == (1, ""), done
@@ -157,12 +168,24 @@ def test_another_kind_of_recovery_ends_sessions_and_holds_claims_and_payments_to
     insert_mail = """
         insert into outgoing_mails (content, created_at, next_attempt_at, expires_at) values ('{}', now(), now(), now())
     """
-    execute(dsn, insert_mail)
+    insert_invoice = f"""
+        insert into invoices (plan_manager_id, id, claim_status, approval_status, created_at, is_deleted, wont_claim,
+            is_reimbursement, received_at, waiting_line_status)
+        values ('{UUID(int=7)}', '{UUID(int=8)}', 'new', 'pending', now(), false, false, false, now(), 'new')
+    """
+    insert_link = f"""
+        insert into approval_links (plan_manager_id, invoice_id, id, participant_id, content_hash, created_at, sent_at,
+            token_hash)
+        values ('{UUID(int=7)}', '{UUID(int=8)}', '{UUID(int=9)}', '{UUID(int=10)}', '', now(), now(), sha256('link'))
+    """
+    execute(dsn, insert_mail, insert_invoice, insert_link)
     urls = {DATABASE_URL: dsn, "PLANKEEPER_OWNER_DATABASE_URL": as_owner(dsn)}
     done = run_plankeeper("after-restore", **urls)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Everybody has to sign in again." in done.stdout
     assert "Claims and payments wait until an owner" in done.stdout
+    open_links = "select count(*) from approval_links where revoked_at is null"
+    assert (read_count(dsn, "select count(*) from approval_links"), read_count(dsn, open_links)) == (1, 0)
     tables = read_tables(dsn)
     assert (len(tables["outgoing_mails"]), len(tables["restores"])) == (0, 1)
     execute(dsn, "update restores set confirmed_at = now()")

@@ -37,6 +37,7 @@ from plankeeper.database.server import analyze_all
 from plankeeper.mail import store as mail_store
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
+from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.office_settings import restore_store
 from plankeeper.server.embedded_postgres.cluster import Cluster
 
@@ -140,7 +141,10 @@ def after_restore() -> None:
                 await _close_access(tx)
 
         run_as_owner(work())
-    click.echo("Everybody has to sign in again. Mails that weren't sent are deleted.")
+    click.echo(
+        "Everybody has to sign in again. Mails that weren't sent are deleted, and links to approve invoices no longer"
+        " work."
+    )
     click.echo(_WAITING)
 
 
@@ -216,8 +220,9 @@ async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[
 async def _close_access(tx: Transaction) -> bool:
     """End what a copy of a database must not bring back.
 
-    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: access that was revoked
-    since must not return. Forgets which objects of the storage to delete. Claims and payments wait for an owner.
+    Ends all sessions, forgets known devices, deletes links to reset a password and mails, and revokes links to approve
+    invoices: access that was revoked since must not return. Forgets which objects of the storage to delete. Claims and
+    payments wait for an owner.
     Returns whether there are plan managers.
     """
     await accounts.delete_all_sessions_and_devices(tx)
@@ -227,6 +232,7 @@ async def _close_access(tx: Transaction) -> bool:
     plan_managers = await list_all(tx)
     for each in plan_managers:
         await document_store.keep_objects(tx, each.id)
+        await approval_store.revoke_all_links(tx, each.id, now)
         await restore_store.insert(tx, each.id, now)
     return bool(plan_managers)
 

@@ -35,6 +35,7 @@ def test_nothing_is_claimed_until_an_owner_confirms(
     new_account: Callable[..., Account],
 ) -> None:
     assert "restored from a backup on 3 Nov 2026" in main_text(owner.get(PAGE).text)
+    assert "Record approvals and rejections of invoices since the backup again." in main_text(owner.get(PAGE).text)
     with pytest.raises(DomainError, match="restored from a backup at 2026-11-03T01:02:03Z") as caught:
         server.run(restores.require_confirmed(server.db, plan_manager_id))
     assert caught.value.code == "invalid_transition"

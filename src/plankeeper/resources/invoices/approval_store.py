@@ -136,6 +136,23 @@ async def revoke_links(
     await tx.execute(REVOKE_LINKS, plan_manager_id, invoice_ids, cause, at)
 
 
+REVOKE_ALL_LINKS: LiteralString = f"""
+    update approval_links set revoked_at = $2, revoked_because = 'staff' where plan_manager_id = $1 and {IS_OPEN}
+"""
+RESTART_REQUESTS = """
+    update approval_requests set asked_at = $2, reminded_at = null where plan_manager_id = $1 and asked_at is not null
+"""
+
+
+async def revoke_all_links(tx: Transaction, plan_manager_id: UUID, at: datetime) -> None:
+    """Revoke the links of all invoices, in a restored database: they can have been used or revoked since.
+
+    Reminders, with new links, and approval without an answer count from this time on.
+    """
+    await tx.execute(REVOKE_ALL_LINKS, plan_manager_id, at)
+    await tx.execute(RESTART_REQUESTS, plan_manager_id, at)
+
+
 SEND_LINK: LiteralString = f"""
     update approval_links set token_hash = $4, email_hash = $5, sent_at = $6, expires_at = $7
     where plan_manager_id = $1 and invoice_id = $2 and id = $3 and {IS_OPEN}
@@ -265,13 +282,16 @@ class ApprovalDays(Struct):
 
 LIST_DAYS = """
     select plan_manager_id, approval_reminder_days as reminder_days, approval_automatic_days as automatic_days
-    from office_settings
-    where approval_reminder_days is not null or approval_automatic_days is not null
+    from office_settings office
+    where (approval_reminder_days is not null or approval_automatic_days is not null) and not exists (
+        -- after a restore, people can have decided since the backup
+        select from restores where restores.plan_manager_id = office.plan_manager_id and confirmed_at is null
+    )
 """
 
 
 async def list_days(db: Executor) -> list[ApprovalDays]:
-    """The settings of the plan managers that use them."""
+    """The settings of the plan managers that use them, without those with a restore that no owner has confirmed."""
     return await db.rows(ApprovalDays, LIST_DAYS)
 
 
@@ -291,14 +311,14 @@ LIST_TO_REMIND: LiteralString = f"""
     order by asked_at, invoice_id
     limit $5
 """
-# Only of requests that somebody was sent.
+# Only of requests that somebody was sent and could answer.
 LIST_TO_APPROVE: LiteralString = f"""
     select invoice_id, asked_at from approval_requests request
     where plan_manager_id = $1 and asked_at <= $2 and (asked_at, invoice_id) > ($3, $4) and {MAY_BE_READY}
         and exists (
             select from approval_links link
             where link.plan_manager_id = $1 and link.invoice_id = request.invoice_id and link.sent_at is not null
-                and link.content_hash = request.content_hash
+                and link.revoked_at is null and link.content_hash = request.content_hash
             offset 0
         )
     order by asked_at, invoice_id
