@@ -34,17 +34,20 @@ from plankeeper.core.settings import Settings
 from plankeeper.database import citus, schema
 from plankeeper.database.client import Database, Transaction
 from plankeeper.database.server import analyze_all
+from plankeeper.events import order_store
 from plankeeper.mail import store as mail_store
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.storage import DocumentStorage, StorageError
 from plankeeper.resources.invoices import approval_store
 from plankeeper.resources.office_settings import restore_store
 from plankeeper.server.embedded_postgres.cluster import Cluster
+from plankeeper.webhooks import delivery_queue, endpoint_store
 
 _WAITING = (
     "Claims and payments wait until an owner of each plan manager has confirmed in the console what was claimed and"
     " paid since the backup."
 )
+_DISABLED_REASON = "the database was restored from a backup, and the endpoint can have been changed or deleted since"
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -143,7 +146,7 @@ def after_restore() -> None:
         run_as_owner(work())
     click.echo(
         "Everybody has to sign in again. Mails that weren't sent are deleted, and links to approve invoices no longer"
-        " work."
+        " work. Webhook endpoints are disabled."
     )
     click.echo(_WAITING)
 
@@ -221,8 +224,9 @@ async def _close_access(tx: Transaction) -> bool:
     """End what a copy of a database must not bring back.
 
     Ends all sessions, forgets known devices, deletes links to reset a password and mails, and revokes links to approve
-    invoices: access that was revoked since must not return. Forgets which objects of the storage to delete. Claims and
-    payments wait for an owner.
+    invoices: access that was revoked since must not return. Disables webhook endpoints, and leaves a gap in the order
+    of events. Forgets which objects of the storage to delete. Claims and payments wait for an owner.
+
     Returns whether there are plan managers.
     """
     await accounts.delete_all_sessions_and_devices(tx)
@@ -233,6 +237,9 @@ async def _close_access(tx: Transaction) -> bool:
     for each in plan_managers:
         await document_store.keep_objects(tx, each.id)
         await approval_store.revoke_all_links(tx, each.id, now)
+        await order_store.leave_gap(tx, each.id)
+        for endpoint_id in await endpoint_store.disable_all(tx, each.id, _DISABLED_REASON, now):
+            await delivery_queue.cancel_pending(tx, each.id, endpoint_id)
         await restore_store.insert(tx, each.id, now)
     return bool(plan_managers)
 

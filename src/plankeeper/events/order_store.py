@@ -144,6 +144,22 @@ async def latest_position(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, LATEST_POSITION, plan_manager_id)
 
 
+# The last event moves. A row without an event would be one more than the pages of the feed expect.
+LEAVE_GAP = """
+    update event_order set position = position + 1000000
+    where plan_manager_id = $1
+        and position = (select max(position) from event_order where plan_manager_id = $1)
+"""
+
+
+async def leave_gap(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Give the last event a much higher position, in a restored database: the next ones can have been used since.
+
+    Only the owner of the tables can do so.
+    """
+    await tx.execute(LEAVE_GAP, plan_manager_id)
+
+
 LIST_SEQUENCED = """
     select position, event_id as id, event_types.name as type, notify
     from (

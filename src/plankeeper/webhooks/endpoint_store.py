@@ -172,6 +172,19 @@ async def find_replay_start(
     return await tx.one(ReplayStart, FIND_REPLAY_START, plan_manager_id, endpoint_id, since, min_event_id, certain_id)
 
 
+DISABLE_ALL = """
+    update webhook_endpoints
+    set active = false, disabled_reason = $2, updated_at = greatest($3, updated_at)
+    where plan_manager_id = $1 and active
+    returning id
+"""
+
+
+async def disable_all(tx: Transaction, plan_manager_id: UUID, reason: str, at: datetime) -> list[UUID]:
+    """Disable the active endpoints, and return their ids. Their pending deliveries stay."""
+    return await tx.rows(UUID, DISABLE_ALL, plan_manager_id, reason, at)
+
+
 PLAN_MANAGERS_BEHIND = """
     -- one task looks for endpoints that have not read the feed to its end
     select distinct plan_manager_id from webhook_endpoints endpoint
