@@ -32,6 +32,7 @@ CHECKED_FIELDS: Mapping[CheckedKind, Collection[str]] = {
         "managed_until",
         "deceased_on",
         "remoteness",
+        "is_pace_plan",
     },
     "provider": {"abn", "active"},
 }

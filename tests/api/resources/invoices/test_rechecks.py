@@ -168,6 +168,7 @@ def test_each_write_queues_what_it_changes(
         lambda: api.put(f"/participants/{participant}", {"state": "NSW"}),
         lambda: api.post("/participants/bulk", {"items": [{"id": participant, "state": "TAS"}, {"state": "TAS"}]}),
         lambda: import_one("participants", {"id": participant, "date_ceased": "2026-03-01"}),
+        lambda: api.put(f"/participants/{participant}", {"is_pace_plan": True}),
         lambda: api.put(f"/providers/{provider}", {"active": False}),
         lambda: api.post("/providers/bulk", {"items": [{"id": provider, "active": True}, {"active": True}]}),
         lambda: import_one("providers", {"id": provider, "abn": "53004085616"}),
