@@ -1,7 +1,7 @@
 """The queue of invoices to check again in the background, in SQL.
 
 A write of a participant, a plan, a provider, an alert or another invoice of the participant queues its invoices in its
-transaction, and a change of the support catalogue or of the levels of warnings queues all open invoices.
+transaction, and a change of the support catalogue or of a setting that the checks use queues all open invoices.
 `invoices.rechecks` checks them.
 """
 

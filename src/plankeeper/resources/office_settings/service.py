@@ -11,7 +11,7 @@ from plankeeper.core.context import WriteContext
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.database.versions import next_updated_at
-from plankeeper.events.recorder import is_changed, record_event
+from plankeeper.events.recorder import changed_fields, is_changed, record_event
 from plankeeper.resources import recheck_queue
 from plankeeper.resources.bank_details.bank_text import account_ending
 from plankeeper.resources.invoices.warnings import WARNINGS, Level
@@ -20,19 +20,16 @@ from plankeeper.resources.office_settings.own_account import decrypt_number, enc
 from plankeeper.resources.office_settings.parsers import ParsedSettings
 from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSettings
 
+# The settings that the checks of invoices use. A change checks all open invoices again in the background.
+CHECKED_SETTINGS = {"warning_levels", "duplicates_need_participant", "prices_include_gst"}
+
 
 async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
-    """Set the levels of warnings, and check all open invoices again in the background.
-
-    Returns false, and does nothing, if none of them has changed.
-    """
+    """Set the levels of warnings. Returns false, and does nothing, if none of them has changed."""
     different = {code: level for code, level in levels.items() if level != WARNINGS[code].level}
-    is_different = await set_values(
+    return await set_values(
         ctx, {"warning_levels": different, "duplicates_need_participant": duplicates_need_participant}
     )
-    if is_different:
-        await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
-    return is_different
 
 
 async def set_statements(ctx: WriteContext, values: Mapping[str, Any]) -> bool:
@@ -77,6 +74,8 @@ async def set_values(ctx: WriteContext, values: Mapping[str, Any], *, is_other_a
         return False
     after.updated_at = next_updated_at(before.updated_at)
     await store.upsert(ctx.tx, ctx.plan_manager_id, after)
+    if CHECKED_SETTINGS & changed_fields(before, after).keys():
+        await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
     if is_other_account:  # the last digits can be the same
         before, after = _with_account_change(before, changed=False), _with_account_change(after, changed=True)
     await record_event(ctx, "plan_manager.updated", before, after)

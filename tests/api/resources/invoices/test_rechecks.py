@@ -18,6 +18,9 @@ from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import recheck_store, rechecks
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.rechecks import RecheckWorker, get_progress, queue_age
+from plankeeper.resources.office_settings import service as office_settings
+from plankeeper.resources.office_settings import store as settings_store
+from plankeeper.resources.office_settings.parsers import CLAIMS_AND_PAYMENTS, parse_claims_and_payments, to_texts
 from plankeeper.resources.participants import plans
 from plankeeper.resources.trash import service as trash
 from support import factories
@@ -183,6 +186,20 @@ def test_each_write_queues_what_it_changes(
     ]
     counts = [(write(), queued())[1] for write in (*silent, *writes)]
     assert counts == [0, 0, 0, 0, *range(1, len(writes) + 1)]
+
+
+def test_a_setting_that_the_checks_use_queues_all_open_invoices(
+    server: RunningServer, api: Client, queued: Callable[[], int], check_batch: Recheck
+) -> None:
+    async def save(**texts: str) -> None:
+        async with server.db.transaction() as tx:
+            ctx = context(server, api, tx)
+            stored = to_texts(await settings_store.get(tx, ctx.plan_manager_id), CLAIMS_AND_PAYMENTS)
+            parsed = parse_claims_and_payments(stored | texts, has_account=False)
+            assert await office_settings.set_claims_and_payments(ctx, parsed)
+
+    changes = [{"remitter": "Plans"}, {"prices_include_gst": "yes"}, {"prices_include_gst": "no", "remitter": ""}]
+    assert [(server.run(save(**texts)), queued())[1] for texts in changes] == [0, 1, 2]
 
 
 def test_at_midnight_the_invoices_are_checked(
