@@ -7,7 +7,6 @@ from stdnum.au import abn
 
 from plankeeper.core.context import WriteContext
 from plankeeper.events.recorder import Change
-from plankeeper.resources import recheck_queue
 from plankeeper.resources.bank_details import service as bank_details
 from plankeeper.resources.providers import service, store
 from plankeeper.resources.providers.bank_columns import parse_import
@@ -36,7 +35,7 @@ class _Rechecks:
         return [(before, after) for _, before, after in changed]
 
     async def write(self, ctx: WriteContext, prepared: Sequence[_Pair]) -> Sequence[Change]:
-        await recheck_queue.enqueue_changed(ctx, "provider", prepared)
+        await service.enqueue_changed(ctx, prepared)
         return ()
 
 

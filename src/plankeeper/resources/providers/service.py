@@ -78,7 +78,7 @@ async def save_many(ctx: WriteContext, query: ProviderBulkQuery, items: Sequence
     if changed:
         await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(changed))
     changes = [(before.get(each.id), each) for each in changed]
-    await recheck_queue.enqueue_changed(ctx, "provider", changes)
+    await enqueue_changed(ctx, changes)
     await record_events(ctx, [("provider.updated" if old else "provider.created", old, new) for old, new in changes])
     return after
 
@@ -103,7 +103,7 @@ async def save(ctx: WriteContext, before: Provider, change: ProviderUpdate) -> P
     if is_changed(before, after):
         after.updated_at = next_updated_at(before.updated_at)
         await store.update(ctx.tx, ctx.plan_manager_id, to_json([after]), before.updated_at)
-        await recheck_queue.enqueue_changed(ctx, "provider", [(before, after)])
+        await enqueue_changed(ctx, [(before, after)])
         await record_event(ctx, "provider.updated", before, after)
     return after
 
@@ -118,7 +118,7 @@ async def _delete(ctx: WriteContext, provider_id: UUID) -> None:
     """Delete a provider with its notes. Its bank details are kept, for the trash."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
     notes = await note_service.delete_of(ctx, "provider", [provider_id])
-    await recheck_queue.enqueue(ctx, "provider", [provider_id])
+    await _enqueue_removed(ctx, [before])
     await record_event(ctx, "provider.deleted", before, None, parts=notes)
 
 
@@ -126,7 +126,7 @@ async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
     """Delete those of the providers that exist. Their invoices are kept."""
     before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
     notes = await note_service.delete_of(ctx, "provider", [each.id for each in before])
-    await recheck_queue.enqueue(ctx, "provider", [each.id for each in before])
+    await _enqueue_removed(ctx, before)
     await record_events(ctx, [*notes, *(("provider.deleted", each, None) for each in before)])
     await bank_details.delete_of(ctx, "provider", [each.id for each in before])
 
@@ -152,6 +152,33 @@ async def restore(ctx: WriteContext, snapshot: Snapshot) -> Restored:
         after = replace(after, abn_exempt=True, abn_statement_date=date.fromisoformat(record["abn_statement_date"]))
         await store.set_statement(ctx.tx, ctx.plan_manager_id, after)
     notes, lost = await note_service.restore_all(ctx, snapshot.notes)
-    await recheck_queue.enqueue(ctx, "provider", [provider_id])
+    await _enqueue_removed(ctx, [after])
     await record_event(ctx, "provider.restored", None, after, parts=notes)
     return Restored([str(provider_id)], lost)
+
+
+async def enqueue_changed(ctx: WriteContext, pairs: Sequence[tuple[ProviderRecord | None, ProviderRecord]]) -> None:
+    """Queue the invoices of written providers, each before and after, and of others with a changed ABN."""
+    await recheck_queue.enqueue_changed(ctx, "provider", pairs)
+    changed = [pair for pair in pairs if pair[0] and _abn_key(pair[0]) != _abn_key(pair[1])]
+    await _enqueue_same_abn(ctx, [each for pair in changed for each in pair if each])
+
+
+async def _enqueue_removed(ctx: WriteContext, providers: Sequence[Provider]) -> None:
+    """Queue the invoices of deleted or restored providers, and of others with their ABNs."""
+    await recheck_queue.enqueue(ctx, "provider", [each.id for each in providers])
+    await _enqueue_same_abn(ctx, providers)
+
+
+async def _enqueue_same_abn(ctx: WriteContext, providers: Sequence[ProviderRecord]) -> None:
+    """Queue the invoices of other providers with an ABN of these: their invoices are compared to find duplicates."""
+    abns = {key for each in providers if (key := _abn_key(each))}
+    if abns:
+        found = await store.list_by_abns(ctx.tx, ctx.plan_manager_id, sorted(abns))
+        own = {each.id for each in providers}
+        await recheck_queue.enqueue(ctx, "provider", sorted(each.id for each in found if each.id not in own))
+
+
+def _abn_key(provider: ProviderRecord) -> str:
+    """What providers with the same ABN have in common, as `number_keys.abn_key` compares them."""
+    return MATCH_FIELDS["abn"].normalize(provider.abn or "").replace(" ", "")

@@ -129,6 +129,41 @@ def test_deleting_and_restoring_a_record_checks_its_invoices(
     assert warnings_of(api, invoice) == []
 
 
+def test_every_way_of_changing_an_abn_checks_the_invoices_of_other_providers_with_it(
+    server: RunningServer, api: Client, record_ids: dict[str, str], import_invoice: Put, recheck: Recheck
+) -> None:
+    twin = api.create("/providers", {"entity_name": "Care"})["id"]  # without its ABN
+    import_invoice(pm_provider_id=twin, created_at="2026-01-16T00:00:00Z")
+    invoice = import_invoice(created_at="2026-01-17T00:00:00Z")
+    plan_manager_id = UUID(api.plan_manager_id)
+    same, other = {"abn": "51 824 753 556"}, {"abn": "53004085616"}
+
+    async def delete() -> UUID:
+        async with server.db.transaction() as tx:
+            return (await trash.delete(context(server, api, tx), "provider", UUID(twin))).id
+
+    async def restore(entry_id: UUID) -> None:
+        async with server.db.transaction() as tx:
+            await trash.restore(context(server, api, tx), entry_id)
+
+    def warnings_after(write: object) -> list[str]:
+        assert write
+        recheck()
+        return warnings_of(api, invoice)
+
+    assert warnings_of(api, invoice) == []
+    duplicate = ["possible_duplicate"]
+    assert warnings_after(api.put(f"/providers/{twin}", same).is_success) == duplicate
+    assert warnings_after(api.post("/providers/bulk", {"items": [{"id": twin} | other]}).is_success) == []
+    imported = {"id": twin, "abn": "51824753556"}
+    assert warnings_after(server.run(import_records(server, plan_manager_id, "providers", [imported]))) == duplicate
+    entry_id = server.run(delete())
+    assert warnings_after(entry_id) == []
+    server.run(restore(entry_id))
+    assert warnings_after(entry_id) == duplicate
+    assert warnings_after(api.delete(f"/providers/{twin}").is_success) == []
+
+
 def test_every_way_of_changing_a_plan_checks_the_invoices(
     server: RunningServer, api: Client, record_ids: dict[str, str], import_invoice: Put, recheck: Recheck
 ) -> None:
