@@ -3,6 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
+from plankeeper.resources.claims.service import resolve_flags
 from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.invoices.rechecks import RecheckWorker
 from support.server import RunningServer, wait_until
@@ -16,7 +17,7 @@ class PromptWorker(RecheckWorker):
     __call__ = RecheckWorker.__call__
 
     def __init__(self, server: RunningServer) -> None:
-        super().__init__(server.settings, timedelta(seconds=-1), pause=0)
+        super().__init__(server.settings, resolve_flags, timedelta(seconds=-1), pause=0)
 
 
 def recheck_at_once(server: RunningServer) -> None:

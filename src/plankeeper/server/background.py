@@ -25,6 +25,7 @@ from plankeeper.imports.file_store import ImportRetention
 from plankeeper.imports.file_store import purge as purge_import_files
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.privacy import financial_records
+from plankeeper.resources.claims.service import resolve_flags
 from plankeeper.resources.documents import service as documents
 from plankeeper.resources.invoice_view_sessions import service as viewing
 from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
@@ -82,7 +83,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         with_settings(service.record_expiry_warnings),
         with_settings(viewing.end_stale),
         with_settings(plans.switch_due),
-        RecheckWorker(settings),
+        RecheckWorker(settings, resolve_flags),
         ApprovalReminders(settings),
         StatementRuns(settings),
         with_settings(documents.delete_due_objects),

@@ -4,7 +4,7 @@ A batch locks in this order: the batch, its invoices in order of id, and the cou
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import islice
@@ -384,6 +384,25 @@ async def _move(ctx: WriteContext, invoices: Mapping[UUID, Invoice], moves: Sequ
     for start in range(0, len(ids), MOVED_AT_ONCE):
         some = [move for id_ in ids[start : start + MOVED_AT_ONCE] for move in by_invoice[id_]]
         await line_moves.move_lines(ctx, invoices, some, "invoice.line_changed")
+
+
+async def resolve_flags(ctx: WriteContext, invoice_ids: Collection[UUID], party_ids: Collection[UUID]) -> None:
+    """Make flagged lines new that can be claimed now: invoices that are locked, of these participants or providers.
+
+    A record or a setting that claims use has changed, so that what kept the lines out may have ended.
+    """
+    invoices = {
+        id_: each
+        for id_, each in (await line_moves.lock(ctx, invoice_ids)).items()
+        if (each.participant_id in party_ids or each.pm_provider_id in party_ids)
+        and any(line.claim_status == "flagged" for line in unset_to_none(each.line_items) or [])
+    }
+    if not invoices:
+        return
+    office, _ = await _read_office(ctx)
+    found = await candidates.examine(ctx.tx, ctx.plan_manager_id, invoices, office)
+    resolved = [each for each in found.values() if each.claim_status == "flagged" and not find_reason(each, office)]
+    await _move(ctx, invoices, [LineMove(each.invoice_id, each.line_id, "resolve") for each in resolved])
 
 
 # Download, submit and cancel

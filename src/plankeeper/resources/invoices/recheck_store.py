@@ -49,7 +49,7 @@ LIST_CONCERNED = """
         order by id
         limit $3
     )
-    select id, participant_id, provider_id
+    select id, participant_id, provider_id, resolves_flags
     from recheck_queue
     where plan_manager_id = $1 and id < $2
         and (participant_id in (select participant_id from oldest)

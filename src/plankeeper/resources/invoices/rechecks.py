@@ -8,7 +8,7 @@ open invoices stores its position, so that it continues after a restart.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
@@ -37,6 +37,10 @@ TURN = 0.5  # seconds after which the other periodic tasks have their turn
 # shortly after. The worker checks the invoice after that.
 MIN_AGE = timedelta(seconds=2)
 
+# Resolves the flagged lines of checked invoices that can be claimed now, which `resources.claims` decides: invoices of
+# these ids, as far as they are of these participants and providers.
+ResolveFlags = Callable[[WriteContext, Collection[UUID], Collection[UUID]], Awaitable[None]]
+
 _FIRST = UUID(int=0)
 
 
@@ -50,8 +54,10 @@ class _Pass(NamedTuple):
 class RecheckWorker:
     """Checks the queued invoices of all plan managers, a batch of each in turn."""
 
-    def __init__(self, settings: Settings, min_age: timedelta = MIN_AGE, pause: float = PAUSE) -> None:
-        self._settings, self._min_age, self._pause = settings, min_age, pause
+    def __init__(
+        self, settings: Settings, resolve_flags: ResolveFlags, min_age: timedelta = MIN_AGE, pause: float = PAUSE
+    ) -> None:
+        self._settings, self._resolve_flags, self._min_age, self._pause = settings, resolve_flags, min_age, pause
         self._passes = dict[UUID, _Pass]()  # those that several transactions need
         self._last = _FIRST  # the plan manager whose turn was last
 
@@ -100,6 +106,10 @@ class RecheckWorker:
             ctx.tx, ctx.plan_manager_id, sorted(participants), sorted(providers), run.after, BATCH_SIZE
         )
         checked = await _check(ctx, ids)
+        if resolving := {
+            id_ for each in run.rows if each.resolves_flags and (id_ := each.participant_id or each.provider_id)
+        }:
+            await self._resolve_flags(ctx, checked, resolving)
         if len(checked) == len(ids) < BATCH_SIZE:
             await store.delete_queued(ctx.tx, ctx.plan_manager_id, [each.id for each in run.rows])
             return True

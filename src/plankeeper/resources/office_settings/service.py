@@ -22,6 +22,8 @@ from plankeeper.resources.office_settings.schemas import AccountChange, OfficeSe
 
 # The settings that the checks of invoices use. A change checks all open invoices again in the background.
 CHECKED_SETTINGS = {"warning_levels", "duplicates_need_participant", "prices_include_gst"}
+# Those that claims use. Lines can have been left out of claims because they were missing.
+CLAIM_SETTINGS = {"registration_number", "prices_include_gst"}
 
 
 async def set_warnings(ctx: WriteContext, levels: Mapping[str, Level], *, duplicates_need_participant: bool) -> bool:
@@ -74,8 +76,11 @@ async def set_values(ctx: WriteContext, values: Mapping[str, Any], *, is_other_a
         return False
     after.updated_at = next_updated_at(before.updated_at)
     await store.upsert(ctx.tx, ctx.plan_manager_id, after)
-    if CHECKED_SETTINGS & changed_fields(before, after).keys():
+    changed = changed_fields(before, after).keys()
+    if CHECKED_SETTINGS & changed:
         await recheck_queue.enqueue_all(ctx.tx, ctx.plan_manager_id)
+    if CLAIM_SETTINGS & changed:
+        await recheck_queue.enqueue_flagged(ctx)
     if is_other_account:  # the last digits can be the same
         before, after = _with_account_change(before, changed=False), _with_account_change(after, changed=True)
     await record_event(ctx, "plan_manager.updated", before, after)

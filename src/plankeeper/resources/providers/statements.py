@@ -11,6 +11,7 @@ from plankeeper.core.errors import DomainError
 from plankeeper.core.files import Upload
 from plankeeper.database.versions import next_updated_at
 from plankeeper.events.recorder import record_event
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.documents import service as document_service
 from plankeeper.resources.documents import store as document_store
 from plankeeper.resources.documents.schemas import DocumentRow, StoredObject
@@ -68,5 +69,7 @@ async def _save(ctx: WriteContext, before: Provider, after: Provider) -> Provide
     """Write a changed provider, with its event. Another file of the same day changes only the provider's version."""
     after.updated_at = next_updated_at(before.updated_at)
     await store.set_statement(ctx.tx, ctx.plan_manager_id, after)
+    if after.abn_exempt and not before.abn_exempt:
+        await recheck_queue.enqueue(ctx, "provider", [after.id], {after.id})
     await record_event(ctx, "provider.updated", before, after)
     return after

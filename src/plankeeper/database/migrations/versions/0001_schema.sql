@@ -1118,6 +1118,7 @@ create table recheck_queue (
     id uuid not null,
     participant_id uuid,
     provider_id uuid,
+    resolves_flags boolean not null default false, -- flagged lines that can be claimed now are new again
     primary key (plan_manager_id, id)
 );
 -- The check of all open invoices of a plan manager in order of their participants: those up to the invoice `position` of
