@@ -1,13 +1,14 @@
 """The lifecycle of an API request."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
+import msgspec
 from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
@@ -15,6 +16,7 @@ from plankeeper.core.bulk import in_item_order
 from plankeeper.core.context import (
     Access,
     AccessAction,
+    Disclosure,
     IdempotencyKey,
     KeyContext,
     OnAccess,
@@ -60,7 +62,7 @@ from plankeeper.http.requests import (
     read_upload,
 )
 from plankeeper.http.responses import NOT_MODIFIED, FileResponse, HttpError, Response, error_response, to_api_error
-from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_returned_path, path_id_resource
+from plankeeper.http.routing import Lock, Operation, ReceivedFile, find_read, find_returned_path, path_id_resource
 from plankeeper.http.search_slots import search_slot
 
 # Called at the end of the transaction of a write, with the plan manager and the request id.
@@ -113,6 +115,7 @@ class Endpoint:
         operations = {each.method: each for each in all_operations if each.path == path}
         self._operations = dict(operations)
         self._returned_paths = {name: find_returned_path(each, all_operations) for name, each in operations.items()}
+        self._reads = {name: find_read(each, all_operations) for name, each in operations.items() if name == "POST"}
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
         # The compressed length of a body that repeats a client's text would reveal something about a secret in it.
@@ -320,6 +323,7 @@ class Endpoint:
         """Run the handler, or replay the saved response. Raises DomainError if a precondition doesn't hold."""
         operation, idempotency_key = write.operation, write.idempotency_key
         if idempotency_key and (saved_response := await idempotency.get_or_claim(ctx, idempotency_key)):
+            ctx.disclosed += self._find_disclosed(write, saved_response)
             return saved_response
         if operation.lock and write.preconditions:
             require_preconditions(write.preconditions, await self._lock_and_tag(write, operation.lock, ctx))
@@ -332,6 +336,22 @@ class Endpoint:
         if idempotency_key:
             await idempotency.save_response(ctx, idempotency_key, response, has_secret=operation.has_secret)
         return response
+
+    def _find_disclosed(self, write: _Write, response: Response) -> Iterator[Disclosure]:
+        """The records in a replayed response. Its first request recorded an event instead."""
+        read = self._reads[write.operation.method]
+        if read is None or read.access_log is None:
+            return
+        if callable(kind := read.access_log):
+            with suppress(msgspec.ValidationError):  # an erasure empties fields
+                found = kind(msgspec.json.decode(response.body, type=write.operation.response_type))
+                yield from (Disclosure("viewed", each, id_) for each, ids in found.items() for id_ in ids)
+        elif id_ := write.values.get(next(iter(read.path_ids))):
+            yield Disclosure("viewed", kind, id_)
+        else:
+            body = msgspec.json.decode(response.body)
+            for each in body["data"] if write.operation.is_bulk else [body]:
+                yield Disclosure("viewed", kind, UUID(each["id"]))
 
     async def _lock_and_tag(self, write: _Write, lock: Lock, ctx: WriteContext) -> str | None:
         """The tag of the resource that a path names; raises NotFound. None for a file that doesn't exist yet.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypedDict, Unpack, get_origin, get_type_hints
+from typing import Any, Protocol, TypedDict, Unpack, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Send
@@ -151,6 +151,17 @@ def find_returned_path(operation: Operation, operations: Iterable[Operation]) ->
     reads = [each for each in operations if each.has_etag and operation.path.startswith(f"{each.path}/")]
     read = max(reads, key=lambda each: len(each.path), default=None)
     return read.path if read and read.response_type is operation.response_type else None
+
+
+def find_read(operation: Operation, operations: Iterable[Operation]) -> Operation | None:
+    """The read in the access log that shows the same kind of record as a write. Of a bulk write, as one of its items.
+
+    None if the response of the write is no such record.
+    """
+    shown = get_args(operation.response_type)[0] if operation.is_bulk else operation.response_type
+    reads = (each for each in operations if each.method == "GET" and each.path_ids and each.access_log)
+    matching = (each for each in reads if inspect.isclass(each.response_type) and inspect.isclass(shown))
+    return next((each for each in matching if issubclass(shown, each.response_type)), None)
 
 
 class Router:

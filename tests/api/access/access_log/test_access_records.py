@@ -198,3 +198,30 @@ def test_old_records_are_deleted(server: RunningServer, api: Client) -> None:
         return old not in [each.id for each in left]
 
     wait_until(is_deleted)
+
+
+def test_a_replayed_response_is_recorded(api: Client, invoice: dict[str, Any], records: ReadRecords) -> None:
+    participant, other = invoice["participant_id"], api.create("/participants", {})["id"]
+    call = api.create("/note-types", {"note_type": "Call"})["id"]
+    writes: list[tuple[str, dict[str, Any]]] = [
+        ("/participants", {"first_name": "Ari"}),
+        ("/participants/bulk", {"items": [{"first_name": "Bo"}, {"first_name": "Cy"}]}),
+        (f"/participants/{participant}/team-members", {"first_name": "Di"}),
+        ("/invoices", {"invoice_number": "R-1"}),
+        (f"/invoices/{invoice['id']}/hold", {"reason": "Wait"}),
+        ("/notes", {"resource": {"kind": "participant", "id": other}, "text": "Call", "note_type_id": call}),
+    ]
+    headers = {"Idempotency-Key": "once"}
+    created = [api.post(path, body, headers=headers).raise_for_status().json() for path, body in writes]
+    records(0)
+    for path, body in writes:
+        assert api.post(path, body, headers=headers).headers["idempotent-replayed"] == "true"
+    expected = [
+        ("participant", created[0]["id"]),
+        *(("participant", each["id"]) for each in created[1]["data"]),
+        *(("participant", each) for each in (participant, other)),
+        ("invoice", created[3]["id"]),
+        ("invoice", invoice["id"]),
+    ]
+    shown = [(each.resource_kind, str(each.resource_id)) for each in records(len(expected))]
+    assert sorted(shown) == sorted(expected)
