@@ -350,8 +350,8 @@ class Endpoint:
             yield Disclosure("viewed", kind, id_)
         else:
             body = msgspec.json.decode(response.body)
-            for each in body["data"] if write.operation.is_bulk else [body]:
-                yield Disclosure("viewed", kind, UUID(each["id"]))
+            ids = [each.get("id") for each in (body["data"] if write.operation.is_bulk else [body])]
+            yield from (Disclosure("viewed", kind, UUID(each)) for each in ids if each)
 
     async def _lock_and_tag(self, write: _Write, lock: Lock, ctx: WriteContext) -> str | None:
         """The tag of the resource that a path names; raises NotFound. None for a file that doesn't exist yet.
