@@ -14,20 +14,25 @@ class WriteBuffer(ABC):
     """The buffer of one worker. `contents` names the lost rows in log lines."""
 
     contents: str
+    _flushing: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def flush(self) -> None:
         """Write the buffered rows. They stay in the buffer if the database is unavailable."""
 
     async def watch(self) -> None:
-        """Write buffered rows periodically, until cancelled."""
+        """Write buffered rows periodically, until cancelled. A write that has begun then goes on until `close`."""
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
-            await self.flush()
+            self._flushing = asyncio.create_task(self.flush())
+            await asyncio.shield(self._flushing)  # cancelled, it would lose the rows that it has taken
 
     async def close(self) -> None:
         """Write the remaining rows, unless the database takes longer than CLOSE_TIMEOUT."""
         try:
-            await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                if self._flushing:
+                    await self._flushing
+                await self.flush()
         except TimeoutError:
             log.warning("the last rows are lost: the database does not respond", extra={"contents": self.contents})
