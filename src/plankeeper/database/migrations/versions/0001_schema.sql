@@ -567,7 +567,8 @@ create table participants (
 -- Filter `external_id`, and imports that match rows by it. Rows without such an id cost nothing when they are written.
 create unique index participants_external_id_key on participants (plan_manager_id, external_id)
     where external_id is not null;
--- Filter `participant_number`, with or without spaces and hyphens: `participant_number_key`.
+-- Filter `participant_number`, and imports that match rows by it, with or without spaces and hyphens:
+-- `participant_number_key`.
 create index participants_by_number_digits on participants (
     plan_manager_id,
     (case when length(regexp_replace(participant_number, '[^0-9]', '', 'g')) = 9
@@ -575,7 +576,7 @@ create index participants_by_number_digits on participants (
         else replace(participant_number, ' ', '') end) text_pattern_ops,
     id
 );
--- The console's list sorted by NDIS number, and imports that match rows by the exact number.
+-- The console's list sorted by NDIS number.
 create index participants_by_number on participants (plan_manager_id, participant_number, id);
 -- Filter `email`, and the search by the beginning of an email.
 create index participants_by_email on participants (plan_manager_id, lower(email) text_pattern_ops, id);
