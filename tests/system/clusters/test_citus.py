@@ -38,6 +38,7 @@ ONLY_WITHOUT_CITUS = {
         [f"resources.support_items.store.{name}" for name in ("LOCK_CATALOGUE", "INCREASE_REVISION", "UPSERT")],
         "the operator's import, with the role that owns the tables",
     ),
+    "events.order_store.LEAVE_GAP": "the operator's restore, with the role that owns the tables",
     "webhooks.delivery_queue.LIST_DUE": "has a recursion",
 }
 # Statements that ask all nodes.
