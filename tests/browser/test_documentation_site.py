@@ -133,7 +133,7 @@ def test_the_search_finds_the_page_that_answers_a_question(searching: WatchedPag
     page = searching.page
     page.set_viewport_size(WIDE)
     searching.visit("/docs/domain")
-    page.get_by_role("textbox", name="Search").fill(question)
+    page.get_by_role("textbox", name="Search").press_sequentially(question)  # the search listens to keys
     results = page.locator(".md-search-result__item")
     results.first.wait_for()
     links = [each.get_attribute("href") for each in page.locator(".md-search-result__item > a").all()]
