@@ -8,9 +8,11 @@ from httpx import Response
 from uuid_utils.compat import uuid7
 
 from support.client import Client
+from support.cluster import SharedCluster
 from support.console import Account, Browser, give_permissions
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.importing import import_records
+from support.outbox import MailingServer, mailing_server
 from support.server import RunningServer
 
 
@@ -39,6 +41,13 @@ def filled_pages(filled_office: SeededPlanManager) -> dict[str, Response]:
     }
     browser.http.close()
     return found
+
+
+@pytest.fixture(scope="module")
+def mailing(cluster: SharedCluster) -> Iterator[MailingServer]:
+    """A server with a mail server, for a module of tests."""
+    with mailing_server(cluster) as found:
+        yield found
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access.accounts import member_store
 from plankeeper.access.plan_managers import store as plan_managers
-from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser, create_account
 from support.mail import PUBLIC_URL, ReceivedMail, public_browser
-from support.outbox import MailingServer, mailing_server
+from support.outbox import MailingServer
 from support.server import RunningServer, wait_until
 
 NEW_PASSWORD = "eleven-amber-lighthouses"
@@ -22,12 +21,6 @@ FORGOT = "/console/forgot-password"
 PEOPLE = "/console/settings/people"
 # Headers that name another host. `Host` itself must be that of the public URL.
 HOSTILE = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "http", "Forwarded": "host=evil.example"}
-
-
-@pytest.fixture(scope="module")
-def mailing(cluster: SharedCluster) -> Iterator[MailingServer]:
-    with mailing_server(cluster) as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """After a restore, links to approve invoices don't work, and nothing is approved without an answer to a new one."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -12,9 +12,8 @@ from plankeeper.resources.invoices.approval_reminders import ApprovalReminders
 from plankeeper.resources.office_settings import restores
 from plankeeper.resources.office_settings import service as office_settings
 from support.client import Client
-from support.cluster import SharedCluster
 from support.mail import PUBLIC_URL, public_browser
-from support.outbox import MailingServer, mailing_server
+from support.outbox import MailingServer
 from support.server import RunningServer
 
 EMAIL = "sam@example.com"
@@ -22,12 +21,6 @@ LINE = {
     "description": "Gardening", "service_item_number": "01_019_0120_1_1", "quantity": 2, "unit_price": 60,
     "total_price": 120, "service_date_from": "2026-01-05", "service_date_to": "2026-01-05",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def mailing(cluster: SharedCluster) -> Iterator[MailingServer]:
-    with mailing_server(cluster) as found:
-        yield found
 
 
 @pytest.fixture

@@ -7,20 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from support.cluster import SharedCluster
 from support.console import PASSWORD, Browser, create_account, main_text
 from support.mail import PUBLIC_URL, public_browser
-from support.outbox import MailingServer, mailing_server
+from support.outbox import MailingServer
 from support.payments import PayingOffice
 from support.server import RunningServer
 
 ORIGIN = {"Origin": PUBLIC_URL}
-
-
-@pytest.fixture(scope="module")
-def mailing(cluster: SharedCluster) -> Iterator[MailingServer]:
-    with mailing_server(cluster) as found:
-        yield found
 
 
 @pytest.fixture
