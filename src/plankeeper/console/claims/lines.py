@@ -16,7 +16,7 @@ from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, Page
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
-from plankeeper.core.formatting import format_money, single_line
+from plankeeper.core.formatting import format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims import adjustment_store, adjustments, line_claims, store
 from plankeeper.resources.claims.adjustment_rules import LineMoney
@@ -25,16 +25,14 @@ from plankeeper.resources.claims.result_schemas import ClaimedElsewhere, LineCla
 from plankeeper.resources.claims.schemas import Claim
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.invoices.action_schemas import MAX_REASON_LENGTH
-from plankeeper.resources.invoices.approval_mails import describe_days
-from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
+from plankeeper.resources.invoices.approval_mails import describe_days, describe_service
+from plankeeper.resources.invoices.changes import find_settled_status, to_line_rows
 from plankeeper.resources.invoices.line_moves import lock
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
-from plankeeper.resources.invoices.states import settled_status
 
 pages = Pages()
 
 MAX_ADJUSTMENTS = 100  # of an invoice
-MAX_SERVICE = 100  # characters of the description of a line in a choice
 OUTCOMES: Mapping[ResultOutcome, str] = {
     "paid": "Paid, in full or in part",
     "rejected": "Rejected",
@@ -119,7 +117,7 @@ async def get(request: PageRequest, invoice_id: UUID, line_id: UUID) -> HtmlPage
 
 
 def _describe_status(invoice: Invoice, line: InvoiceLineRow) -> str:
-    settled = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    settled = find_settled_status(invoice)
     if settled and line.claim_status in ("new", "flagged"):
         return f"Its invoice was imported as {settled.replace('_', ' ')}, so the line isn’t claimed."
     if line.open_claim_batch and line.claim_status != "pending":
@@ -340,9 +338,8 @@ def _describe_claimable(invoice: Invoice) -> dict[str, str]:
 
 def _describe_claimable_line(line: InvoiceLineRow, amount: Decimal) -> str:
     """`Line 2: Physiotherapy, 3 Nov 2026, $120.00`."""
-    service = single_line(line.description or line.service_item_number or "A service", MAX_SERVICE)
     days = describe_days(line.service_date_from, line.service_date_to)
-    return f"Line {line.position + 1}: {service}, {days}, {format_money(amount)}"
+    return f"Line {line.position + 1}: {describe_service(line)}, {days}, {format_money(amount)}"
 
 
 @pages.post(

@@ -22,13 +22,12 @@ from plankeeper.resources.claims.eligibility import (
 )
 from plankeeper.resources.invoices import check_store
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import line_price, to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import find_settled_status, line_price
 from plankeeper.resources.invoices.check_results import find_facts_of, levels_of, to_result
 from plankeeper.resources.invoices.check_store import InvoiceToCheck
 from plankeeper.resources.invoices.checks import Facts
 from plankeeper.resources.invoices.facts import SplitService
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
-from plankeeper.resources.invoices.states import settled_status
 from plankeeper.resources.invoices.warnings import level_of
 
 CHECKED_AT_ONCE = 500  # invoices
@@ -126,7 +125,7 @@ def _find(checked: InvoiceToCheck, facts: Facts) -> _Findings:
 
 def _build_candidates(invoice: Invoice, found: _Findings, parties: Mapping[UUID, Party]) -> Iterator[Candidate]:
     lines = unset_to_none(invoice.line_items) or []
-    settled = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    settled = find_settled_status(invoice)
     participant = parties.get(invoice.participant_id) if invoice.participant_id else None
     provider = parties.get(invoice.pm_provider_id) if invoice.pm_provider_id else None
     has_siblings = sum(not each.is_deleted for each in lines) > 1

@@ -34,10 +34,10 @@ from plankeeper.resources.claims.result_schemas import AppliedResults, ClaimedEl
 from plankeeper.resources.claims.result_service import line_values, set_batch_state
 from plankeeper.resources.claims.schemas import Claim, ClaimBatch, ClaimSource, NewClaim
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.changes import to_line_rows, to_line_state
+from plankeeper.resources.invoices.changes import find_settled_status, to_line_rows, to_line_state
 from plankeeper.resources.invoices.line_moves import LineMove, lock, move_lines
 from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow
-from plankeeper.resources.invoices.states import next_status, settled_status
+from plankeeper.resources.invoices.states import next_status
 from plankeeper.resources.office_settings import store as settings_store
 from plankeeper.resources.payments.planning import with_returns
 
@@ -249,7 +249,7 @@ def _amount_to_claim(line: InvoiceLineRow) -> Decimal:
 
 def _settled_elsewhere(invoice: Invoice) -> str | None:
     """The state with which the invoice was imported, if a pending line would take it back."""
-    status = settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
+    status = find_settled_status(invoice)
     return None if status == "pending" else status
 
 

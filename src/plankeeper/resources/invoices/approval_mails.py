@@ -17,7 +17,7 @@ from plankeeper.resources.invoices import approval_store, store
 from plankeeper.resources.invoices.approval import join_token
 from plankeeper.resources.invoices.approval_requests import ApprovalMail
 from plankeeper.resources.invoices.approval_schemas import LinkRecipient
-from plankeeper.resources.invoices.schemas import Invoice, LineItem
+from plankeeper.resources.invoices.schemas import Invoice, InvoiceLineRow, LineItem
 from plankeeper.resources.providers import store as provider_store
 
 LINK_LIFETIME = timedelta(hours=72)
@@ -89,10 +89,15 @@ def visible_lines(invoice: Invoice) -> list[LineItem]:
     return [each for each in lines if not each.is_deleted and each.claim_status != "cancelled"]
 
 
+def describe_service(line: LineItem | InvoiceLineRow) -> str:
+    """What a line bills, in one line of text."""
+    return single_line(line.description or line.service_item_number or "A service", 100)
+
+
 def describe_line(line: LineItem) -> str:
     """`Domestic help, 3 Nov 2026: $120.00`."""
-    what = single_line(line.description or line.service_item_number or "A service", 100)
-    return f"{what}, {describe_days(line.service_date_from, line.service_date_to)}: {describe_amount(line.total_price)}"
+    days = describe_days(line.service_date_from, line.service_date_to)
+    return f"{describe_service(line)}, {days}: {describe_amount(line.total_price)}"
 
 
 def approval_text(text: ApprovalText) -> Text:

@@ -31,6 +31,7 @@ from plankeeper.resources.invoices.schemas import (
 )
 from plankeeper.resources.invoices.states import (
     CORRECTED_FIELDS,
+    ClaimStatus,
     InvoiceAmounts,
     InvoiceState,
     LineAmount,
@@ -42,6 +43,7 @@ from plankeeper.resources.invoices.states import (
     require_matching_totals,
     require_unlocked,
     roll_up,
+    settled_status,
     waiting_line_status,
     with_imported_status,
 )
@@ -320,6 +322,11 @@ def to_state(row: InvoiceRow, lines: Sequence[InvoiceLineRow]) -> InvoiceState:
 def to_stored_state(invoice: Invoice) -> InvoiceState:
     """What decides the state of an invoice that was read with its lines, with a state that was imported."""
     return with_imported_status(to_state(to_row(invoice), to_line_rows(invoice)), invoice.claim_status)
+
+
+def find_settled_status(invoice: Invoice) -> ClaimStatus | None:
+    """The state of an invoice none of whose lines waits for somebody: see `settled_status`."""
+    return settled_status(invoice.claim_status, map(to_line_state, to_line_rows(invoice)))
 
 
 def to_line_state(line: InvoiceLineRow) -> LineState:

@@ -20,7 +20,7 @@ from plankeeper.mail.client import MailError
 from plankeeper.mail.messages import AddressedText
 from plankeeper.mail.store import MailWriters
 from plankeeper.resources.invoices import store as invoice_store
-from plankeeper.resources.invoices.approval_mails import describe_amount, describe_days, visible_lines
+from plankeeper.resources.invoices.approval_mails import describe_amount, describe_days, describe_service, visible_lines
 from plankeeper.resources.invoices.schemas import Invoice, LineItem
 from plankeeper.resources.payments import remittance_store
 from plankeeper.resources.payments.remittance import (
@@ -99,7 +99,7 @@ def _describe(invoice: Invoice, participant: str, paid: Mapping[UUID, Decimal]) 
 
 
 def _describe_line(line: LineItem, paid: Decimal | None) -> RemittanceLine:
-    service = single_line(line.description or line.service_item_number or "A service", 100)
+    service = describe_service(line)
     dates = describe_days(line.service_date_from, line.service_date_to)
     remark = describe_state(line, paid)
     return RemittanceLine(service, dates, describe_amount(line.amount), describe_amount(paid or NOTHING), remark)
