@@ -1,8 +1,10 @@
-"""Checks of queued invoices at once: the server leaves out the newest rows, and has its turn each second."""
+"""Checks of queued invoices: at once, because a server leaves out the newest rows for a while, or by a server."""
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+from plankeeper.database.client import Database
 from plankeeper.resources.claims.service import resolve_flags
 from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.invoices.rechecks import RecheckWorker
@@ -28,3 +30,14 @@ def recheck_at_once(server: RunningServer) -> None:
         return not await recheck_store.list_plan_managers(server.db, MAX_ID)
 
     wait_until(lambda: server.run(check()))
+
+
+def wait_for_rechecks(dsn: str) -> None:
+    """Wait until a server that uses the database has checked all that is queued."""
+
+    async def wait() -> None:
+        async with Database(dsn).open() as db:
+            while await recheck_store.list_plan_managers(db, MAX_ID):
+                await asyncio.sleep(0.2)
+
+    asyncio.run(asyncio.wait_for(wait(), 120))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.cluster import SharedCluster
 from support.program import ServeProcess
+from support.rechecks import wait_for_rechecks
 
 PROJECT = Path(__file__).parents[2]
 # What takes minutes comes first, so that no process still works on it when the others have nothing left.
@@ -30,7 +32,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _load_sample_data(folder: Path) -> None:
-    assert ServeProcess(folder, "--demo").stop() == 0
+    """Load it, and let the server check what the claims and payments have queued: it changes some of the invoices."""
+    serving = ServeProcess(folder, "--demo")
+    with Cluster(folder) as cluster:
+        wait_for_rechecks(cluster.dsn)
+    assert serving.stop() == 0
 
 
 def _migrate(folder: Path) -> None:
