@@ -4,11 +4,12 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.resources.claims.service import resolve_flags
 from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.invoices.rechecks import RecheckWorker
-from support.server import RunningServer, wait_until
+from support.server import RunningServer
 
 MAX_ID = UUID(int=2**128 - 1)
 
@@ -18,18 +19,19 @@ class PromptWorker(RecheckWorker):
 
     __call__ = RecheckWorker.__call__
 
-    def __init__(self, server: RunningServer) -> None:
-        super().__init__(server.settings, resolve_flags, timedelta(seconds=-1), pause=0)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, resolve_flags, timedelta(seconds=-1), pause=0)
+
+
+async def recheck(db: Database, settings: Settings) -> None:
+    """Check all that is queued. One turn, also one of a server, can leave some of it."""
+    worker = PromptWorker(settings)
+    while await recheck_store.list_plan_managers(db, MAX_ID):
+        await worker(db)
 
 
 def recheck_at_once(server: RunningServer) -> None:
-    """Check all that is queued: one of the server's turns can hold some of it."""
-
-    async def check() -> bool:
-        await PromptWorker(server)(server.db)
-        return not await recheck_store.list_plan_managers(server.db, MAX_ID)
-
-    wait_until(lambda: server.run(check()))
+    server.run(recheck(server.db, server.settings))
 
 
 def wait_for_rechecks(dsn: str) -> None:

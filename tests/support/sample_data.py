@@ -15,6 +15,7 @@ from plankeeper.core.encryption.cipher import create_key_file
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from support.cluster import COPY, TEMPLATE, SharedCluster, as_owner, execute, run_apart
+from support.rechecks import recheck
 
 NAME = "sample_data"
 CLAIMED = "claimed_sample_data"
@@ -35,9 +36,12 @@ async def _load(dsn: str) -> None:
 
 
 async def _add_claims(dsn: str, key_file: Path) -> None:
+    """Add them, and check what they have queued: otherwise, the servers of tests would change invoices meanwhile."""
     create_key_file(key_file)
+    settings = ClaimedDatabase(dsn, key_file).settings
     async with Database(dsn).open() as db:
-        await add_demo_claims(db, ClaimedDatabase(dsn, key_file).settings)
+        await add_demo_claims(db, settings)
+        await recheck(db, settings)
 
 
 def new_sample_database(cluster: SharedCluster) -> str:

@@ -57,13 +57,13 @@ def check_batch(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> Reche
     """
     monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
     recheck_at_once(server)
-    return lambda: server.run(PromptWorker(server)(server.db))
+    return lambda: server.run(PromptWorker(server.settings)(server.db))
 
 
 @pytest.fixture
 def recheck(server: RunningServer, check_batch: Recheck, queued: Callable[[], int]) -> Recheck:
     """Check what is queued now."""
-    worker = PromptWorker(server)
+    worker = PromptWorker(server.settings)
 
     def check() -> bool:
         server.run(worker(server.db))
@@ -308,7 +308,7 @@ def test_a_locked_invoice_is_checked_later(
     async def check_while_locked() -> None:
         async with server.db.transaction() as tx:
             await invoice_store.select_for_update(tx, plan_manager_id, [UUID(invoices[1])])
-            await PromptWorker(server)(server.db)
+            await PromptWorker(server.settings)(server.db)
 
     server.run(check_while_locked())
     assert [bool(warnings_of(api, each)) for each in invoices] == [True, False, False]
@@ -321,7 +321,7 @@ def test_a_write_of_the_same_invoices_gets_into_no_deadlock(
 ) -> None:
     """A write of a number locks the invoice and then others with the number, in any order."""
     invoices = [import_invoice(invoice_number="INV-1") for _ in range(6)]
-    worker = PromptWorker(server)
+    worker = PromptWorker(server.settings)
 
     def write_invoices() -> set[int]:
         changes = [(each, f"INV-{round_ % 2}") for round_ in range(6) for each in reversed(invoices)]
