@@ -10,28 +10,73 @@ import pytest
 
 ITEM = "15_056_0128_1_3"
 CANDIDATE = {"id": ITEM, "label": ITEM, "detail": "Invented therapy · per hour", "price": "$193.99"}
+OTHER = {"id": "15_617_0128_1_3", "label": "15_617_0128_1_3", "detail": "Invented therapist · per hour", "price": None}
+
+Asked = list[dict[str, list[str]]]
+
+
+@pytest.fixture
+def asked(visitor: Any) -> Asked:
+    """What the form of a new invoice has asked for. Its suggestions wait until a test lets the time go on."""
+    queries: Asked = []
+
+    def suggest(route: Any) -> None:
+        queries.append(parse_qs(urlsplit(route.request.url).query))
+        candidates = [OTHER, CANDIDATE] if queries[-1]["q"] == ["therapist"] else [CANDIDATE]
+        route.fulfill(json={"candidates": candidates})
+
+    visitor.route("**/console/search/suggest?*", suggest)
+    visitor.clock.install()
+    visitor.goto("/console/invoices/new")
+    return queries
+
+
+def type_and_wait(visitor: Any, text: str) -> None:
+    """Type into the focused field, and wait for the suggestions."""
+    visitor.keyboard.type(text)
+    with visitor.expect_response("**/console/search/suggest?*"):
+        visitor.clock.run_for(1000)
+    visitor.get_by_role("option", name=ITEM).wait_for()
 
 
 @pytest.mark.parametrize("has_script", [True], indirect=True)
-def test_a_suggested_item_fills_the_unit_price_if_it_is_empty(visitor: Any) -> None:
-    asked: list[dict[str, list[str]]] = []
-
-    def suggest(route: Any) -> None:
-        asked.append(parse_qs(urlsplit(route.request.url).query))
-        route.fulfill(json={"candidates": [CANDIDATE]})
-
-    visitor.route("**/console/search/suggest?*", suggest)
-    visitor.goto("/console/invoices/new")
+def test_a_suggested_item_fills_the_unit_price_if_it_is_empty(visitor: Any, asked: Asked) -> None:
     visitor.get_by_label("Invoice date").fill("4/11/2026")
     for number, typed_price, price in ((1, "", "$193.99"), (2, "90", "90")):
         line = visitor.get_by_role("group", name=f"Line {number}", exact=True)
         line.get_by_label("Unit price").fill(typed_price)
         line.get_by_label("Support item").focus()
-        visitor.keyboard.type("therapy")
-        line.get_by_role("option", name=ITEM).wait_for()
+        type_and_wait(visitor, "therapy")
         visitor.keyboard.press("ArrowDown")
         visitor.keyboard.press("Enter")
         assert line.get_by_label("Support item").input_value() == ITEM
         assert line.get_by_label("Unit price").input_value() == price
         visitor.keyboard.press("Alt+l")
-    assert asked[-1] == {"q": ["therapy"], "kind": ["support_item"], "on": ["4/11/2026"]}
+    assert asked == [{"q": ["therapy"], "kind": ["support_item"], "on": ["4/11/2026"]}] * 2
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_a_marked_suggestion_stays_marked_when_others_arrive(visitor: Any, asked: Asked) -> None:
+    field = visitor.get_by_role("group", name="Line 1", exact=True).get_by_label("Support item")
+    field.focus()
+    type_and_wait(visitor, "therap")
+    visitor.keyboard.press("ArrowDown")
+    type_and_wait(visitor, "ist")
+    visitor.get_by_role("option", name=OTHER["id"]).wait_for()
+    assert [each["q"] for each in asked] == [["therap"], ["therapist"]]
+    visitor.keyboard.press("Enter")
+    assert field.input_value() == ITEM
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_nothing_is_suggested_after_a_choice(visitor: Any, asked: Asked) -> None:
+    field = visitor.get_by_role("group", name="Line 1", exact=True).get_by_label("Support item")
+    field.focus()
+    type_and_wait(visitor, "therap")
+    visitor.evaluate("() => { window.requests = []; window.fetch = async (url) => { window.requests.push(url); }; }")
+    visitor.keyboard.press("y")
+    visitor.keyboard.press("ArrowDown")
+    visitor.keyboard.press("Enter")
+    assert field.input_value() == ITEM
+    visitor.clock.run_for(1000)
+    assert [each for each in visitor.evaluate("window.requests") if "suggest" in each] == []

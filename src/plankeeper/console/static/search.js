@@ -25,6 +25,8 @@ function combobox(input, list, load, choose) {
   close();
 
   function close() {
+    clearTimeout(timer);
+    latest += 1; // suggestions that are on their way come too late
     list.hidden = true;
     active = -1;
     input.setAttribute("aria-expanded", "false");
@@ -43,6 +45,7 @@ function combobox(input, list, load, choose) {
   }
 
   function show(groups = []) {
+    const before = options[active]?.value;
     options = [];
     list.replaceChildren(...groups.map(({ heading, results, all }) => {
       const group = document.createElement("div"), label = document.createElement("div");
@@ -68,8 +71,7 @@ function combobox(input, list, load, choose) {
       return group;
     }));
     list.hidden = options.length === 0;
-    active = -1;
-    input.removeAttribute("aria-activedescendant");
+    activate(options.findIndex(({ value }) => value.title === before?.title && value.detail === before?.detail));
     input.setAttribute("aria-expanded", String(!list.hidden));
   }
 
