@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -253,3 +255,20 @@ def test_doctor_writes_to_the_storage(doctor: Callable[[str], list[str]], tmp_pa
     assert files(tmp_path) == {}
     [line] = doctor("file:///proc/documents")
     assert line.startswith("FAIL  the storage of documents in file:///proc/documents can't be used: ")
+
+
+ASK_THE_STORAGE = """
+import sys
+from plankeeper.cli.context import run
+from plankeeper.resources.documents.storage import DocumentStorage
+
+run(DocumentStorage(sys.argv[1]).exists("key"))
+"""
+
+
+def test_no_command_is_aborted_when_it_has_used_the_storage(tmp_path: Path) -> None:
+    """A third of these processes were, because a thread of the storage was still returning when they ended."""
+    command = [sys.executable, "-c", ASK_THE_STORAGE, tmp_path.as_uri()]
+    for _ in range(10):
+        together = [subprocess.Popen(command) for _ in range(4)]
+        assert [each.wait(60) for each in together] == [0, 0, 0, 0]

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import asyncpg
 import click
+import uvloop
 
 from plankeeper.access.plan_managers.store import get
 from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
@@ -207,18 +208,16 @@ def run_as_owner(work: Any) -> Any:
         raise
 
 
-def run(
-    work: Any,
-    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
-    variable: str = "PLANKEEPER_DATABASE_URL",
-) -> Any:
+def run(work: Any, variable: str = "PLANKEEPER_DATABASE_URL") -> Any:
     """Run a coroutine. Errors of the database become a ClickException that explains them.
 
     `variable` is the one with the database's address.
     """
     work_until_signal = _until_signal(work)
     try:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
+        # A thread of obstore that wakes asyncio's own loop waits for the interpreter then: if that ends meanwhile, the
+        # process is aborted.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(work_until_signal)
     except _SignalReceivedError as received:
         if received.number == signal.SIGINT:

@@ -49,7 +49,7 @@ def doctor(*, as_json: bool) -> None:
         settings = Settings.read()
         lines += [("ok", "settings are valid"), *(("warn", each) for each in Settings.unknown_variables())]
         lines += [*proxy_warnings(settings), *mail_lines(settings)]
-        lines += [*proxy_lines(settings), *asyncio.run(storage_lines(settings)), *_database_lines(settings)]
+        lines += [*proxy_lines(settings), *run(storage_lines(settings)), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     states = {state for state, _ in lines}

@@ -33,14 +33,12 @@ def webhook_worker() -> None:
 
     `serve` starts a webhook worker too, except with `--no-webhook-worker`.
     """
-    import uvloop
-
     for_people = is_for_people()
     with errors_as_log_lines(enabled=not for_people):
         settings = load_settings()
         with embedded_cluster(settings) as cluster:
             work = _run_worker(settings, _with_address(settings, cluster), cluster, for_people=for_people)
-            run(work, uvloop.new_event_loop)
+            run(work)
 
 
 def _with_address(settings: Settings, cluster: Cluster | None) -> Settings:
