@@ -56,6 +56,7 @@ def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
         (["serve"], {"PLANKEEPER_TIME_ZONE": "Mars"}, "PLANKEEPER_TIME_ZONE is 'Mars'; it must be the name of a time"),
         (listing, {url: "postgresql://u:p@localhost:port/db"}, "Cannot connect with PLANKEEPER_DATABASE_URL"),
         (listing, {url: "postgresql://u:p@127.0.0.1:99999/db"}, "Cannot connect with PLANKEEPER_DATABASE_URL"),
+        (listing, {url: "postgresql://u:p@127.0.0.1:1,127.0.0.1:70000/db"}, "there is no port 70000; the highest"),
         (["serve"], {url: "postgresql://u@nosuchhost.invalid/db"}, "The database is unavailable"),
         (["migrate"], {url: "postgresql:///x?host=/nowhere"}, "The database is unavailable"),
         (listing, {url: cluster.dsn_of("absent")}, 'database "absent" does not exist'),

@@ -1,11 +1,13 @@
 """Connections with the settings that the statements expect, which report their statements by name."""
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -76,8 +78,20 @@ _CONFIGURE_CITUS = """
 """
 
 
+_MAX_PORT = 65535
+_PORTS = re.compile(r":(\d+)(?=,|$)")
+
+
+def _check_ports(dsn: str) -> None:
+    """Raise ValueError for a port that doesn't exist: uvloop would connect to another one, its last 16 bits."""
+    for port in _PORTS.findall(urlsplit(dsn).netloc.rpartition("@")[2]):
+        if int(port) > _MAX_PORT:
+            raise ValueError(f"there is no port {port}; the highest is {_MAX_PORT}")
+
+
 async def connect(dsn: str, options: dict[str, Any], on_statement: OnStatement | None) -> tuple[Any, bool]:
     """A connection, and whether its database has the extension Citus. `on_statement` is called after each statement."""
+    _check_ports(dsn)
     if on_statement:
         options = options | {"connection_class": ObservedConnection}
     connection = await _asyncpg.connect(dsn, **options)
