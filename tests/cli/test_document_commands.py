@@ -267,7 +267,7 @@ run(DocumentStorage(sys.argv[1]).exists("key"))
 
 
 def test_no_command_is_aborted_when_it_has_used_the_storage(tmp_path: Path) -> None:
-    """A third of these processes were, because a thread of the storage was still returning when they ended."""
+    """On asyncio's default event loop, a third of these processes are aborted when they exit."""
     command = [sys.executable, "-c", ASK_THE_STORAGE, tmp_path.as_uri()]
     for _ in range(10):
         together = [subprocess.Popen(command) for _ in range(4)]

@@ -215,8 +215,7 @@ def run(work: Any, variable: str = "PLANKEEPER_DATABASE_URL") -> Any:
     """
     work_until_signal = _until_signal(work)
     try:
-        # A thread of obstore that wakes asyncio's own loop waits for the interpreter then: if that ends meanwhile, the
-        # process is aborted.
+        # On asyncio's default event loop, a process that exits just after it has used obstore can be aborted.
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(work_until_signal)
     except _SignalReceivedError as received:

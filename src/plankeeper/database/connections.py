@@ -77,13 +77,12 @@ _CONFIGURE_CITUS = """
     from pg_extension where extname = 'citus'
 """
 
-
 _MAX_PORT = 65535
 _PORTS = re.compile(r":(\d+)(?=,|$)")
 
 
 def _check_ports(dsn: str) -> None:
-    """Raise ValueError for a port that doesn't exist: uvloop would connect to another one, its last 16 bits."""
+    """Raise ValueError for a port above 65535. uvloop would use its last 16 bits, and so connect to another port."""
     for port in _PORTS.findall(urlsplit(dsn).netloc.rpartition("@")[2]):
         if int(port) > _MAX_PORT:
             raise ValueError(f"there is no port {port}; the highest is {_MAX_PORT}")
