@@ -20,9 +20,10 @@ from plankeeper.access.saved_views import store as saved_views
 from plankeeper.access.saved_views.store import SavedView
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.console.application import page_routes
-from plankeeper.console.shell.routing import Download, HtmlPage, PageRoute
+from plankeeper.console.shell.routing import HtmlPage, PageRoute
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.core.encryption.bank_accounts import BankAccount
+from plankeeper.core.files import Download
 from plankeeper.core.json import to_json
 from plankeeper.imports import file_store as import_files
 from plankeeper.imports.schemas import ImportFile

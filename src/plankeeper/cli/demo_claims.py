@@ -1,7 +1,7 @@
 """The claims and payments of `serve --demo`, in each state. They are made by the services that the API uses."""
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -134,7 +134,7 @@ async def apply_results(ctx: WriteContext, batch: ClaimBatch, group: int = GROUP
     received = sum((each.amount or Decimal(0) for each in rows), Decimal(0))
     first = round(received / 2, 2)
     for number, amount in enumerate((first, received - first), 1):
-        receipt = NewReceipt(date=_today(ctx), amount=amount, reference=f"{batch.number}/{number}")
+        receipt = NewReceipt(date=ctx.settings.today, amount=amount, reference=f"{batch.number}/{number}")
         await receipts.record(ctx, id_, receipt)
 
 
@@ -178,7 +178,7 @@ async def _make_run(ctx: WriteContext, some: Sequence[Payee], payees: dict[Payee
 
 async def _pay_out(ctx: WriteContext, run: PaymentRun) -> None:
     """Mark a run as paid. The bank returns the last payment, and the agency takes a part of the first one back."""
-    run_id, today = or_404(run.id), _today(ctx)
+    run_id, today = or_404(run.id), ctx.settings.today
     await files.download(ctx, run_id)
     await payments.mark_paid(ctx, run_id, today)
     made = await list_payments_page(ctx.tx, ctx.plan_manager_id, run_id, PaymentListQuery())
@@ -196,11 +196,7 @@ async def _pay_out(ctx: WriteContext, run: PaymentRun) -> None:
     await adjustments.record(ctx, paid.invoice_id, reversed_)
 
 
-def _today(ctx: WriteContext) -> date:
-    return datetime.now(ctx.settings.time_zone).date()
-
-
 def _bank_day(ctx: WriteContext) -> date:
     """Today, or the Monday after it."""
-    today = _today(ctx)
+    today = ctx.settings.today
     return today + timedelta(days=7 - today.weekday()) if today.weekday() >= 5 else today

@@ -63,7 +63,7 @@ async def add_demo_month_end(db: Database, settings: Settings) -> None:
 
 
 async def _add(ctx: WriteContext, manager: DemoPlanManager) -> None:
-    last = Month.of(datetime.now(ctx.settings.time_zone).date()).previous
+    last = Month.of(ctx.settings.today).previous
     await _set_office(ctx, manager.name.partition(" (")[0])
     await _add_statements(ctx, last)
     await _add_taken_fees(ctx, last.previous.previous)

@@ -51,7 +51,7 @@ def migrate() -> None:
 @click.command()
 @plan_manager_option("The plan manager whose invoices to check.")
 def recheck(plan_manager_id: UUID) -> None:
-    """Check every invoice again: its participant, its provider or the current date might have changed."""
+    """Check every invoice again, closed ones too."""
     from plankeeper.resources.invoices import recheck_store
     from plankeeper.resources.invoices.rechecks import check_next
 

@@ -263,6 +263,7 @@ def bind_socket(settings: Settings) -> socket.socket:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((settings.host, settings.port))
     except OSError as error:
+        sock.close()
         raise click.ClickException(
             f"Cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}."
             " Choose another with --port or PLANKEEPER_PORT, or with `make run PORT=8001`."

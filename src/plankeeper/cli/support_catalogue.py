@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from typing import BinaryIO
 
 import click
@@ -88,7 +87,7 @@ def _write(items: Sequence[SupportItem], *, dry_run: bool) -> CatalogueChanges:
                 await require_schema(db)
                 await require_owner(db)
                 async with db.transaction() as tx:
-                    changes = await service.import_items(tx, items, datetime.now(settings.time_zone).date())
+                    changes = await service.import_items(tx, items, settings.today)
                     if dry_run:
                         raise _DryRunError(changes)
                     return changes

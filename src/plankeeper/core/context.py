@@ -3,14 +3,22 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 from asyncpg import IntegrityConstraintViolationError
 from msgspec import Meta, Struct
 
-from plankeeper.core.errors import DomainError, ErrorResource, FieldErrorSummary, NotFound, RejectionReason
+from plankeeper.core.errors import (
+    DomainError,
+    ErrorResource,
+    FieldError,
+    FieldErrorSummary,
+    NotFound,
+    RejectionReason,
+    ValidationError,
+)
 from plankeeper.core.fields import component
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor, Transaction
@@ -39,6 +47,11 @@ class Actor(Struct, frozen=True):
     def account_id(self) -> UUID | None:
         """The account of a person who is signed in to the console."""
         return UUID(self.id) if self.kind == "user" and self.id else None
+
+    @property
+    def display_name(self) -> str:
+        """The name that is stored with what the actor has done."""
+        return self.name or self.kind
 
 
 SYSTEM = Actor("system", None, "plankeeper")
@@ -90,6 +103,11 @@ class WriteContext:
     recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
     scopes: frozenset[str] = frozenset()  # of the API key of a request
     disclosed: list[Disclosure] = field(default_factory=list[Disclosure])  # for the access log, after the commit
+
+    def require_not_future(self, field_name: str, day: date) -> None:
+        """Raise ValidationError if the day in a field of the request is after today."""
+        if day > self.settings.today:
+            raise ValidationError(FieldError(field_name, "must not be in the future", "too_large"))
 
 
 def or_404(resource: T | None, name: ErrorResource | None = None) -> T:

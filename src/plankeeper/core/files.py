@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from plankeeper.core.fields import component
 
@@ -28,13 +28,19 @@ class Upload:
 
 @dataclass(slots=True)
 class Download:
-    """A file that a client receives. `size` is in bytes; null if it isn't known before the file has been written.
+    """A file that a client receives while it is read or made, so that its size is unlimited.
 
-    `version` identifies the file among all that its address has had; null if no request depends on it.
+    `size` is in bytes; null if it isn't known before the file has been written. `version` identifies the file among all
+    that its address has had; null if no request depends on it.
     """
 
     file_name: str
     media_type: str
-    size: int | None
     chunks: AsyncIterator[bytes]
+    size: int | None = None
     version: str | None = None
+
+    @classmethod
+    def of_bytes(cls, file_name: str, media_type: str, content: bytes) -> Self:
+        """A file that is small enough to be made before it is sent."""
+        return cls(file_name, media_type, single_chunk(content), len(content))

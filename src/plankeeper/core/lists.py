@@ -148,9 +148,7 @@ class ListQuery(Query, frozen=True):
 
     @property
     def has_filters(self) -> bool:
-        """Whether any filter is set. A list without filters has its own statement: PostgreSQL plans a statement
-        once for all values, so an optional filter that is not set would still affect the plan.
-        """
+        """Whether any filter is set."""
         return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NON_FILTERS)
 
 
@@ -239,9 +237,10 @@ class SortableQuery(ListQuery, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the list's own statement serves the page: without filters, in order of id.
+        """Whether the page has no filters and is in order of id.
 
-        It reads whole rows, also those before the offset, so it doesn't serve pages with a large offset.
+        The lists that programs read most often have a statement for it, one in place of the two of `fetch_page`. It
+        reads whole rows, also those before the offset, so it doesn't serve pages with a large offset.
         """
         is_shallow = self.offset <= MAX_SHALLOW_OFFSET
         return is_shallow and not self.has_filters and self.order is None

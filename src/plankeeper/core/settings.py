@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import date, datetime
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -315,6 +316,11 @@ class Settings:
         parsers.parse_origins,
         "The origins whose pages can call the API from a browser, separated by commas. Empty: none.",
     )
+
+    @property
+    def today(self) -> date:
+        """The date in the plan manager's time zone."""
+        return datetime.now(self.time_zone).date()
 
     @property
     def secret_key_path(self) -> Path | None:

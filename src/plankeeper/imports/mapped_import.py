@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Literal
 from uuid import UUID
 
@@ -145,7 +145,7 @@ async def import_mapped(
         _add_events(results, [each for each in events if each.resource.kind != "bank_details"])
         _add_proposals(results, [each for each in events if each.resource.kind == "bank_details"])
         readable = {each.line_number: each.readable for each in batch}
-        _add_warnings(options.resource, results, readable, datetime.now(ctx.settings.time_zone).date())
+        _add_warnings(options.resource, results, readable, ctx.settings.today)
         yield results
         if is_first and len(batch) == BATCH_SIZE:  # else no batch follows, and autovacuum sees to later statements
             await ctx.tx.analyze(*resource.tables, wait=False)

@@ -261,7 +261,8 @@ def test_a_line_is_split_at_a_date(owner: Browser, client: Client) -> None:
     assert "/split" not in owner.get(f"{INVOICES}/{ident}").text.partition(second)[2]
     for form, message in (
         ({"date": "2026-11-02", "quantity": "3"}, "must be after the first day"),
-        ({"date": "", "quantity": "3"}, "must be a date"),
+        ({"date": "", "quantity": "3"}, "is required"),
+        ({"date": "soon", "quantity": "3"}, "must be a date"),
         ({"date": "2026-11-05", "quantity": "7"}, "must be a number above 0 and below 7"),
         ({"date": "2026-11-05", "quantity": "many"}, "must be a number above 0 and below 7"),
     ):

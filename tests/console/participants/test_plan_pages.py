@@ -73,7 +73,7 @@ def test_errors_stand_beside_their_fields(owner: Browser, plans: str) -> None:
         ({"start_date": "31 Feb 2026"}, "31 Feb 2026 doesn’t exist"),
         ({"start_date": ""}, "Start date is required."),
         ({"component_1_periods": "1 Jul 2026: 4"}, "must have lines such as"),
-        ({"component_1_amount": "many"}, "must be an amount, such as 12,500.00"),
+        ({"component_1_amount": "many"}, "must be an amount, such as 1,290.45"),
         ({"component_3_amount": "-1"}, "must be 0 or more"),
         ({"component_1_categories": "1, 115"}, "must be numbers from 1 to 99, such as 1, 2, 3, 4, and not 115"),
         ({"component_3_as_of": "2026-08-01"}, "is required with a day or a source"),

@@ -59,7 +59,7 @@ async def invite(
     await members.require_owner(ctx)
     now, token = datetime.now(UTC), new_token()
     person = (members.validate_email(email), name, members.validate_role(role))
-    inviter = (ctx.actor.name or ctx.actor.kind, ctx.actor.account_id)
+    inviter = (ctx.actor.display_name, ctx.actor.account_id)
     granted = await members.validate_details(ctx, person[-1], details)
     invitation = Invitation(uuid7(), *person, *inviter, now, now + INVITATION_LIFETIME, **asdict(granted))
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):

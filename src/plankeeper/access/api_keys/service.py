@@ -44,7 +44,7 @@ async def create(
         last_four="",
         plan_managers=sorted(set(plan_manager_ids)),
         scopes=sorted(set(scopes)),
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
         created_by_account_id=ctx.actor.account_id,
         created_at=now,
         expires_at=now + lifetime if lifetime else None,
@@ -70,7 +70,7 @@ async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, new_exp
         msgspec.structs.replace(
             old_key,
             id=uuid7(),
-            created_by=ctx.actor.name or ctx.actor.kind,
+            created_by=ctx.actor.display_name,
             created_by_account_id=ctx.actor.account_id,
             created_at=now,
             expires_at=new_expiry,

@@ -3,9 +3,10 @@
 from uuid import UUID
 
 from plankeeper.console.bank_details.section import BANK_DETAILS_URL, payee_url
+from plankeeper.console.shell.form_reader import FormReader
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.errors import DomainError
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.bank_details import service, store
 from plankeeper.resources.bank_details.accounts import Payee
@@ -71,10 +72,8 @@ async def reject(request: FormRequest, proposal_id: UUID) -> Redirect:
 
 
 def _require_text(request: FormRequest, name: str) -> str:
-    text = request.form.text(name)
-    if not text or len(text) > MAX_TEXT:
-        raise ValidationError(**{name: "is required" if not text else f"must be at most {MAX_TEXT} characters long"})
-    return text
+    with FormReader(request.form) as fields:
+        return fields.read_required_text(name, MAX_TEXT)
 
 
 async def _new(request: PageRequest, payee: Payee) -> HtmlPage:

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from plankeeper.console.claims.claim_rows import STATES
 from plankeeper.console.claims.line_groups import describe_line, line_url, load_names
 from plankeeper.console.claims.list import CLAIMS_URL
-from plankeeper.console.claims.results import MAX_TEXT, read_day_and_amount, read_text
+from plankeeper.console.claims.results import MAX_TEXT
+from plankeeper.console.shell.form_reader import FormReader
 from plankeeper.console.shell.forms import Form, parse_amount
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.dates import DateError, parse_date
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.core.errors import DomainError
 from plankeeper.core.formatting import format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.resources.claims import adjustment_store, adjustments, line_claims, store
@@ -164,12 +164,12 @@ def _seen_result(claim: Claim) -> str:
     on_error=result_form,
 )
 async def record_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
-    outcome, answer = _read_result(request.form)
+    answer = _read_result(request.form)
     if request.form.text("seen"):
         answer = replace(answer, replaces_result=True)
         await _require_seen_result(request, invoice_id, line_id)
     await line_claims.record_result(request.write_context, invoice_id, line_id, answer)
-    return Redirect(line_url(invoice_id, line_id), f"Recorded: {OUTCOMES[outcome].lower()}.")
+    return Redirect(line_url(invoice_id, line_id), f"Recorded: {OUTCOMES[answer.outcome].lower()}.")
 
 
 async def _require_seen_result(request: FormRequest, invoice_id: UUID, line_id: UUID) -> None:
@@ -186,28 +186,18 @@ async def _require_seen_result(request: FormRequest, invoice_id: UUID, line_id: 
         raise DomainError("invalid_transition", REPLACED)
 
 
-def _read_result(form: Form) -> tuple[ResultOutcome, LineClaimResult]:
-    outcome = _OUTCOMES.get(form.text("outcome"))
-    errors, text = dict[str, str](), form.text("amount")
-    amount = parse_amount(text)
-    if outcome is None:
-        errors["outcome"] = "must be one of the choices"
-    if text and amount is None:
-        errors["amount"] = "must be an amount, such as 1,290.45"
-    if outcome == "paid" and not text:
-        errors["amount"] = "Enter how much the agency has paid"
-    day = None
-    try:
-        day = parse_date(form.text("date"))
-    except DateError as error:
-        errors["date"] = str(error)
-    reason = read_text(form, "reason", errors, MAX_REASON_LENGTH)
-    reference = read_text(form, "reference", errors)
-    if errors or outcome is None or day is None:
-        raise ValidationError(**errors)
-    return outcome, LineClaimResult(
-        outcome=outcome, amount=amount, reason=reason or None, date=day, reference=reference or None
-    )
+def _read_result(form: Form) -> LineClaimResult:
+    with FormReader(form) as fields:
+        result = LineClaimResult(
+            outcome=fields.read_choice("outcome", _OUTCOMES),
+            amount=fields.read_optional_amount("amount"),
+            reason=fields.read_text("reason", MAX_REASON_LENGTH) or None,
+            date=fields.read_date("date"),
+            reference=fields.read_text("reference", MAX_TEXT) or None,
+        )
+        if form.text("outcome") == "paid" and not form.text("amount"):
+            fields.reject("amount", "Enter how much the agency has paid")
+    return result
 
 
 @pages.post("/invoices/{invoice_id}/lines/{line_id}/claim-rest", role="manager", permission="make_claims", on_error=get)
@@ -251,9 +241,8 @@ async def refund_form(request: PageRequest, invoice_id: UUID, line_id: UUID) -> 
 )
 async def record_refund(request: FormRequest, invoice_id: UUID, line_id: UUID) -> Redirect:
     """Record that the payee has returned money to the office, or the office to the agency."""
-    kind = _REFUND_KINDS.get(request.form.text("kind"))
-    if kind is None:
-        raise ValidationError(kind="must be one of the choices")
+    with FormReader(request.form) as fields:
+        kind = fields.read_choice("kind", _REFUND_KINDS)
     return await _record_adjustment(request, invoice_id, line_id, kind)
 
 
@@ -284,16 +273,16 @@ def _adjusted(money: LineMoney) -> Mapping[AdjustmentKind, Decimal]:
 
 
 async def _record_adjustment(request: FormRequest, invoice_id: UUID, line_id: UUID, kind: AdjustmentKind) -> Redirect:
-    errors = dict[str, str]()
-    reason = read_text(request.form, "reason", errors, MAX_REASON_LENGTH)
-    day, amount = read_day_and_amount(request.form)
-    if errors:
-        raise ValidationError(**errors)
-    reference = read_text(request.form, "reference")
+    with FormReader(request.form) as fields:
+        new = NewAdjustment(
+            line_id=str(line_id),
+            kind=kind,
+            amount=fields.read_amount("amount"),
+            date=fields.read_date("date"),
+            reference=fields.read_text("reference", MAX_TEXT) or None,
+            reason=fields.read_text("reason", MAX_REASON_LENGTH) or None,
+        )
     await _require_seen(request, invoice_id, line_id)
-    new = NewAdjustment(
-        line_id=str(line_id), kind=kind, amount=amount, date=day, reference=reference or None, reason=reason or None
-    )
     await adjustments.record(request.write_context, invoice_id, new)
     return Redirect(line_url(invoice_id, line_id), f"Recorded: {KINDS[kind].lower()}.")
 
@@ -347,15 +336,11 @@ def _describe_claimable_line(line: InvoiceLineRow, amount: Decimal) -> str:
 )
 async def claim_elsewhere(request: FormRequest, invoice_id: UUID) -> Redirect:
     """Record that the chosen lines were claimed outside of Plankeeper."""
-    errors = dict[str, str]()
-    reference = read_text(request.form, "reference", errors)
-    if not reference:
-        errors["reference"] = "is required"
     ids = [str(each) for each in dict.fromkeys(map(parse_uuid, request.form.getlist("line_ids"))) if each]
-    if not ids:
-        errors["line_ids"] = "Choose at least one line"
-    if errors:
-        raise ValidationError(**errors)
+    with FormReader(request.form) as fields:
+        reference = fields.read_required_text("reference", MAX_TEXT)
+        if not ids:
+            fields.reject("line_ids", "Choose at least one line")
     await line_claims.claim_elsewhere(
         request.write_context, invoice_id, ClaimedElsewhere(reference=reference, line_ids=ids)
     )

@@ -24,9 +24,10 @@ from plankeeper.console.components.pagination import PAGE_SIZE
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.shell.cookies import FlashLink
-from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import ValidationError
+from plankeeper.core.files import Download
 from plankeeper.database.client import Transaction
 from plankeeper.resources.claims import preview, result_store, service, store
 from plankeeper.resources.claims.eligibility import REASONS, WARNED_CODES, Candidate, Reason, WarnedCode
@@ -154,8 +155,7 @@ async def left_out(request: PageRequest, claim_batch_id: UUID) -> HtmlPage:
 @pages.post("/claims/{claim_batch_id}/file", role="manager", permission="make_claims", on_error=get)
 async def download_file(request: FormRequest, claim_batch_id: UUID) -> Download:
     """The file for the agency's portal. The first download is recorded."""
-    file = await service.download(request.write_context, claim_batch_id)
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return await service.download(request.write_context, claim_batch_id)
 
 
 @pages.post("/claims/{claim_batch_id}/submit", role="manager", permission="make_claims", on_error=get)
@@ -186,7 +186,7 @@ async def cancel(request: FormRequest, claim_batch_id: UUID) -> Redirect:
 async def _read_cancel(request: FormRequest, batch_id: UUID) -> ClaimBatchCancel:
     batch = await get_or_404(request, batch_id)
     body, errors = ClaimBatchCancel(), dict[str, str]()
-    reason = request.form.text("reason").replace("\r\n", "\n")
+    reason = request.form.multiline_text("reason")
     if reason:
         body.reason = reason
     if len(reason) > MAX_REASON_LENGTH:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -11,10 +11,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console.claims.line_groups import MAX_SHOWN, ShownLine, describe_line, line_url, load_names
 from plankeeper.console.claims.pages import batch_url, get_or_404
-from plankeeper.console.shell.forms import Form, UploadLimits, parse_amount
+from plankeeper.console.shell.form_reader import FormReader
+from plankeeper.console.shell.forms import Form, UploadLimits
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
-from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.formatting import format_money
 from plankeeper.database.client import Transaction
@@ -242,38 +242,16 @@ def seen_text(received: ReceiptSum) -> str:
 @pages.post("/claims/{claim_batch_id}/receipts", role="manager", permission="make_claims", on_error=receipts_page)
 async def record_receipt(request: FormRequest, claim_batch_id: UUID) -> Redirect:
     """Record money, unless other money has been recorded since the person opened the page, as by a double click."""
-    day, amount = read_day_and_amount(request.form)
+    with FormReader(request.form) as fields:
+        new = NewReceipt(
+            date=fields.read_date("date"),
+            amount=fields.read_amount("amount"),
+            reference=fields.read_text("reference", MAX_TEXT) or None,
+        )
     place = (request.tx, request.plan_manager_id, claim_batch_id)
     or_404(await store.select_for_update(*place))
     received = await result_store.sum_receipts(*place)
     if request.form.text("seen") != seen_text(received):
         raise DomainError("invalid_transition", RECORDED.format(amount=format_money(received.amount)))
-    new = NewReceipt(date=day, amount=amount, reference=read_text(request.form, "reference") or None)
     await receipts.record(request.write_context, claim_batch_id, new)
-    return Redirect(f"{batch_url(claim_batch_id)}/receipts", f"Recorded: {format_money(amount)} received.")
-
-
-def read_day_and_amount(form: Form) -> tuple[date, Decimal]:
-    """The date and the amount of a form. Raises ValidationError."""
-    errors, day, amount = dict[str, str](), date.min, parse_amount(form.text("amount"))
-    try:
-        day = parse_date(form.text("date"))
-    except DateError as error:
-        errors["date"] = str(error)
-    if amount is None:
-        errors["amount"] = "must be an amount, such as 1,290.45"
-    read_text(form, "reference", errors)
-    if errors or amount is None:
-        raise ValidationError(**errors)
-    return day, amount
-
-
-def read_text(form: Form, name: str, errors: dict[str, str] | None = None, max_length: int = MAX_TEXT) -> str:
-    """A text of a form. Raises ValidationError for one that is too long, or adds it to `errors`."""
-    text = form.text(name)
-    found = {name: f"must be at most {max_length} characters long"} if len(text) > max_length else {}
-    if found and errors is None:
-        raise ValidationError(**found)
-    if errors is not None:
-        errors |= found
-    return text
+    return Redirect(f"{batch_url(claim_batch_id)}/receipts", f"Recorded: {format_money(new.amount)} received.")

@@ -170,7 +170,7 @@ def find_changes(
                 values[name] = new if kind is list else bool(new)
         elif name in form and _comparable(form, name, kind) != _comparable(before, name, kind):
             try:
-                values[name] = _convert_text(kind, _normalized_text(form, name))
+                values[name] = _convert_text(kind, form.multiline_text(name))
             except (DateError, AmountError) as error:
                 errors.append(FieldError(name, str(error)))
     errors += validate(struct_type, values)[1]
@@ -186,14 +186,10 @@ def describe_changes(change: Struct) -> str:
 
 
 def _comparable(form: Form, name: str, kind: type[Any]) -> str:
-    text = _normalized_text(form, name)
+    text = form.multiline_text(name)
     if kind is Decimal and (amount := parse_amount(text)) is not None:
         return f"{amount.normalize():f}"
     return normalize_date(text) if kind is date else text
-
-
-def _normalized_text(form: Form, name: str) -> str:
-    return form.text(name).replace("\r\n", "\n")
 
 
 def _convert_text(kind: type[Any], text: str) -> object:

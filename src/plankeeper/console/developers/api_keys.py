@@ -228,7 +228,7 @@ REJECTIONS: Mapping[str, tuple[str, str]] = {
 async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
     keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
     key = or_404(next((each for each in keys if each.id == key_id), None))
-    today = datetime.now(request.settings.time_zone).date()
+    today = request.today
     since = today - timedelta(days=DAYS - 1)
     counts = await request_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
     was_used = counts or key.last_used_at

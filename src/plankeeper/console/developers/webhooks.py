@@ -24,9 +24,9 @@ from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.query import ListPageQuery
 from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.lists.selection import download_list
+from plankeeper.console.shell.form_reader import FormReader
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -34,8 +34,9 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.context import or_404
-from plankeeper.core.dates import DateError, parse_date, parse_time
+from plankeeper.core.dates import DateError, parse_time
 from plankeeper.core.errors import FieldError, NotFound, ValidationError
+from plankeeper.core.files import Download
 from plankeeper.core.formatting import format_datetime
 from plankeeper.core.validation import validate_struct
 from plankeeper.events.schemas import find_disclosed
@@ -245,23 +246,18 @@ async def replay(request: FormRequest, endpoint_id: UUID) -> Redirect:
 
 def _parse_since(request: FormRequest) -> datetime:
     """The date and the time of the form, in the time zone of the console. Raises ValidationError."""
-    errors = list[FieldError]()
-    day, moment = date.min, time()
-    try:
-        day = parse_date(request.form.text("since"))
-    except DateError as error:
-        errors.append(FieldError("since", str(error)))
-    try:
-        moment = parse_time(request.form.text("since_time"))
-    except DateError as error:
-        errors.append(FieldError("since_time", str(error)))
-    if not errors and day.year < MIN_YEAR:
-        errors.append(FieldError("since", f"must be in {MIN_YEAR} or later"))
-    since = datetime.combine(max(day, date(MIN_YEAR, 1, 1)), moment, request.settings.time_zone)
-    if not errors and since > datetime.now(UTC):
-        errors.append(FieldError("since", "must not be in the future"))
-    if errors:
-        raise ValidationError(*errors)
+    moment = time()
+    with FormReader(request.form) as fields:
+        day = fields.read_date("since")
+        try:
+            moment = parse_time(request.form.text("since_time"))
+        except DateError as error:
+            fields.reject("since_time", str(error))
+        if not fields.errors and day.year < MIN_YEAR:
+            fields.reject("since", f"must be in {MIN_YEAR} or later")
+        since = datetime.combine(max(day, date(MIN_YEAR, 1, 1)), moment, request.settings.time_zone)
+        if not fields.errors and since > datetime.now(UTC):
+            fields.reject("since", "must not be in the future")
     return since
 
 

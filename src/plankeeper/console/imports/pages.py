@@ -35,7 +35,6 @@ from plankeeper.console.imports.runs import (
 from plankeeper.console.shell.forms import Form, UploadLimits, parse_form, parse_number
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -44,6 +43,7 @@ from plankeeper.console.shell.routing import (
 )
 from plankeeper.core.context import AccessedKind, or_404
 from plankeeper.core.errors import NotFound, ValidationError
+from plankeeper.core.files import Download
 from plankeeper.core.ids import parse_uuid
 from plankeeper.events import store as event_store
 from plankeeper.imports import file_store as files

@@ -16,10 +16,10 @@ from plankeeper.console.lists.selection import (
     outcome_page,
     read_selection,
 )
+from plankeeper.console.shell.form_reader import read_date
 from plankeeper.console.shell.forms import parse_amount
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.core.context import WriteContext, or_404
-from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.resources.invoices import actions, service, store
@@ -106,11 +106,7 @@ async def _split_line(request: FormRequest, invoice_id: UUID, line_id: UUID) -> 
     quantity = parse_amount(request.form.text("quantity"))
     if line.quantity is None or quantity is None or not 0 < quantity < line.quantity:
         raise ValidationError(quantity=f"must be a number above 0 and below {line.quantity}")
-    try:
-        day = parse_date(request.form.text("date"))
-    except DateError as error:
-        raise ValidationError(date=str(error)) from error
-    split = LineSplit(date=day, quantities=[quantity, line.quantity - quantity])
+    split = LineSplit(date=read_date(request.form, "date"), quantities=[quantity, line.quantity - quantity])
     return await actions.split_line(request.write_context, invoice_id, line_id, split)
 
 

@@ -5,9 +5,10 @@ from uuid import UUID
 from starlette.responses import Response
 
 from plankeeper.console.shell.forms import parse_number
-from plankeeper.console.shell.routing import Download, PageRequest, Pages
+from plankeeper.console.shell.routing import PageRequest, Pages
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound
+from plankeeper.core.files import Download
 from plankeeper.resources.documents import rendering, service, store
 from plankeeper.resources.documents.schemas import MAX_PAGES, DocumentRow
 
@@ -19,7 +20,7 @@ async def download(request: PageRequest, invoice_id: UUID) -> Download:
     document = await _get_or_404(request, invoice_id)
     file = await service.open_checked(request.settings, document)
     request.record_access("exported", "invoice", invoice_id)
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return file
 
 
 @pages.get("/invoices/{invoice_id}/document/pages/{number}", role="viewer", is_limited=True)

@@ -16,11 +16,10 @@ from plankeeper.console.invoices.approval_card import approval_card
 from plankeeper.console.invoices.documents import is_hidden
 from plankeeper.console.invoices.evidence import Evidence, compare_invoices, file_name, find_evidence
 from plankeeper.console.invoices.form import CLAIM_TYPES
+from plankeeper.console.invoices.hints import unclaimed_hints, unpaid_hints
 from plankeeper.console.invoices.list import INVOICES, load_names, warning_titles
 from plankeeper.console.invoices.pages import invoice_url
 from plankeeper.console.invoices.status import describe_standard, describe_status
-from plankeeper.console.invoices.unclaimed import unclaimed_hints
-from plankeeper.console.invoices.unpaid import unpaid_hints
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.notes.section import record_notes, review_notes
 from plankeeper.console.shell.forms import Form

@@ -42,8 +42,7 @@ INVOICES_URL = f"{PREFIX}/invoices"
 
 def read_reason(form: Form) -> str:
     """The reason of a form. Raises ValidationError for one that is missing or too long."""
-    # A browser counts a line break as one character, but sends two.
-    reason = form.text("reason").replace("\r\n", "\n")
+    reason = form.multiline_text("reason")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     return reason

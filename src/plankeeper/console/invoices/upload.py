@@ -14,7 +14,6 @@ from plankeeper.console.lists.reading import record_url
 from plankeeper.console.shell.forms import Form, Upload, UploadLimits
 from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core import files
-from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.database.client import Transaction
 from plankeeper.resources.documents import service as document_service
@@ -81,9 +80,10 @@ def _page(results: Sequence[UploadedFile]) -> HtmlPage:
 
 async def _add_invoice(request: PageRequest, file: Upload) -> UploadedFile:
     """Store a file, and add an invoice with it."""
-    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     try:
-        stored = await document_service.receive(ctx, files.Upload(file.name, files.single_chunk(file.content)))
+        stored = await document_service.receive(
+            request.read_context, files.Upload(file.name, files.single_chunk(file.content))
+        )
 
         async def add(tx: Transaction) -> UUID:
             form = request.with_transaction(tx)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from plankeeper.console.components.pagination import with_query
@@ -107,7 +106,7 @@ async def parse_filters(request: PageRequest, query: ListPageQuery) -> tuple[Lis
 
     The query is returned with the parameters that links have: a record is named by its id.
     """
-    context = FilterContext(request, datetime.now(request.settings.time_zone).date())
+    context = FilterContext(request, request.today)
     limit = limit_values(request, query.definition)
     parsed, filters = ParsedFilters(), dict[str, str]()
     for each in query.definition.filters:

@@ -7,7 +7,8 @@ from plankeeper.console.components.downloads import FileFormat
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.page import show_list
 from plankeeper.console.lists.selection import download_list, download_selected
-from plankeeper.console.shell.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
+from plankeeper.console.shell.routing import PREFIX, HtmlPage, PageRequest, Pages
+from plankeeper.core.files import Download
 
 
 def add_list(

@@ -20,13 +20,13 @@ from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.shell.forms import Form, parse_form
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
 )
 from plankeeper.core.context import AccessAction
 from plankeeper.core.errors import ValidationError
+from plankeeper.core.files import Download
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.lists import in_order
 from plankeeper.core.xlsx import XLSX, Cell

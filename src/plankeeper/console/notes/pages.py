@@ -44,7 +44,7 @@ async def _create(request: FormRequest, kind: NotedKind, resource_id: UUID) -> R
 def _form_values(form: Form) -> dict[str, object]:
     return {
         "note_type_id": parse_number(form.text("note_type_id"), 10**15 - 1) or 0,
-        "text": form.text("text").replace("\r\n", "\n"),
+        "text": form.multiline_text("text"),
         "pinned": bool(form.text("pinned")),
         "alert": bool(form.text("alert")),
     }

@@ -235,7 +235,7 @@ async def find_implausible_changes(
     request: FormRequest, before: ParticipantRow | None, after: ParticipantRow
 ) -> list[ValueWarning]:
     """The warnings that a change causes, also because of other records."""
-    today = datetime.now(request.settings.time_zone).date()
+    today = request.today
     old = [*find_value_warnings(before, today), *find_incomplete_exit(before)] if before else []
     found = new_implausible(old, [*find_value_warnings(after, today), *find_incomplete_exit(after)])
     if before is None or _exit_reason_ids(before) != _exit_reason_ids(after):

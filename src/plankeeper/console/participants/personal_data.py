@@ -6,7 +6,6 @@ from plankeeper.console.components.labels import display_name
 from plankeeper.console.participants.pages import PARTICIPANTS_URL
 from plankeeper.console.shell.routing import (
     PREFIX,
-    Download,
     FormRequest,
     HtmlPage,
     PageRequest,
@@ -14,6 +13,7 @@ from plankeeper.console.shell.routing import (
     Redirect,
 )
 from plankeeper.core.errors import DomainError, NotFound, ValidationError
+from plankeeper.core.files import Download
 from plankeeper.core.formatting import single_line
 from plankeeper.privacy import person_export, service, store
 from plankeeper.privacy.person_export import PersonExport

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -21,11 +21,12 @@ from plankeeper.console.components.edit_forms import (
 from plankeeper.console.components.labels import display_name
 from plankeeper.console.participants.budget_charts import budget_charts, percent
 from plankeeper.console.participants.header import participant_context
+from plankeeper.console.shell.form_reader import FormReader
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import DateError, normalize_date, parse_date
-from plankeeper.core.errors import FieldError, ValidationError
+from plankeeper.core.errors import ValidationError
 from plankeeper.core.formatting import format_date, format_money
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import known_fields, validate_struct
@@ -222,71 +223,56 @@ def _is_filled(form: Form, number: int) -> bool:
 
 def _read(form: Form) -> tuple[dict[str, Any], list[int]]:
     """The values of a form as the API takes them, and the row of each component. Raises ValidationError for others."""
-    errors = list[FieldError]()
-
-    def day(name: str) -> str:
-        try:
-            return parse_date(form.text(name)).isoformat() if form.text(name) else ""
-        except DateError as error:
-            errors.append(FieldError(name, str(error)))
-            return ""
-
     rows = [number for number in range(1, MAX_COMPONENTS + 1) if _is_filled(form, number)]
     values: dict[str, Any] = {"is_pace_plan": bool(form.getlist("is_pace_plan"))}
-    values |= {name: text for name in ("start_date", "end_date") if (text := day(name))}
-    values["external_id"] = form.text("external_id") or None
-    values["components"] = [_read_component(form, f"component_{number}_", errors, day) for number in rows]
-    if errors:
-        raise ValidationError(*errors)
+    with FormReader(form) as fields:
+        days = {name: fields.read_optional_date(name) for name in ("start_date", "end_date")}
+        values |= {name: day.isoformat() for name, day in days.items() if day}
+        values["external_id"] = form.text("external_id") or None
+        values["components"] = [_read_component(fields, f"component_{number}_") for number in rows]
     return values, rows
 
 
-def _read_component(form: Form, prefix: str, errors: list[FieldError], day: Any) -> dict[str, Any]:
-    given = {part: text for part in ("id", "name", "kind") if (text := form.text(prefix + part))}
-    values: dict[str, Any] = {**given, "periods": list(_read_periods(form, f"{prefix}periods", errors))}
-    values["categories"] = _read_categories(form, f"{prefix}categories", errors)
-    for part in ("amount", "spent"):
-        if text := form.text(prefix + part):
-            try:
-                values[part] = Decimal(text.replace(",", "").removeprefix("$"))
-            except InvalidOperation:
-                errors.append(FieldError(prefix + part, "must be an amount, such as 12,500.00"))
-    values["spent_elsewhere"] = _read_spent(form, prefix, values.pop("spent", None), day(f"{prefix}as_of"), errors)
+def _read_component(fields: FormReader, prefix: str) -> dict[str, Any]:
+    given = {part: text for part in ("id", "name", "kind") if (text := fields.form.text(prefix + part))}
+    values: dict[str, Any] = {**given, "periods": list(_read_periods(fields, f"{prefix}periods"))}
+    values["categories"] = _read_categories(fields, f"{prefix}categories")
+    if (amount := fields.read_optional_amount(f"{prefix}amount")) is not None:
+        values["amount"] = amount
+    values["spent_elsewhere"] = _read_spent(fields, prefix)
     return values
 
 
-def _read_categories(form: Form, name: str, errors: list[FieldError]) -> list[int]:
-    texts = re.findall(r"[^\s,;]+", form.text(name))
+def _read_categories(fields: FormReader, name: str) -> list[int]:
+    texts = re.findall(r"[^\s,;]+", fields.form.text(name))
     if wrong := next((each for each in texts if not re.fullmatch(r"[0-9]{1,2}", each)), None):
-        errors.append(FieldError(name, f"must be numbers from 1 to 99, such as 1, 2, 3, 4, and not {wrong[:60]}"))
+        fields.reject(name, f"must be numbers from 1 to 99, such as 1, 2, 3, 4, and not {wrong[:60]}")
         return []
     return list(map(int, texts))
 
 
-def _read_spent(
-    form: Form, prefix: str, spent: Decimal | None, as_of: str, errors: list[FieldError]
-) -> dict[str, Any] | None:
-    source = form.text(f"{prefix}source") or None
+def _read_spent(fields: FormReader, prefix: str) -> dict[str, Any] | None:
+    spent, as_of = fields.read_optional_amount(f"{prefix}spent"), fields.read_optional_date(f"{prefix}as_of")
+    source = fields.form.text(f"{prefix}source") or None
     if spent is not None:
-        if not as_of:
-            errors.append(FieldError(f"{prefix}as_of", "is required with an amount that was spent elsewhere"))
-        return {"amount": spent, "as_of": as_of, "source": source}
-    if (as_of or source) and not form.text(f"{prefix}spent"):
-        errors.append(FieldError(f"{prefix}spent", "is required with a day or a source"))
+        if not fields.form.text(f"{prefix}as_of"):
+            fields.reject(f"{prefix}as_of", "is required with an amount that was spent elsewhere")
+        return {"amount": spent, "as_of": as_of.isoformat() if as_of else "", "source": source}
+    if (as_of or source) and not fields.form.text(f"{prefix}spent"):
+        fields.reject(f"{prefix}spent", "is required with a day or a source")
     return None
 
 
-def _read_periods(form: Form, name: str, errors: list[FieldError]) -> Iterator[dict[str, Any]]:
-    for line in filter(None, map(str.strip, form.text(name).splitlines())):
+def _read_periods(fields: FormReader, name: str) -> Iterator[dict[str, Any]]:
+    for line in filter(None, map(str.strip, fields.form.text(name).splitlines())):
         match = _PERIOD.fullmatch(line)
         if match is None:
-            message = f"must have lines such as 1 Jul 2026 to 30 Sep 2026: 5,000.00, and not {line[:60]}"
-            errors.append(FieldError(name, message))
+            fields.reject(name, f"must have lines such as 1 Jul 2026 to 30 Sep 2026: 5,000.00, and not {line[:60]}")
             return
         try:
             start, end = (parse_date(match[each]).isoformat() for each in ("start", "end"))
         except DateError as error:
-            errors.append(FieldError(name, str(error)))
+            fields.reject(name, str(error))
             return
         yield {"start_date": start, "end_date": end, "amount": Decimal(match["amount"].replace(",", ""))}
 

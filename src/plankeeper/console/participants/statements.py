@@ -4,17 +4,18 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.participants.header import participant_context
-from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext
 from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.files import Download
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.store import list_of_participants
-from plankeeper.resources.statements import html, service, store
+from plankeeper.resources.statements import files, service, store
 from plankeeper.resources.statements.schemas import NewStatement, StatementSummary
 
 pages = Pages()
@@ -82,7 +83,7 @@ async def get(request: PageRequest, participant_id: UUID, statement_id: UUID) ->
     row = await service.get(request.db, request.plan_manager_id, participant_id, statement_id)
     url = f"{PREFIX}/participants/{participant_id}/statements"
     month = Month.of(row.month).title
-    body = html.render_body(row.statement, request.settings.time_zone)
+    body = files.render_body(row.statement, request.settings.time_zone)
     context = {"statement": row.summary, "month": month, "body": body, "list_url": url}
     return HtmlPage("participants/statement.html", context)
 

@@ -12,8 +12,9 @@ from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, 
 from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENTS_URL
-from plankeeper.console.payments.pages import PERMISSION, read_date
+from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.shell.cookies import FlashLink
+from plankeeper.console.shell.form_reader import read_date
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import or_404

@@ -13,9 +13,9 @@ from plankeeper.console.components.pagination import with_query
 from plankeeper.console.lists.registration import add_list
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
+from plankeeper.console.shell.form_reader import read_date
 from plankeeper.console.shell.forms import Form
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.dates import DateError, parse_date
 from plankeeper.core.errors import DomainError, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.formatting import format_money
@@ -167,17 +167,6 @@ def read_run(form: Form) -> NewPaymentRun:
     day = read_date(form, "process_date")
     values = {"all": True, "process_date": day.isoformat(), "group_by": form.text("group_by")}
     return validate_struct(NewPaymentRun, values)
-
-
-def read_date(form: Form, name: str) -> date:
-    """Raises ValidationError for an empty field and for a text that isn't a date."""
-    text = form.text(name)
-    if not text:
-        raise ValidationError(**{name: "is required"})
-    try:
-        return parse_date(text)
-    except DateError as error:
-        raise ValidationError(**{name: str(error)}) from None
 
 
 @pages.post("/payments", role="manager", permission=PERMISSION, on_error=new)

@@ -4,12 +4,14 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from plankeeper.console.bank_details.section import payee_url
-from plankeeper.console.payments.pages import PERMISSION, read_date
+from plankeeper.console.payments.pages import PERMISSION
 from plankeeper.console.payments.run import payment_url
-from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.form_reader import read_date
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.errors import DomainError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.files import Download
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.bank_details.accounts import Payee
@@ -84,7 +86,7 @@ async def record_return(request: FormRequest, payment_run_id: UUID, payment_id: 
     values = {
         "date": day.isoformat(),
         "reference": request.form.text("reference") or None,
-        "reason": request.form.text("reason").replace("\r\n", "\n"),
+        "reason": request.form.multiline_text("reason"),
     }
     payment = await service.record_return(
         request.write_context, payment_run_id, payment_id, validate_struct(PaymentReturn, values)

@@ -11,12 +11,12 @@ from plankeeper.console.components.pagination import with_query
 from plankeeper.console.components.record_picker import load_record_names
 from plankeeper.console.payments.list import PAYMENTS_URL
 from plankeeper.console.payments.pages import PERMISSION
+from plankeeper.console.shell.form_reader import FormReader
 from plankeeper.console.shell.forms import Form
-from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
-from plankeeper.core import files
-from plankeeper.core.context import ReadContext
-from plankeeper.core.dates import DateError, last_months, parse_date
-from plankeeper.core.errors import DomainError, ValidationError
+from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
+from plankeeper.core.dates import last_months
+from plankeeper.core.errors import DomainError
+from plankeeper.core.files import Download
 from plankeeper.resources.claims import store as claim_store
 from plankeeper.resources.invoices import store as invoice_store
 from plankeeper.resources.payments import reconciliation
@@ -99,24 +99,18 @@ async def _file_rows(request: PageRequest, found: Reconciliation) -> list[reconc
     return [*reconciliation.file_rows(found, names)]
 
 
-def _record_export(request: PageRequest, found: Reconciliation, file: files.Download) -> Download:
+def _record_export(request: PageRequest, found: Reconciliation, file: Download) -> Download:
     ids = dict.fromkeys(each.invoice_id for each in found.lines if each.invoice_id)
     request.record_list("invoice", ids, {"page": "reconciliation"}, "exported")
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return file
 
 
 async def _reconcile(request: PageRequest) -> Reconciliation:
     """Raises ValidationError for texts that aren't dates, and for days in the wrong order."""
-    first, last = (_read_day(request.query, name) for name in ("from", "to"))
+    with FormReader(request.query) as fields:
+        first, last = (fields.read_optional_date(name) for name in ("from", "to"))
     query = ReconciliationQuery(first=first or UNSET, last=last or UNSET)
-    return await reconciliation.reconcile(ReadContext(request.db, request.plan_manager_id, request.settings), query)
-
-
-def _read_day(form: Form, name: str) -> date | None:
-    try:
-        return parse_date(form.text(name)) if form.text(name) else None
-    except DateError as error:
-        raise ValidationError(**{name: str(error)}) from None
+    return await reconciliation.reconcile(request.read_context, query)
 
 
 async def _shown_lines(request: PageRequest, lines: Sequence[HeldLine]) -> list[ShownLine]:

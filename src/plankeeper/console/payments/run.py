@@ -14,12 +14,14 @@ from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, 
 from plankeeper.console.lists.reading import list_position
 from plankeeper.console.payments.left_out import left_out_groups
 from plankeeper.console.payments.list import PAYMENT_RUNS, PAYMENTS_URL
-from plankeeper.console.payments.pages import PERMISSION, read_date
+from plankeeper.console.payments.pages import PERMISSION
+from plankeeper.console.shell.form_reader import read_date
 from plankeeper.console.shell.forms import Form, parse_number
-from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.core.context import ReadContext, or_404
 from plankeeper.core.errors import ValidationError
 from plankeeper.core.fields import unset_to_none
+from plankeeper.core.files import Download
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.validation import validate_struct
 from plankeeper.resources.bank_details.accounts import Payee
@@ -123,7 +125,7 @@ async def _draft_context(request: PageRequest, run: PaymentRun) -> dict[str, Any
             problems = await files.find_problems(request.with_transaction(tx).write_context, run_id)
     if problems and "form" in request.errors:
         request.errors = {"form": OUT_OF_DATE}
-    unprintable = await find_unprintable(ReadContext(request.db, request.plan_manager_id, request.settings), run_id)
+    unprintable = await find_unprintable(request.read_context, run_id)
     return {
         "problems": [(each, _problem_url(each)) for each in problems[:MAX_PROBLEMS]],
         "more_problems": max(0, len(problems) - MAX_PROBLEMS),
@@ -153,14 +155,13 @@ async def _other_people(request: PageRequest, run_id: UUID) -> OtherPeople:
 @pages.post("/payments/{payment_run_id}/file", role="manager", permission=PERMISSION, on_error=get)
 async def download_file(request: FormRequest, payment_run_id: UUID) -> Download:
     """The file for the bank. The first download is checked and recorded."""
-    file = await files.download(request.write_context, payment_run_id)
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return await files.download(request.write_context, payment_run_id)
 
 
 @pages.post("/payments/{payment_run_id}/mark-paid", role="manager", permission=PERMISSION, on_error=get)
 async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
     run = await service.mark_paid(request.write_context, payment_run_id, read_date(request.form, "paid_on"))
-    is_mailed = await are_mailed(ReadContext(request.tx, request.plan_manager_id, request.settings), run)
+    is_mailed = await are_mailed(request.read_context, run)
     to_print = await _count_to_print(request, run, is_mailed=is_mailed)
     text = f"Payment run {run.number} is marked as paid."
     if not is_mailed:
@@ -174,7 +175,7 @@ async def mark_paid(request: FormRequest, payment_run_id: UUID) -> Redirect:
 
 @pages.post("/payments/{payment_run_id}/cancel", role="manager", permission=PERMISSION, on_error=get)
 async def cancel(request: FormRequest, payment_run_id: UUID) -> Redirect:
-    reason = request.form.text("reason").replace("\r\n", "\n")
+    reason = request.form.multiline_text("reason")
     before = or_404(await store.get_bare(request.tx, request.plan_manager_id, payment_run_id))
     is_confirmed = bool(request.form.text("not_sent_to_bank"))
     if before.downloaded_at and not is_confirmed:
@@ -233,8 +234,7 @@ async def download_advices(request: PageRequest, payment_run_id: UUID) -> Downlo
     run = or_404(await store.get_bare(request.db, request.plan_manager_id, payment_run_id))
     part = or_404(parse_number(request.query.text("part") or "1", 999) or None)
     or_404(run.paid_at)
-    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
-    file = await get_print_file(ctx, run, part, is_of_all=request.query.text("payees") == "all")
+    file = await get_print_file(request.read_context, run, part, is_of_all=request.query.text("payees") == "all")
     request.record_list("participant", file.participants, {"page": "payments"}, "exported")
     request.record_list("invoice", file.invoices, {"page": "payments"}, "exported")
     return Download.of_bytes(file.name, "application/pdf", file.content)

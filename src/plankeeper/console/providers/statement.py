@@ -1,15 +1,13 @@
 """A provider's statement that it needn't quote an ABN: record it, open its file, revoke it."""
 
-from datetime import date
 from uuid import UUID
 
 from plankeeper.console.invoices.upload import DOCUMENT_LIMITS
 from plankeeper.console.providers.form import PROVIDERS_URL
-from plankeeper.console.shell.routing import Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.context import ReadContext, or_404
-from plankeeper.core.dates import DateError, parse_date
-from plankeeper.core.errors import ValidationError
-from plankeeper.core.files import Upload, single_chunk
+from plankeeper.console.shell.form_reader import FormReader
+from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
+from plankeeper.core.files import Download, Upload, single_chunk
 from plankeeper.core.formatting import format_date
 from plankeeper.resources.documents import service as document_service
 from plankeeper.resources.documents import store as document_store
@@ -40,37 +38,22 @@ async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
 )
 async def record(request: PageRequest, provider_id: UUID) -> Redirect:
     """Store the file, if the server stores documents, and record the statement."""
-    day, errors = None, dict[str, str]()
-    try:
-        day = _parse_day(request)
-    except DateError as error:
-        errors["statement_date"] = str(error)
     stores_files, uploads = request.settings.storage_url is not None, request.form.uploads
-    if stores_files and len(uploads) != 1:
-        errors["files"] = "must be a PDF, PNG or JPEG file"
-    if day is None or errors:
-        raise ValidationError(**errors)
+    with FormReader(request.form) as fields:
+        day = fields.read_date("statement_date")
+        if day > request.today:
+            fields.reject("statement_date", "must be today or earlier")
+        if stores_files and len(uploads) != 1:
+            fields.reject("files", "must be a PDF, PNG or JPEG file")
     stored = None
     if stores_files:
-        ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
         file = Upload(uploads[0].name, single_chunk(uploads[0].content))
-        stored = await statements.receive(ctx, provider_id, file)
+        stored = await statements.receive(request.read_context, provider_id, file)
     await request.db.write(
         lambda tx: statements.record(request.with_transaction(tx).write_context, provider_id, day, stored)
     )
     flash = f"Statement of {format_date(day)} recorded. Claims are made without an ABN."
     return Redirect(f"{PROVIDERS_URL}/{provider_id}", flash)
-
-
-def _parse_day(request: PageRequest) -> date:
-    """Raises DateError."""
-    text = request.form.text("statement_date")
-    if not text:
-        raise DateError("is required")
-    day = parse_date(text)
-    if day > request.today:
-        raise DateError("must be today or earlier")
-    return day
 
 
 @pages.post("/providers/{provider_id}/abn-statement/revoke", role="manager", permission="override_blocks")
@@ -84,4 +67,4 @@ async def download(request: PageRequest, provider_id: UUID) -> Download:
     document = or_404(await document_store.get_statement(request.db, request.plan_manager_id, provider_id))
     file = await document_service.open_checked(request.settings, document)
     request.record_access("exported", "provider", provider_id)
-    return Download(file.file_name, file.media_type, file.chunks, file.size)
+    return file

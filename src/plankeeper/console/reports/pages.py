@@ -1,7 +1,6 @@
 """The report on the service standard: by month, and by account manager in a month."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -17,9 +16,10 @@ from plankeeper.console.home.standard import (
     period_of,
     standard_chart,
 )
-from plankeeper.console.shell.routing import Download, HtmlPage, PageRequest, Pages
+from plankeeper.console.shell.routing import HtmlPage, PageRequest, Pages
 from plankeeper.core.context import or_404
 from plankeeper.core.dates import Month
+from plankeeper.core.files import Download
 from plankeeper.core.xlsx import XLSX, Cell
 from plankeeper.resources.invoices.statistics_cache import DatedStatistics
 from plankeeper.resources.office_settings import store as office_settings
@@ -137,7 +137,7 @@ async def _download(request: PageRequest, file_format: FileFormat) -> Download:
         for each in month_numbers(report.numbers.sums, request.today)
         for id_, name, each in report.managers_of(each.month)
     ]
-    name = f"service-standard-{datetime.now(request.settings.time_zone).date()}.{file_format}"
+    name = f"service-standard-{request.today}.{file_format}"
     if file_format == "csv":
         lines = [csv_row([month.text, *("" if cell is None else str(cell) for cell in cells)]) for month, cells in rows]
         chunks = csv_chunks(request, "service_standard", "", FILE_COLUMNS, _once(lines))

@@ -27,7 +27,7 @@ from plankeeper.console.notes.section import review_notes
 from plankeeper.console.review.budgets import find_line_budgets
 from plankeeper.console.review.filters import QueuePart, queue_tabs, read_part, warning_tabs
 from plankeeper.console.shell.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.context import ReadContext, or_404
+from plankeeper.core.context import or_404
 from plankeeper.core.errors import NotFound, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.files import Upload, single_chunk
@@ -297,8 +297,7 @@ async def add_document(request: PageRequest, invoice_id: UUID) -> Redirect:
     if await is_hidden(request, invoice_id):
         raise NotFound  # it would replace a document that the person can't see
     [file] = request.form.uploads
-    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
-    stored = await documents.receive(ctx, invoice_id, Upload(file.name, single_chunk(file.content)))
+    stored = await documents.receive(request.read_context, invoice_id, Upload(file.name, single_chunk(file.content)))
     await request.db.write(lambda tx: documents.attach(request.with_transaction(tx).write_context, invoice_id, stored))
     return Redirect(_read_part(request).url(invoice_id), "Document added.")
 

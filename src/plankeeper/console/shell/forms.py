@@ -66,6 +66,10 @@ class Form(ImmutableMultiDict[str, str]):
         """The text of a field that occurs once, without surrounding spaces; otherwise an empty string."""
         return self.raw(name).strip()
 
+    def multiline_text(self, name: str) -> str:
+        """As `text`. A line break is one character, as a browser counts it, although it sends two."""
+        return self.text(name).replace("\r\n", "\n")
+
     def raw(self, name: str) -> str:
         """The text of a field that occurs once, exactly as it was typed; otherwise an empty string."""
         texts = self.getlist(name)

@@ -189,11 +189,11 @@ def provider_redirect_response(redirect: ProviderRedirect, account: CurrentAccou
 
 def download_response(download: Download, *, is_head: bool) -> StreamingResponse:
     """A file that is streamed while the browser reads it."""
-    headers = {"content-disposition": content_disposition(download.filename), "content-security-policy": FILE_POLICY}
+    headers = {"content-disposition": content_disposition(download.file_name), "content-security-policy": FILE_POLICY}
     if download.size is not None:
         headers["content-length"] = str(download.size)
     chunks = _no_chunks() if is_head else _cancellable(download.chunks)
-    return StreamingResponse(chunks, headers=headers, media_type=download.content_type)
+    return StreamingResponse(chunks, headers=headers, media_type=download.media_type)
 
 
 async def _no_chunks() -> AsyncIterator[bytes]:

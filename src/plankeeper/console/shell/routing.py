@@ -2,10 +2,10 @@
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Literal, TypeVar, get_type_hints
 from urllib.parse import urlencode
 from uuid import UUID
@@ -27,9 +27,10 @@ from plankeeper.core.context import (
     ConstraintErrorHandler,
     Disclosure,
     OnAccess,
+    ReadContext,
     WriteContext,
 )
-from plankeeper.core.files import single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.search_slots import search_slot
@@ -129,7 +130,11 @@ class PageRequest:
     @property
     def today(self) -> date:
         """The date in the plan manager's time zone."""
-        return datetime.now(self.settings.time_zone).date()
+        return self.settings.today
+
+    @property
+    def read_context(self) -> ReadContext:
+        return ReadContext(self.executor, self.plan_manager_id, self.settings)
 
     @property
     def actor(self) -> Actor:
@@ -227,21 +232,6 @@ class ProviderRedirect:
 
     url: str
     single_sign_on_token: str
-
-
-@dataclass(slots=True)
-class Download:
-    """A file that is streamed in chunks while it is generated or read, so that its size is unlimited."""
-
-    filename: str
-    content_type: str
-    chunks: AsyncIterator[bytes]
-    size: int | None = None  # in bytes, if it is known
-
-    @classmethod
-    def of_bytes(cls, filename: str, content_type: str, content: bytes) -> "Download":
-        """A file that is small enough to be generated before it is sent."""
-        return cls(filename, content_type, single_chunk(content))
 
 
 PageResult = HtmlPage | Redirect | ProviderRedirect | Download | Response

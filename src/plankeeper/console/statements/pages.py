@@ -7,10 +7,11 @@ from uuid import UUID
 from plankeeper.console.activity.timeline import latest_events
 from plankeeper.console.components.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.shell.forms import parse_number
-from plankeeper.console.shell.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.core.context import ReadContext, or_404
+from plankeeper.console.shell.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.core.context import or_404
 from plankeeper.core.dates import Month, last_months
 from plankeeper.core.errors import DomainError
+from plankeeper.core.files import Download
 from plankeeper.core.ids import parse_uuid
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.core.validation import validate_struct
@@ -158,10 +159,9 @@ async def retry(request: FormRequest, statement_run_id: UUID) -> Redirect:
 @pages.get(_RUN + "/print-file", role="manager")
 async def download(request: PageRequest, statement_run_id: UUID) -> Download:
     """A part of the letters: an address page before each statement."""
-    ctx = ReadContext(request.db, request.plan_manager_id, request.settings)
     part = or_404(parse_number(request.query.text("part") or "1", 9999) or None)
     try:
-        file = await print_file.get_print_file(ctx, statement_run_id, part)
+        file = await print_file.get_print_file(request.read_context, statement_run_id, part)
     except UnprintableError as error:
         raise DomainError("invalid_transition", f"A statement can't be printed: {error}.") from None
     request.record_list("participant", file.participants, {"page": "statements"}, "exported")

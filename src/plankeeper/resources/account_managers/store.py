@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
@@ -46,14 +46,6 @@ LIST = FilteredList(
     },
     sorts=BY_UPDATED_AT,
 )
-PLAIN_PAGE: LiteralString = f"""
-    select {COLUMNS}
-    {FROM_MANAGERS}
-    where manager.plan_manager_id = $1 and manager.id > $3
-        and {IS_VISIBLE}
-    order by manager.id
-    limit $4 offset $5
-"""
 
 
 async def list_page(
@@ -61,8 +53,6 @@ async def list_page(
 ) -> PageRows[AccountManager]:
     """A page of the account managers that the API shows."""
     name = operator.lower()
-    if query.is_plain:
-        return cut_page(await db.rows(AccountManager, PLAIN_PAGE, plan_manager_id, name, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, operator=name)
 
 

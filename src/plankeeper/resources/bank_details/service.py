@@ -191,7 +191,7 @@ def _propose(
 def _with_proposal(ctx: WriteContext, before: BankDetailsRow, after: BankDetailsRow, proposer: _Proposer) -> _Change:
     """The proposal with a new id, so that nobody can approve it in the place of an earlier one."""
     after.proposal_id = uuid7()
-    after.proposed_by = ctx.actor.name or ctx.actor.kind
+    after.proposed_by = ctx.actor.display_name
     after.proposed_by_account = proposer.account_id
     after.proposed_phone = proposer.phone
     after.proposed_at = proposer.now

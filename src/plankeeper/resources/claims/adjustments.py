@@ -46,8 +46,7 @@ async def record(ctx: WriteContext, invoice_id: UUID, new: NewAdjustment) -> Adj
     """
     invoice = or_404((await lock(ctx, [invoice_id])).get(invoice_id))
     line = _find_line(invoice, new)
-    if new.date > datetime.now(ctx.settings.time_zone).date():
-        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
+    ctx.require_not_future("date", new.date)
     money = await adjustment_store.get_money(ctx.tx, ctx.plan_manager_id, invoice_id, line.id)
     cause = reversal_cause(money, new.amount)
     if new.kind == "agency_reversal":
@@ -90,7 +89,7 @@ def _build(ctx: WriteContext, invoice_id: UUID, line_id: UUID, new: NewAdjustmen
         reference=unset_to_none(new.reference),
         reason=unset_to_none(new.reason),
         created_at=now,
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
         updated_at=now,
     )
 

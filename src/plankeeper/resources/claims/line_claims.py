@@ -132,10 +132,8 @@ def _earlier_number(line: InvoiceLineRow, claims: Sequence[Claim]) -> str | None
 
 
 def _result_day(ctx: WriteContext, answer: LineClaimResult) -> date:
-    today = datetime.now(ctx.settings.time_zone).date()
-    day = unset_to_none(answer.date) or today
-    if day > today:
-        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
+    day = unset_to_none(answer.date) or ctx.settings.today
+    ctx.require_not_future("date", day)
     return day
 
 
@@ -190,7 +188,7 @@ def _answer_values(
         "reason": unset_to_none(answer.reason),
         "result_date": day if result else None,
         "result_at": now if result else None,
-        "result_by": ctx.actor.name or ctx.actor.kind if result else None,
+        "result_by": ctx.actor.display_name if result else None,
         "updated_at": now,
     }
 
@@ -295,7 +293,7 @@ def _new_claims(
             amount=_amount_to_claim(each),
             state="submitted",
             created_at=now,
-            created_by=ctx.actor.name or ctx.actor.kind,
+            created_by=ctx.actor.display_name,
         )
         for each in lines
     ]
@@ -368,7 +366,7 @@ async def confirm_reversed(ctx: WriteContext, invoice: Invoice, line: InvoiceLin
 async def _insert_confirmed(
     ctx: WriteContext, invoice: Invoice, line: InvoiceLineRow, amount: Decimal, paid: Decimal
 ) -> None:
-    now, by = datetime.now(UTC), ctx.actor.name or ctx.actor.kind
+    now, by = datetime.now(UTC), ctx.actor.display_name
     claim = NewClaim(
         id=uuid7(),
         invoice_id=invoice.id,
@@ -379,7 +377,7 @@ async def _insert_confirmed(
         state="paid" if line.claim_status == "payment_ready" or paid == amount else "partially_paid",
         paid=paid,
         agency_number=line.claim_number,
-        result_date=datetime.now(ctx.settings.time_zone).date(),
+        result_date=ctx.settings.today,
         result_at=now,
         result_by=by,
         created_at=now,

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import WriteContext, or_404
-from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
+from plankeeper.core.errors import DomainError, ErrorResource, ValidationError
 from plankeeper.core.fields import unset_to_none
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
@@ -31,9 +31,7 @@ async def record(ctx: WriteContext, batch_id: UUID, new: NewReceipt) -> Receipt:
         )
         detail = f"Claim batch {batch.number} is {what}."
         raise DomainError("invalid_transition", detail, resource=ErrorResource("claim_batch", str(batch_id)))
-    today = datetime.now(ctx.settings.time_zone).date()
-    if new.date > today:
-        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
+    ctx.require_not_future("date", new.date)
     await _require_amount(ctx, batch_id, new.amount)
     now = datetime.now(UTC)
     receipt = Receipt(
@@ -43,7 +41,7 @@ async def record(ctx: WriteContext, batch_id: UUID, new: NewReceipt) -> Receipt:
         amount=new.amount,
         reference=unset_to_none(new.reference),
         created_at=now,
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
         updated_at=now,
     )
     await result_store.insert_receipt(ctx.tx, ctx.plan_manager_id, to_json(receipt))

@@ -137,7 +137,7 @@ class _Changes(NamedTuple):
 
 
 async def _save(ctx: WriteContext, batch: ClaimBatch, state: BatchState, changes: _Changes) -> None:
-    now, today = datetime.now(UTC), datetime.now(ctx.settings.time_zone).date()
+    now, today = datetime.now(UTC), ctx.settings.today
     results, locked, lines, holds = changes
     held = await _hold(ctx, locked, holds, now)
     moves = [
@@ -180,7 +180,7 @@ async def _hold(
     for id_ in sorted(holds):
         before, row = locked[id_], to_row(locked[id_])
         state = act_on_invoice(to_state(row, to_line_rows(before)), "hold")
-        row.held_at, row.held_by, row.hold_reason = now, ctx.actor.name or ctx.actor.kind, late_message(holds[id_])
+        row.held_at, row.held_by, row.hold_reason = now, ctx.actor.display_name, late_message(holds[id_])
         row.claim_status = roll_up(state)
         moved.append(InvoiceMove(before, row, []))
     return {each.id: each for each in await save_moves(ctx, moved, "invoice.held")}
@@ -208,6 +208,6 @@ def _claim_values(
         "reason": None if is_late else result.message,
         "result_date": None if is_late else day,
         "result_at": now,
-        "result_by": ctx.actor.name or ctx.actor.kind,
+        "result_by": ctx.actor.display_name,
         "updated_at": now,
     }

@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.json import to_json
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.claims import candidate_store, candidates, store
@@ -138,9 +138,8 @@ async def choose_candidates(ctx: WriteContext, new: NewClaimBatch) -> Candidates
 async def _read_office(ctx: WriteContext) -> tuple[Office, Sequence[str]]:
     """The settings that a batch uses, and the codes of the warnings that block claims."""
     settings = await settings_store.get(ctx.tx, ctx.plan_manager_id)
-    today = datetime.now(ctx.settings.time_zone).date()
     blocking = [code for code in WARNINGS if level_of(code, settings.warning_levels) == "block"]
-    return Office(settings.registration_number, settings.prices_include_gst, today), blocking
+    return Office(settings.registration_number, settings.prices_include_gst, ctx.settings.today), blocking
 
 
 async def _list_candidates(ctx: WriteContext, new: NewClaimBatch, blocking: Sequence[str]) -> Sequence[CandidateState]:
@@ -271,7 +270,7 @@ def _build_batch(ctx: WriteContext, selection: Selection) -> ClaimBatch:
         ],
         left_out_count=len(selection.left_out),
         created_at=now,
-        created_by=_name(ctx),
+        created_by=ctx.actor.display_name,
         downloaded_at=None,
         downloaded_by=None,
         submitted_at=None,
@@ -416,13 +415,15 @@ async def download(ctx: WriteContext, batch_id: UUID) -> Download:
     before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     if before.downloaded_at is None:
-        after = await store.set_downloaded(ctx.tx, ctx.plan_manager_id, batch_id, datetime.now(UTC), _name(ctx))
+        after = await store.set_downloaded(
+            ctx.tx, ctx.plan_manager_id, batch_id, datetime.now(UTC), ctx.actor.display_name
+        )
         await record_event(ctx, "claim_batch.downloaded", before, or_404(after))
     found = or_404(await store.get_file(ctx.tx, ctx.plan_manager_id, batch_id))
     content = render(each.fields for each in found.rows)
     invoice_ids = list(dict.fromkeys(each.invoice_id for each in found.rows))
     ctx.disclosed.append(Disclosure("exported", "invoice", None, resource_ids=invoice_ids))
-    return Download(file_name(found.number), MEDIA_TYPE, len(content), single_chunk(content))
+    return Download.of_bytes(file_name(found.number), MEDIA_TYPE, content)
 
 
 async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
@@ -433,7 +434,7 @@ async def submit(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
     before = or_404(await store.select_for_update(ctx.tx, ctx.plan_manager_id, batch_id))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
     now = datetime.now(UTC)
-    after = await store.submit(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx))
+    after = await store.submit(ctx.tx, ctx.plan_manager_id, batch_id, now, ctx.actor.display_name)
     if after is None:
         raise _invalid(before, "submitted")
     claims = await store.list_of_batch(ctx.tx, ctx.plan_manager_id, batch_id)
@@ -467,7 +468,7 @@ async def cancel(ctx: WriteContext, batch_id: UUID, body: ClaimBatchCancel) -> C
         if missing:
             raise ValidationError(*(FieldError(each, message, "required") for each in missing))
     now, reason = datetime.now(UTC), unset_to_none(body.reason)
-    after = await store.cancel(ctx.tx, ctx.plan_manager_id, batch_id, now, _name(ctx), reason)
+    after = await store.cancel(ctx.tx, ctx.plan_manager_id, batch_id, now, ctx.actor.display_name, reason)
     if after is None:
         raise _invalid(before, "cancelled")
     state = "draft" if before.state == "draft" else "submitted"
@@ -516,10 +517,6 @@ async def _get(ctx: WriteContext, batch_id: UUID) -> ClaimBatch:
 def _without_lists(batch: ClaimBatch) -> ClaimBatch:
     """The batch as its events have it."""
     return replace(batch, warned=UNSET, left_out=UNSET)
-
-
-def _name(ctx: WriteContext) -> str:
-    return ctx.actor.name or ctx.actor.kind
 
 
 def _invalid(batch: ClaimBatch, verb: str) -> DomainError:

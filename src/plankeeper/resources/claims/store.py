@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
@@ -68,18 +68,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, batch_ids: Sequence[UUID
     return await db.rows(ClaimBatch, GET_MANY, plan_manager_id, batch_ids)
 
 
-PLAIN_PAGE = f"""
-    select {WITHOUT_LISTS}
-    from claim_batches
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
-
-
 async def list_page(db: Executor, plan_manager_id: UUID, query: ClaimBatchListQuery) -> PageRows[ClaimBatch]:
-    if query.is_plain:
-        return cut_page(await db.rows(ClaimBatch, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 
@@ -166,21 +155,10 @@ async def get_claims(db: Executor, plan_manager_id: UUID, claim_ids: Sequence[UU
     return await db.rows(Claim, GET_CLAIMS, plan_manager_id, claim_ids)
 
 
-CLAIMS_PAGE = f"""
-    select {CLAIM_COLUMNS}
-    from claims
-    where plan_manager_id = $1 and batch_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
-
-
 async def list_claims_page(
     db: Executor, plan_manager_id: UUID, batch_id: UUID, query: ClaimListQuery
 ) -> PageRows[Claim]:
     """A page of the claims of a batch. Their ids are in the order of the file."""
-    if query.is_plain:
-        return cut_page(await db.rows(Claim, CLAIMS_PAGE, plan_manager_id, batch_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, CLAIMS, get_claims, batch_id=batch_id)
 
 

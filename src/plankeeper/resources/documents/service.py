@@ -91,7 +91,7 @@ def storage_failed(error: StorageError) -> DomainError:
 
 def open_document(settings: Settings, row: DocumentRow) -> Download:
     """The content of a document. Its first chunk raises DomainError 503 if the storage lacks it, or fails."""
-    return Download(row.file_name, row.media_type, row.size, _read(settings, row), row.id.hex)
+    return Download(row.file_name, row.media_type, _read(settings, row), row.size, row.id.hex)
 
 
 async def open_checked(settings: Settings, row: DocumentRow) -> Download:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT
@@ -20,18 +20,9 @@ LIST = FilteredList(
     ExitReasonListQuery,
     sorts=BY_UPDATED_AT,
 )
-PLAIN_PAGE: LiteralString = f"""
-    select {COLUMNS}
-    from exit_reasons
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ExitReasonListQuery) -> PageRows[ExitReason]:
-    if query.is_plain:
-        return cut_page(await db.rows(ExitReason, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 

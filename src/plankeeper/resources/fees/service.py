@@ -49,7 +49,7 @@ async def create(ctx: WriteContext, month_text: str, *, is_dry_run: bool = False
     missing settings, and for a month that hasn't ended.
     """
     month = Month.parse(month_text)
-    if month.last > datetime.now(ctx.settings.time_zone).date():
+    if month.last > ctx.settings.today:
         raise ValidationError(FieldError("month", "must be a month that has ended", "too_large"))
     office = await find_office(ctx)
     if not is_dry_run:

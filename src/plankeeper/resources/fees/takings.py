@@ -47,10 +47,8 @@ class TakingPlan(NamedTuple):
 async def take(ctx: WriteContext, new: NewFeeTaking, *, is_dry_run: bool = False) -> FeeTaking:
     """Take fees, or say what would be taken. Raises ValidationError, also if nothing can be taken."""
     invoice_ids = await find_invoices(ctx, new.invoice_ids, new.all)
-    today = datetime.now(ctx.settings.time_zone).date()
-    taken_on = today if isinstance(new.taken_on, UnsetType) else new.taken_on
-    if taken_on > today:
-        raise ValidationError(FieldError("taken_on", "must not be in the future", "too_large"))
+    taken_on = ctx.settings.today if isinstance(new.taken_on, UnsetType) else new.taken_on
+    ctx.require_not_future("taken_on", taken_on)
     if is_dry_run:
         return _build(ctx, await plan_taking(ctx, invoice_ids), taken_on, None)
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
@@ -126,7 +124,7 @@ def _build(ctx: WriteContext, plan: TakingPlan, taken_on: date, number: str | No
         lines=len(plan.lines),
         left_out=[*plan.left_out],
         created_at=now,
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
         updated_at=now,
     )
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT
@@ -27,20 +27,11 @@ LIST = FilteredList(
     InvoiceViewSessionListQuery,
     sorts=BY_UPDATED_AT,
 )
-PLAIN_PAGE: LiteralString = f"""
-    select {COLUMNS}, updated_at
-    from invoice_view_sessions
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
 
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
 ) -> PageRows[InvoiceViewSession]:
-    if query.is_plain:
-        return cut_page(await db.rows(InvoiceViewSession, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 

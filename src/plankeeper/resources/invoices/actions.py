@@ -41,7 +41,7 @@ from plankeeper.resources.invoices.states import (
 async def hold(ctx: WriteContext, invoice_id: UUID, reason: str) -> Invoice:
     """Put an invoice on hold: claim batches and payment runs leave it out."""
     before, row = await _act(ctx, invoice_id, "hold")
-    row.held_at, row.held_by, row.hold_reason = datetime.now(UTC), ctx.actor.name or ctx.actor.kind, reason
+    row.held_at, row.held_by, row.hold_reason = datetime.now(UTC), ctx.actor.display_name, reason
     return await _save(ctx, "invoice.held", before, row)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from plankeeper.access.tokens import hash_token, new_token
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.formatting import format_date, single_line
+from plankeeper.core.formatting import format_date, format_money, single_line
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
 from plankeeper.mail.messages import AddressedText, Text, console_url, format_time, short_name
@@ -72,7 +72,7 @@ WRITERS: MailWriters = {ApprovalMail: _write}
 
 
 def describe_amount(amount: Decimal | None) -> str:
-    return "an unknown amount" if amount is None else f"${amount:,.2f}"
+    return "an unknown amount" if amount is None else format_money(amount)
 
 
 def describe_days(first: date | None, last: date | None) -> str:

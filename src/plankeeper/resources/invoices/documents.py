@@ -47,7 +47,7 @@ async def attach(ctx: WriteContext, invoice_id: UUID, stored: StoredObject) -> D
         size=stored.size,
         sha256=stored.sha256,
         created_at=now,
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
     )
     others = await check_store.list_similar(ctx.tx, ctx.plan_manager_id, [invoice_id])
     await document_store.insert(ctx.tx, ctx.plan_manager_id, row)

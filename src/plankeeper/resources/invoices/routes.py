@@ -1,7 +1,6 @@
 """Invoices: list, create, get, update, and the status of the invoices with a number."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from plankeeper.core.bulk import MAX_BODY_BYTES, BulkResult
@@ -224,5 +223,4 @@ async def _include(
 ) -> None:
     """Add the warnings with their facts if the request asks for them."""
     if "warnings" in (unset_to_none(query.include) or ()):
-        today = datetime.now(ctx.settings.time_zone).date()
-        await add_warnings(db, ctx.plan_manager_id, invoices, today)
+        await add_warnings(db, ctx.plan_manager_id, invoices, ctx.settings.today)

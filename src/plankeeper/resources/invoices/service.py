@@ -1,7 +1,7 @@
 """Operations on invoices that the API and the console share: create, update, check, ignore warnings."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
 
@@ -360,12 +360,8 @@ async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckR
 
 
 async def _find_results(ctx: WriteContext, db: Executor, invoices: Sequence[InvoiceToCheck]) -> list[CheckResult]:
-    facts = await find_facts_of(db, ctx.plan_manager_id, invoices, _today(ctx))
+    facts = await find_facts_of(db, ctx.plan_manager_id, invoices, ctx.settings.today)
     return [to_result(each, facts[each.id]) for each in invoices]
-
-
-def _today(ctx: WriteContext) -> date:
-    return datetime.now(ctx.settings.time_zone).date()
 
 
 async def ignore(
@@ -383,8 +379,8 @@ async def ignore(
     [checked] = await check_store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])
     if level_of(code, levels_of(checked)) == "block":
         _require_override(reason, overrides_blocks=overrides_blocks)
-    facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], _today(ctx))
-    warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
+    facts = await find_facts_of(ctx.tx, ctx.plan_manager_id, [checked], ctx.settings.today)
+    warning = IgnoredWarning(code, reason, ctx.actor.display_name, datetime.now(UTC))
     keys = fact_keys(checked, facts[invoice_id].get(code, ()))
     await check_store.upsert_ignored(ctx.tx, ctx.plan_manager_id, invoice_id, warning, keys)
     await _save_ignored_codes(ctx, "invoice.warning_ignored", before, [*ignored_codes, code])

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT
@@ -28,18 +28,9 @@ LIST = FilteredList(
     sorts=BY_UPDATED_AT,
     id_type="bigint",
 )
-PLAIN_PAGE: LiteralString = f"""
-    select {COLUMNS}
-    from note_types
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> PageRows[NoteType]:
-    if query.is_plain:
-        return cut_page(await db.rows(NoteType, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
 
 

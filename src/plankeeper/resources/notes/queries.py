@@ -5,12 +5,12 @@ from uuid import UUID
 
 from msgspec import UnsetType
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
 from plankeeper.resources.notes.schemas import Note, NoteListQuery
-from plankeeper.resources.notes.store import get_many, with_types
+from plankeeper.resources.notes.store import get_many
 from plankeeper.resources.search.filters import count_matches, note_values
 from plankeeper.resources.search.store import NOTE_KEYS, NOTE_TEXT, has_key
 
@@ -24,21 +24,9 @@ LIST = FilteredList(
     {"search_words": Filter(WORDS), "search_key": Filter(KEY)},
     sorts=BY_UPDATED_AT,
 )
-PLAIN_PAGE: LiteralString = f"""
-    {
-    with_types('''
-        select * from notes
-        where plan_manager_id = $1 and id > $2
-        order by id
-        limit $3 offset $4
-    ''')
-} order by note.id
-"""
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteListQuery) -> PageRows[Note]:
-    if query.is_plain:
-        return cut_page(await db.rows(Note, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many, **await _search(db, query.q))
 
 

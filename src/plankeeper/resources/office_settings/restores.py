@@ -48,7 +48,7 @@ async def confirm(ctx: WriteContext, at: datetime, numbers: dict[NumberKind, str
     the backup. The next batch, run and taking get higher ones.
     """
     last = _parse_numbers(numbers)
-    by = ctx.actor.name or ctx.actor.kind
+    by = ctx.actor.display_name
     confirmed = await restore_store.confirm(ctx.tx, ctx.plan_manager_id, at, by)
     if not confirmed:
         return False

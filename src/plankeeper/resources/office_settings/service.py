@@ -1,7 +1,6 @@
 """Changes of the settings of a plan manager."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -39,7 +38,7 @@ async def set_statements(ctx: WriteContext, values: Mapping[str, Any]) -> bool:
     before = await store.get_for_update(ctx.tx, ctx.plan_manager_id)
     set_on, day = before.statement_day_set_on, values["statement_day"]
     if day != before.statement_day:
-        set_on = datetime.now(ctx.settings.time_zone).date() if day else None
+        set_on = ctx.settings.today if day else None
     return await set_values(ctx, {**values, "statement_day_set_on": set_on})
 
 

@@ -27,7 +27,7 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: PlanListQuery) ->
     if not rows and not await participant_exists(ctx.db, ctx.plan_manager_id, participant_id):
         raise NotFound
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, participant_id, query)
-    day = plans.today(ctx.settings) if query.on is UNSET else query.on
+    day = ctx.settings.today if query.on is UNSET else query.on
     with_numbers = await service.with_numbers(ctx.db, ctx.plan_manager_id, rows, day)
     return build_page(query, PageRows(with_numbers, has_more=rows.has_more, next_cursor=rows.next_cursor), total)
 
@@ -49,7 +49,7 @@ async def get(ctx: ReadContext, participant_id: UUID, plan_id: UuidOr404, query:
     """Get a plan. The numbers of its components are those of today, or of the day `on`."""
     found = await store.get_many(ctx.db, ctx.plan_manager_id, [plan_id])
     plan = or_404(next((each for each in found if each.participant_id == participant_id), None))
-    day = plans.today(ctx.settings) if query.on is UNSET else query.on
+    day = ctx.settings.today if query.on is UNSET else query.on
     [result] = await service.with_numbers(ctx.db, ctx.plan_manager_id, [plan], day)
     return result
 
@@ -68,6 +68,6 @@ async def delete(ctx: WriteContext, participant_id: UUID, plan_id: UuidOr404) ->
 
 
 async def _respond(ctx: WriteContext, plan: Plan) -> Plan:
-    day = plans.today(ctx.settings)
+    day = ctx.settings.today
     [result] = await service.with_numbers(ctx.tx, ctx.plan_manager_id, [plan], day)
     return result

@@ -53,10 +53,6 @@ class PlanChanges(NamedTuple):
     errors: list[tuple[int, FieldError]]
 
 
-def today(settings: Settings) -> date:
-    return datetime.now(settings.time_zone).date()
-
-
 # Writing the fields of participants
 
 
@@ -68,7 +64,7 @@ async def apply_fields(
     Sets the three fields of each participant after the change to its current plan. Locks those that exist. The errors
     include those of the participants themselves.
     """
-    day, changes = today(ctx.settings), PlanChanges([], {}, [])
+    day, changes = ctx.settings.today, PlanChanges([], {}, [])
     for index, (_, participant) in enumerate(changed):
         changes.errors.extend((index, error) for error in participant_rules.find_errors(participant, day))
     fields = {index: given for index, pair in enumerate(changed) if (given := _changed_fields(*pair))}
@@ -228,7 +224,7 @@ async def _project_and_recheck(ctx: WriteContext, plans: Mapping[UUID, Sequence[
 
 async def _project(ctx: WriteContext, plans: Mapping[UUID, Sequence[Plan]]) -> list[Change]:
     """Set the fields of locked participants to their current plans. Returns the events to record."""
-    day, changed, events = today(ctx.settings), list[ParticipantRow](), list[Change]()
+    day, changed, events = ctx.settings.today, list[ParticipantRow](), list[Change]()
     for before in await store.get_many(ctx.tx, ctx.plan_manager_id, list(plans)):
         row = without_references(before)
         _set_fields(row, plans[before.id], day)
@@ -288,7 +284,7 @@ async def restore(ctx: WriteContext, plan: Plan) -> bool:
 async def switch_due(db: Database, settings: Settings) -> None:
     """Set the fields of participants whose next plan has become the current one."""
     due = defaultdict[UUID, list[UUID]](list)
-    for each in await store.list_plan_changes(db, today(settings), BATCH_SIZE):
+    for each in await store.list_plan_changes(db, settings.today, BATCH_SIZE):
         due[each.plan_manager_id].append(each.id)
     for plan_manager_id, ids in due.items():
         async with db.transaction() as tx:
@@ -296,7 +292,7 @@ async def switch_due(db: Database, settings: Settings) -> None:
 
 
 async def _switch(ctx: WriteContext, participant_ids: Sequence[UUID]) -> None:
-    day = today(ctx.settings)
+    day = ctx.settings.today
     locked = await store.select_due_for_update(ctx.tx, ctx.plan_manager_id, participant_ids, day)
     plans: dict[UUID, list[Plan]] = {each: [] for each in locked}
     for each in await plan_store.list_of_participants(ctx.tx, ctx.plan_manager_id, locked):

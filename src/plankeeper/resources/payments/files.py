@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.access.api_keys.service import responsible_account
 from plankeeper.core.context import Disclosure, WriteContext, or_404
 from plankeeper.core.errors import DomainError, ErrorResource, FieldError, ValidationError
-from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.settings import Settings
 from plankeeper.events.recorder import record_event
 from plankeeper.resources.bank_details.accounts import Payee, PayeeKind, decrypt_account
@@ -107,7 +107,7 @@ async def download(ctx: WriteContext, run_id: UUID) -> Download:
         await _record_download(ctx, run)
     await _disclose(ctx, run_id, payments)
     content = _build(ctx.settings, ctx.plan_manager_id, run, payments)
-    return Download(f"{run.number}.aba", MEDIA_TYPE, len(content), single_chunk(content))
+    return Download.of_bytes(f"{run.number}.aba", MEDIA_TYPE, content)
 
 
 def _build(settings: Settings, plan_manager_id: UUID, run: StoredRun, payments: Sequence[FilePayment]) -> bytes:
@@ -133,7 +133,7 @@ def _build(settings: Settings, plan_manager_id: UUID, run: StoredRun, payments: 
 
 
 async def _record_download(ctx: WriteContext, run: StoredRun) -> None:
-    run_id, now, by = or_404(run.id), datetime.now(UTC), ctx.actor.name or ctx.actor.kind
+    run_id, now, by = or_404(run.id), datetime.now(UTC), ctx.actor.display_name
     account_id = await responsible_account(ctx)
     before = or_404(await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id))
     await store.set_downloaded(ctx.tx, ctx.plan_manager_id, run_id, now, by, account_id)

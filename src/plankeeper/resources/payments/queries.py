@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.groups import GroupKey, GroupSum
@@ -22,7 +22,7 @@ from plankeeper.resources.payments.schemas import (
     PaymentRunListQuery,
     PaymentState,
 )
-from plankeeper.resources.payments.store import FULL_PAYMENT, WITHOUT_LISTS, get_many, get_payments
+from plankeeper.resources.payments.store import get_many, get_payments
 
 LIST = FilteredList("payment_runs", PaymentRunListQuery, sorts=BY_UPDATED_AT)
 PAYMENTS = FilteredList("payments", PaymentListQuery, {"run_id": Filter("run_id = {}")}, sorts=BY_UPDATED_AT)
@@ -91,36 +91,14 @@ async def list_payments(db: Executor, plan_manager_id: UUID, payment_ids: Sequen
     return await db.rows(ListedPayment, LIST_PAYMENTS, plan_manager_id, payment_ids)
 
 
-PLAIN_PAGE = f"""
-    select {WITHOUT_LISTS}
-    from payment_runs
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
-"""
-
-
 async def list_page(db: Executor, plan_manager_id: UUID, query: PaymentRunListQuery) -> PageRows[PaymentRun]:
-    if query.is_plain:
-        return cut_page(await db.rows(PaymentRun, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-PAYMENTS_PAGE = f"""
-    select {FULL_PAYMENT}
-    from payments
-    where plan_manager_id = $1 and run_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
 
 
 async def list_payments_page(
     db: Executor, plan_manager_id: UUID, run_id: UUID, query: PaymentListQuery
 ) -> PageRows[Payment]:
     """A page of the payments of a run. Their ids are in the order of the file."""
-    if query.is_plain:
-        return cut_page(await db.rows(Payment, PAYMENTS_PAGE, plan_manager_id, run_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, PAYMENTS, get_payments, run_id=run_id)
 
 

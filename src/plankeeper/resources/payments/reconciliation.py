@@ -3,14 +3,14 @@
 import csv
 import io
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 
 from msgspec import UnsetType
 
 from plankeeper.core.context import ReadContext
 from plankeeper.core.errors import invalid_parameter
-from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.formatting import CENT
 from plankeeper.core.xlsx import XLSX, Cell, xlsx_chunks
 from plankeeper.resources.office_settings.store import get as get_settings
@@ -31,7 +31,7 @@ Row = tuple[Cell, ...]
 
 async def reconcile(ctx: ReadContext, query: ReconciliationQuery) -> Reconciliation:
     """By default, of the current month until today. Raises ValidationError for days in the wrong order."""
-    today = datetime.now(ctx.settings.time_zone).date()
+    today = ctx.settings.today
     last = today if isinstance(query.last, UnsetType) else query.last
     first = last.replace(day=1) if isinstance(query.first, UnsetType) else query.first
     if last < first:
@@ -64,7 +64,7 @@ def to_csv(found: Reconciliation) -> Download:
 
 
 def to_file(found: Reconciliation, media_type: str, content: bytes) -> Download:
-    return Download(_file_name(found, "csv"), media_type, len(content), single_chunk(content))
+    return Download.of_bytes(_file_name(found, "csv"), media_type, content)
 
 
 def to_xlsx(found: Reconciliation, rows: Iterable[Row], *, has_names: bool = False) -> Download:
@@ -78,7 +78,7 @@ def to_xlsx(found: Reconciliation, rows: Iterable[Row], *, has_names: bool = Fal
             if chunk:
                 yield chunk
 
-    return Download(_file_name(found, "xlsx"), XLSX, None, chunks())
+    return Download(_file_name(found, "xlsx"), XLSX, chunks())
 
 
 def _file_name(found: Reconciliation, ending: str) -> str:

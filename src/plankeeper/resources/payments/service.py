@@ -139,7 +139,7 @@ async def _plan_run(
         left_out=[*plan.left_out[:MAX_LEFT_OUT]],
         left_out_count=len(plan.left_out),
         created_at=now,
-        created_by=ctx.actor.name or ctx.actor.kind,
+        created_by=ctx.actor.display_name,
         updated_at=now,
         header=office.header,
         account=office.account,
@@ -253,7 +253,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     """
     run = await _select_draft(ctx, run_id, "marked as paid")
     day = paid_on or run.process_date
-    if day > datetime.now(ctx.settings.time_zone).date():
+    if day > ctx.settings.today:
         message = "must not be in the future" if paid_on else "is required: the process date is in the future"
         raise ValidationError(FieldError("paid_on", message, "too_large" if paid_on else "required"))
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
@@ -263,7 +263,7 @@ async def mark_paid(ctx: WriteContext, run_id: UUID, paid_on: date | None) -> Pa
     locked, lines = await _lock_lines(ctx, run_id, None)
     now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
-    by = ctx.actor.name or ctx.actor.kind
+    by = ctx.actor.display_name
     is_mailed = sends_mails(ctx.settings)
     await store.set_paid(ctx.tx, ctx.plan_manager_id, run_id, now, day, by, advices_mailed=is_mailed)
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "paid")
@@ -292,7 +292,7 @@ async def cancel(ctx: WriteContext, run_id: UUID, body: PaymentRunCancel) -> Pay
     locked, lines = await _lock_lines(ctx, run_id, None)
     now = datetime.now(UTC)
     before, reason = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id), unset_to_none(body.reason)
-    by = ctx.actor.name or ctx.actor.kind
+    by = ctx.actor.display_name
     await store.set_cancelled(ctx.tx, ctx.plan_manager_id, run_id, now, by, reason)
     await store.set_payments_state(ctx.tx, ctx.plan_manager_id, run_id, now, "cancelled")
     await store.close_lines(ctx.tx, ctx.plan_manager_id, run_id, None)
@@ -330,13 +330,12 @@ async def record_return(ctx: WriteContext, run_id: UUID, payment_id: UUID, body:
     if run.paid_on and body.date < run.paid_on:
         message = f"must not be before {format_date(run.paid_on)}, the day on which the bank has paid"
         raise ValidationError(FieldError("date", message, "too_small"))
-    if body.date > datetime.now(ctx.settings.time_zone).date():
-        raise ValidationError(FieldError("date", "must not be in the future", "too_large"))
+    ctx.require_not_future("date", body.date)
     await require_approval_again(ctx, Payee(payment.payee.kind, payment.payee.id))
     locked, lines = await _lock_lines(ctx, run_id, payment_id)
     now = datetime.now(UTC)
     before = await store.get_bare(ctx.tx, ctx.plan_manager_id, run_id)
-    sent_back = (now, body.date, unset_to_none(body.reference), body.reason, ctx.actor.name or ctx.actor.kind)
+    sent_back = (now, body.date, unset_to_none(body.reference), body.reason, ctx.actor.display_name)
     await store.set_returned(ctx.tx, ctx.plan_manager_id, run_id, payment_id, *sent_back)
     await store.close_lines(ctx.tx, ctx.plan_manager_id, run_id, payment_id)
     await store.add_returned(ctx.tx, ctx.plan_manager_id, run_id, now)

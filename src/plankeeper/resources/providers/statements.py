@@ -42,7 +42,7 @@ async def record(ctx: WriteContext, provider_id: UUID, day: date, file: StoredOb
             size=file.size,
             sha256=file.sha256,
             created_at=now,
-            created_by=ctx.actor.name or ctx.actor.kind,
+            created_by=ctx.actor.display_name,
         )
         await document_store.insert_statement(ctx.tx, ctx.plan_manager_id, row)
     return await _save(ctx, before, replace(before, abn_exempt=True, abn_statement_date=day))

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.core.lists import PageRows, cut_page, fetch_page
+from plankeeper.core.lists import PageRows, fetch_page
 from plankeeper.database.client import Executor
 from plankeeper.database.lists.filtered_list import FilteredList
 from plankeeper.database.lists.statements import BY_UPDATED_AT, Filter
@@ -12,45 +12,22 @@ from plankeeper.resources.statement_runs.schemas import (
     StatementRunItemListQuery,
     StatementRunListQuery,
 )
-from plankeeper.resources.statement_runs.store import ITEM, RUN, WITH_COUNTS, get_items, get_many
+from plankeeper.resources.statement_runs.store import get_items, get_many
 
 LIST = FilteredList("statement_runs", StatementRunListQuery, sorts=BY_UPDATED_AT)
 ITEMS = FilteredList(
     "statement_run_items", StatementRunItemListQuery, {"run_id": Filter("run_id = {}")}, sorts=BY_UPDATED_AT
 )
 
-PLAIN_PAGE = f"""
-    select {RUN}
-    from {WITH_COUNTS}
-    where run.plan_manager_id = $1 and run.id > $2
-    order by run.id
-    limit $3 offset $4
-"""
-
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: StatementRunListQuery) -> PageRows[StatementRun]:
-    if query.is_plain:
-        return cut_page(await db.rows(StatementRun, PLAIN_PAGE, plan_manager_id, *query.position), query.limit)
     return await fetch_page(db, plan_manager_id, query, LIST, get_many)
-
-
-ITEMS_PAGE = f"""
-    select {ITEM}
-    from statement_run_items
-    where plan_manager_id = $1 and run_id = $2 and id > $3
-    order by id
-    limit $4 offset $5
-"""
 
 
 async def list_items_page(
     db: Executor, plan_manager_id: UUID, run_id: UUID, query: StatementRunItemListQuery
 ) -> PageRows[StatementRunItem]:
     """A page of the items of a run, in the order in which they were made."""
-    if query.is_plain:
-        return cut_page(
-            await db.rows(StatementRunItem, ITEMS_PAGE, plan_manager_id, run_id, *query.position), query.limit
-        )
     return await fetch_page(db, plan_manager_id, query, ITEMS, get_items, run_id=run_id)
 
 

@@ -44,7 +44,7 @@ async def start(
     if needs_storage:
         storage_of(ctx.settings)
     await require_confirmed(ctx.tx, ctx.plan_manager_id)
-    by = ctx.actor.name or ctx.actor.kind
+    by = ctx.actor.display_name
     is_new = await store.insert(ctx.tx, ctx.plan_manager_id, uuid7(), month, run_date, now, by)
     run_id = await store.lock_month(ctx.tx, ctx.plan_manager_id, month)
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, run_id))

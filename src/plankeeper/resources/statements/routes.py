@@ -6,13 +6,13 @@ from plankeeper.core.context import ReadContext, WriteContext
 from plankeeper.core.dates import Month
 from plankeeper.core.errors import DomainError, NotFound
 from plankeeper.core.fields import unset_to_none
-from plankeeper.core.files import Download, single_chunk
+from plankeeper.core.files import Download
 from plankeeper.core.ids import UuidOr404
 from plankeeper.core.lists import Page, read_page
 from plankeeper.core.pdf.documents import UnprintableError
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.resources.parents import participant_exists
-from plankeeper.resources.statements import html, service, store
+from plankeeper.resources.statements import files, service, store
 from plankeeper.resources.statements.schemas import NewStatement, Statement, StatementListQuery, StatementSummary
 
 router = Router("statements")
@@ -42,7 +42,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: NewStatement) -> 
 
 
 async def _to_page(ctx: ReadContext, statement: Statement) -> Download:
-    return html.to_file(statement, ctx.settings.time_zone)
+    return files.to_file(statement, ctx.settings.time_zone)
 
 
 async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
@@ -51,7 +51,7 @@ async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
     except UnprintableError as error:
         detail = f"The statement can't be printed: {error}. Get it as text/html instead."
         raise DomainError("invalid_transition", detail) from None
-    return Download(f"statement-{statement.month}.pdf", PDF, len(content), single_chunk(content))
+    return Download.of_bytes(f"statement-{statement.month}.pdf", PDF, content)
 
 
 @router.get(
@@ -60,7 +60,7 @@ async def _to_pdf(ctx: ReadContext, statement: Statement) -> Download:
     extension=True,
     has_etag=True,
     access_log="participant",
-    formats={html.HTML: _to_page, PDF: _to_pdf},
+    formats={files.HTML: _to_page, PDF: _to_pdf},
     errors=("invalid_transition",),  # a document that can't be printed
 )
 async def get(ctx: ReadContext, participant_id: UUID, statement_id: UuidOr404) -> Statement:

@@ -16,7 +16,7 @@ from plankeeper.resources.parents import participant_exists
 from plankeeper.resources.plans.rules import describe_dates
 from plankeeper.resources.plans.schemas import Plan
 from plankeeper.resources.plans.store import list_of_participants
-from plankeeper.resources.statements import pdf, store
+from plankeeper.resources.statements import files, store
 from plankeeper.resources.statements.computation import compute, known_lines, plans_in
 from plankeeper.resources.statements.schemas import (
     SendWay,
@@ -50,7 +50,7 @@ async def make_statement(
     _require_choice(recipient, after_death=after_death)
     plans = await list_of_participants(ctx.tx, ctx.plan_manager_id, [participant_id])
     period = Month.of(month)
-    plan = _choose_plan(plans, plan_id, period, datetime.now(ctx.settings.time_zone).date())
+    plan = _choose_plan(plans, plan_id, period, ctx.settings.today)
     if run_id and (made := await store.get_of_run(ctx.tx, ctx.plan_manager_id, run_id, plan.id)):
         return made.statement
     row = await _make(ctx, recipient, plan, plans, period, run_id)
@@ -100,7 +100,7 @@ async def _make(
     lines = await store.list_lines(ctx.tx, ctx.plan_manager_id, plan.participant_id)
     former = _chain(await store.list_sent_before(ctx.tx, ctx.plan_manager_id, plan.id, month.first))
     numbers = compute(plan, plans, lines, known_lines(former), month)
-    statement_id, now, by = uuid7(), datetime.now(UTC), ctx.actor.name or ctx.actor.kind
+    statement_id, now, by = uuid7(), datetime.now(UTC), ctx.actor.display_name
     content = StatementContent(
         id=statement_id,
         participant_id=plan.participant_id,
@@ -176,4 +176,4 @@ async def statement_pdf(ctx: ReadContext | WriteContext, statement_id: UUID) -> 
     """
     db = ctx.tx if isinstance(ctx, WriteContext) else ctx.db
     row = or_404(await store.get(db, ctx.plan_manager_id, statement_id))
-    return await pdf.get_pdf(db, ctx.settings, ctx.plan_manager_id, row)
+    return await files.get_pdf(db, ctx.settings, ctx.plan_manager_id, row)

@@ -13,7 +13,7 @@ from plankeeper.access.tokens import hash_token
 from plankeeper.core.settings import Settings
 from plankeeper.mail.messages import build_message
 from plankeeper.resources.invoices.approval import join_token, split_token
-from plankeeper.resources.invoices.approval_mails import ApprovalText, approval_text
+from plankeeper.resources.invoices.approval_mails import ApprovalText, approval_text, describe_amount
 from plankeeper.resources.invoices.approval_requests import content_hash, is_ready
 from plankeeper.resources.invoices.approval_schemas import RequestState
 from plankeeper.resources.invoices.schemas import Invoice
@@ -97,6 +97,14 @@ def test_a_token_names_its_plan_manager() -> None:
     assert split_token(join_token(ID, "secret")) == (ID, hash_token("secret"))
     for text in ("", "x", "z" * 75, "0" * 31):
         assert split_token(text) is None
+
+
+@pytest.mark.parametrize(
+    "amount, expected",
+    [(None, "an unknown amount"), (Decimal("1234.5"), "$1,234.50"), (Decimal("-1234.5"), "-$1,234.50")],
+)
+def test_a_mail_describes_amounts(amount: Decimal | None, expected: str) -> None:
+    assert describe_amount(amount) == expected
 
 
 def test_a_mail_escapes_names_and_keeps_them_on_their_line() -> None:

@@ -1,14 +1,21 @@
-"""The PDF of a statement: rendered when it is first needed, stored, and the same bytes ever after."""
+"""The files of a statement: its page, in large letters, plain words and made for printing, and its PDF.
+
+The PDF is rendered when it is first needed, stored, and the same bytes ever after.
+"""
 
 import hashlib
 from datetime import UTC, datetime
+from functools import cache
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import or_404
 from plankeeper.core.errors import DomainError
-from plankeeper.core.files import single_chunk
+from plankeeper.core.files import Download, single_chunk
 from plankeeper.core.pdf.documents import render
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Executor
@@ -17,7 +24,36 @@ from plankeeper.resources.documents.storage import StorageError, storage_of
 from plankeeper.resources.documents.store import add_object, claim_object
 from plankeeper.resources.statements import store
 from plankeeper.resources.statements.document import to_document
-from plankeeper.resources.statements.schemas import StatementRow
+from plankeeper.resources.statements.schemas import StatementContent, StatementRow
+
+HTML = "text/html"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("plankeeper.resources.statements"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_page(statement: StatementContent, zone: ZoneInfo) -> str:
+    """A self-contained page. Dates are those of the zone."""
+    return _environment().get_template("statement.html").render(statement=to_document(statement, zone))
+
+
+def render_body(statement: StatementContent, zone: ZoneInfo) -> Markup:
+    """The content of the page, for a page of the console."""
+    return Markup(_environment().get_template("body.html").render(statement=to_document(statement, zone)))  # noqa: S704 - the template escapes
+
+
+def to_file(statement: StatementContent, zone: ZoneInfo) -> Download:
+    """The page as a file."""
+    content = render_page(statement, zone).encode()
+    return Download.of_bytes(f"statement-{statement.month}.html", HTML, content)
 
 
 async def get_pdf(db: Executor, settings: Settings, plan_manager_id: UUID, row: StatementRow) -> bytes:

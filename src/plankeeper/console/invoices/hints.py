@@ -1,14 +1,18 @@
-"""Why an invoice that the agency has paid for isn't paid to its payee yet."""
+"""Hints on the page of an invoice: why the next claim batch leaves it out, and why its payee isn't paid yet."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from plankeeper.console.shell.routing import PREFIX, PageRequest
+from plankeeper.resources.claims import service as claims
+from plankeeper.resources.claims.schemas import NewClaimBatch
 from plankeeper.resources.invoices.schemas import Invoice
 from plankeeper.resources.payments.planning import list_reasons
 from plankeeper.resources.payments.rules import SENTENCES
 from plankeeper.resources.payments.schemas import UnpaidReason
 
-READY = ("payment_ready", "partially_ready")
+CLAIMABLE = ("new", "flagged")
+PAID_BY_AGENCY = ("payment_ready", "partially_ready")
 
 
 class UnpaidHint(NamedTuple):
@@ -19,9 +23,26 @@ class UnpaidHint(NamedTuple):
     link_text: str
 
 
+async def unclaimed_hints(request: PageRequest, invoice: Invoice, warnings: Collection[str]) -> list[str]:
+    """Why the next claim batch would leave out an invoice that nothing else keeps from being claimed.
+
+    For people who may make claims: a sentence for each reason; none if the page names another one already.
+    """
+    waits = warnings or invoice.approval_status in ("pending", "rejected") or invoice.wont_claim or invoice.is_deleted
+    if waits or invoice.claim_status not in CLAIMABLE or not request.has_permission("make_claims"):
+        return []
+    async with request.db.transaction() as tx:
+        ctx = request.with_transaction(tx).write_context
+        batch = await claims.create(ctx, NewClaimBatch(invoice_ids=[str(invoice.id)]), is_dry_run=True)
+    return list(dict.fromkeys(each.message for each in batch.left_out or () if each.reason != "state"))
+
+
 async def unpaid_hints(request: PageRequest, invoice: Invoice) -> list[UnpaidHint]:
-    """For people who may make payments: the reasons, or that the next run pays the invoice."""
-    if invoice.claim_status not in READY or not request.has_permission("make_payments"):
+    """Why an invoice that the agency has paid for isn't paid to its payee yet, or that the next run pays it.
+
+    For people who may make payments.
+    """
+    if invoice.claim_status not in PAID_BY_AGENCY or not request.has_permission("make_payments"):
         return []
     async with request.db.transaction() as tx:
         reasons = await list_reasons(request.with_transaction(tx).write_context, invoice.id)
