@@ -21,6 +21,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.access.accounts import credentials, passwords
 from plankeeper.access.api_keys import service
 from plankeeper.access.plan_managers import store as plan_managers
+from plankeeper.access.policy import login_delay
 from plankeeper.console.shell import templating
 from plankeeper.core.context import SYSTEM, WriteContext
 from plankeeper.database import write_buffer
@@ -66,6 +67,12 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashes of passwords, and the time that a wrong one takes, as they are in production."""
     monkeypatch.setattr(passwords, "_hasher", PASSWORD_HASHER)
     monkeypatch.setattr(credentials, "MIN_FAILURE_SECONDS", MIN_FAILURE_SECONDS)
+
+
+@pytest.fixture
+def long_login_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first delay is a second, which the next request of a test can take on a busy machine."""
+    monkeypatch.setattr(credentials, "login_delay", lambda *values: 60 * login_delay(*values))
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.resources.invoice_view_sessions import service
+from support.chromium import pause_clock
 from support.client import Client
 from support.console import Account, add_session
 from support.server import RunningServer, wait_until
@@ -80,10 +81,10 @@ def set_visibility(page: Any, state: str) -> None:
     )
 
 
-def pause_clock(page: Any) -> None:
-    """From here on the page's time goes by only where the test says so."""
-    page.clock.install(time="2026-01-01T00:00:00")
-    page.clock.pause_at("2026-01-01T00:00:01")
+def move_pointer(page: Any) -> None:
+    """Where a pointer is first seen, it may have been at rest: it takes a second place to be moved."""
+    page.mouse.move(100, 200)
+    page.mouse.move(110, 200)
 
 
 def current_durations(page: Any, reports: Any) -> dict[str, int]:
@@ -100,9 +101,9 @@ def test_viewing_an_invoice_is_measured(viewer_page: Any, client: Client, invoic
     there = time.monotonic()
     viewer_page.wait_for_timeout(2500)  # nobody is engaged before the first input
     before_input = time.monotonic()
-    for step in range(10):
-        viewer_page.mouse.move(100 + step, 200)
-        viewer_page.wait_for_timeout(300)
+    move_pointer(viewer_page)
+    after_input = time.monotonic()
+    viewer_page.wait_for_timeout(3000)
     leaving = time.monotonic()
     viewer_page.get_by_role("link", name="Invoices", exact=True).first.click()
     session = wait_for_end(client)
@@ -111,9 +112,27 @@ def test_viewing_an_invoice_is_measured(viewer_page: Any, client: Client, invoic
     for name in ("duration_seconds", "active_duration_seconds"):
         assert leaving - there - TOLERANCE <= session[name] <= gone - going
     engaged = session["engaged_duration_seconds"]
-    assert leaving - before_input - TOLERANCE <= engaged <= gone - before_input
+    assert leaving - after_input - TOLERANCE <= engaged <= gone - before_input
     assert engaged <= session["active_duration_seconds"] <= session["duration_seconds"]
     assert session["idle_count"] == 0
+
+
+def test_a_pointer_at_rest_is_no_input(viewer_page: Any, client: Client, invoice_path: str, reports: Any) -> None:
+    pause_clock(viewer_page)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
+    viewer_page.mouse.move(0, 0)  # what Chromium itself sends now and then, for a page that appears under the pointer
+    viewer_page.clock.run_for(5_000)
+    viewer_page.mouse.move(0, 0)
+    viewer_page.clock.run_for(5_000)
+    assert current_durations(viewer_page, reports)["engaged_ms"] == 0
+    set_visibility(viewer_page, "hidden")
+    set_visibility(viewer_page, "visible")
+    viewer_page.mouse.move(200, 100)  # to where it was moved on another page
+    viewer_page.clock.run_for(5_000)
+    assert current_durations(viewer_page, reports)["engaged_ms"] == 0
+    viewer_page.mouse.move(201, 100)
+    viewer_page.clock.run_for(5_000)
+    assert abs(current_durations(viewer_page, reports)["engaged_ms"] - 5_000) <= 5
 
 
 def test_a_closed_tab_ends_its_session(viewer_page: Any, client: Client, invoice_path: str) -> None:
@@ -135,7 +154,7 @@ def test_a_reload_ends_one_session_and_starts_another(viewer_page: Any, client: 
 def test_a_hidden_page_is_not_active(viewer_page: Any, client: Client, invoice_path: str, reports: Any) -> None:
     pause_clock(viewer_page)
     open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
-    viewer_page.mouse.move(100, 200)
+    move_pointer(viewer_page)
     viewer_page.clock.run_for(10_000)
     set_visibility(viewer_page, "hidden")
     viewer_page.clock.run_for(40_000)
@@ -177,7 +196,7 @@ def test_a_page_without_focus_is_active_and_not_engaged(
 ) -> None:
     pause_clock(viewer_page)
     open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
-    viewer_page.mouse.move(100, 200)
+    move_pointer(viewer_page)
     viewer_page.clock.run_for(5_000)
     viewer_page.evaluate("document.hasFocus = () => false; dispatchEvent(new Event('blur'))")
     viewer_page.mouse.move(120, 200)

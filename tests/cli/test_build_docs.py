@@ -1,5 +1,6 @@
 """`serve --build-docs`: the build beside the server, its one log line, and its end with the server."""
 
+import os
 from pathlib import Path
 
 import click
@@ -62,6 +63,21 @@ def test_a_build_ends_with_the_server_without_a_log_line(tmp_path: Path, caplog:
         assert psutil.pid_exists(pid)
     wait_until(lambda: is_over(pid))
     assert caplog.records == []
+
+
+def test_a_build_that_ends_when_the_server_does_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = DocumentationBuild(checkout(tmp_path, "@sleep 600"))
+    kill = os.killpg
+
+    def end_before(group: int, number: int) -> None:
+        """The group is gone when the signal is sent."""
+        kill(group, number)
+        wait_until(lambda: is_over(group))
+        raise ProcessLookupError
+
+    monkeypatch.setattr(os, "killpg", end_before)
+    with build:
+        build.start()
 
 
 def test_without_a_checkout_there_is_nothing_to_build(tmp_path: Path) -> None:

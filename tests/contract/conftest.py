@@ -13,8 +13,9 @@ from support.server import RunningServer, wait_until
 
 # A sequencer moves rows from the first to the second, and marks the time in the third.
 SEQUENCING_TABLES = {"event_queue", "event_order", "event_marks"}
-# Objects to delete, as a rejected upload leaves a row, and invoices to check: tasks delete the rows.
-CLEANUP_TABLES = {"object_cleanup", "recheck_queue"}
+# Objects to delete, as a rejected upload leaves a row, and invoices to check, all of them at midnight: tasks delete and
+# change the rows.
+CLEANUP_TABLES = {"object_cleanup", "recheck_queue", "recheck_state"}
 
 
 @pytest.fixture(scope="module")

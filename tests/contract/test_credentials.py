@@ -110,7 +110,7 @@ def credentials(
 ) -> dict[str, Callable[[Operation], Any]]:
     """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
     owner, makes = tenant.client.plan_manager_id, KeyFactory(server, tenant.plan_manager_id)
-    revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=3))
+    revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
 
     def headers(key: str | None, whose: str | None = owner) -> Callable[[Operation], dict[str, str]]:
         found = {"X-Plan-Manager-Id": whose, "Authorization": f"Bearer {key}" if key else None}

@@ -409,9 +409,7 @@ def test_a_request_with_the_key_of_a_running_one_is_rejected(server: RunningServ
                 await get_or_claim(ctx, IdempotencyKey(api_key_id, path, "busy", b""))
             return await server.loop.run_in_executor(None, sent)
 
-    with Requests(tenant, names[0]).server_with(
-        statement_timeout=1, pool_size=25
-    ) as client:  # waits half as long for a lock
+    with Requests(tenant, names[0]).server_with(statement_timeout=6, pool_size=25) as client:  # 3 s for a lock
 
         def send(name: str) -> httpx.Response:
             return Requests(tenant, name).send(headers={"Idempotency-Key": "busy"}, client=client)

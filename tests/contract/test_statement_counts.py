@@ -18,6 +18,7 @@ from support.server import RunningServer
 
 # The statements of a request, by name; `begin` and `commit` are statements, too.
 StatementsOf = Callable[[httpx.Response], list[str]]
+OF_KEY = ("access.api_keys.", "http.rate_limits.")  # of its cache and its quota, which a request may renew
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def statements_of(monkeypatch: pytest.MonkeyPatch) -> StatementsOf:
 
         async def recorded(self: Any, statement: str, *values: Any, **options: Any) -> Any:
             name = statement_name(statement)
-            # Those of the key's cache, and those that depend on which connections background tasks leave free.
-            if not name.startswith("access.api_keys.") and statement not in (SET_CUSTOM_PLAN, SET_GENERIC_PLAN):
+            # Those of the key, and those that depend on which connections background tasks leave free.
+            if not name.startswith(OF_KEY) and statement not in (SET_CUSTOM_PLAN, SET_GENERIC_PLAN):
                 sent[current_request_id()].append(name)
             return await run(self, statement, *values, **options)
 

@@ -83,6 +83,7 @@ UNBOUND = {
     "resources.statement_runs.store.list_expired": "one periodic task serves every plan manager",
     "resources.statement_runs.store.list_stopped": "one periodic task serves every plan manager",
     "resources.invoices.recheck_store.list_plan_managers": "one periodic task serves every plan manager",
+    "resources.invoices.recheck_store.list_checked_since": "one periodic task serves every plan manager",
     "resources.invoices.recheck_store.oldest_id": "one worker of a server measures every plan manager",
     "access.request_log.store.add_minutes": "a worker adds the requests of all plan managers at once",
     "access.request_log.store.add_key_days": "a worker adds the requests of all plan managers at once",

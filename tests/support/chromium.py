@@ -51,6 +51,22 @@ def axe_violations(
     return found
 
 
+def pause_clock(page: Any) -> None:
+    """From here on the page's time goes by only where the test says so."""
+    page.clock.install(time="2026-01-01T00:00:00")
+    # Until the next call, time passes as usual, and a clock can't be set back.
+    page.clock.pause_at("2026-01-01T01:00:00")
+
+
+def copy_text(button: Any) -> str:
+    """Click on a button that copies a text. Returns what it says then, for two seconds."""
+    script = """button => new Promise(resolve => {
+        new MutationObserver(() => resolve(button.textContent)).observe(button, { childList: true });
+        button.click();
+    })"""
+    return button.evaluate(script)
+
+
 def click(page: Any, role: str, name: str, *, exact: bool = True) -> None:
     """Click on the first link or button with a name that leads to a page, and wait for the page."""
     with page.expect_navigation(wait_until="load"):

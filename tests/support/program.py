@@ -38,7 +38,8 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
     """
     signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     inherited = [name for name in os.environ if name.startswith("PLANKEEPER_")]
-    variables: dict[str, str | None] = dict.fromkeys(inherited) | settings
+    # The usual port can be that of a server which the developer has started.
+    variables: dict[str, str | None] = dict.fromkeys(inherited) | {"PLANKEEPER_PORT": "0"} | settings
     argv, sys.argv = sys.argv, ["plankeeper", *arguments]
     root = logging.getLogger()
     handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
@@ -156,7 +157,8 @@ class ServeProcess:
 
     def postmaster(self) -> psutil.Process:
         children = psutil.Process(self.process.pid).children()
-        [process] = [each for each in children if Path(each.cmdline()[0]).name == "postgres"]
+        # A worker that was just killed has no command line.
+        [process] = [each for each in children if "/postgres -D" in " ".join(command_line(each))]
         return process
 
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
@@ -192,5 +194,5 @@ def command_line(process: psutil.Process) -> list[str]:
     """Its command line; of one that has ended, none."""
     try:
         return process.cmdline()
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+    except psutil.NoSuchProcess:  # a zombie, too
         return []

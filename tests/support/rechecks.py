@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
 from plankeeper.resources.claims.service import resolve_flags
@@ -15,12 +17,21 @@ MAX_ID = UUID(int=2**128 - 1)
 
 
 class PromptWorker(RecheckWorker):
-    """A worker that finds also the newest rows, while a test replaces the call of the server's own."""
+    """A worker that finds also the newest rows, and that works while `stop_server_rechecks` stops the servers' own."""
 
-    __call__ = RecheckWorker.__call__
+    _check_plan_manager = RecheckWorker._check_plan_manager  # noqa: SLF001
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, resolve_flags, timedelta(seconds=-1), pause=0)
+
+
+def stop_server_rechecks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, the servers of this process check no invoice, not even in a turn that is under way."""
+
+    async def do_nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(RecheckWorker, "_check_plan_manager", do_nothing)
 
 
 async def recheck(db: Database, settings: Settings) -> None:

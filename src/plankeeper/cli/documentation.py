@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -55,7 +56,8 @@ class DocumentationBuild:
         """End a build that is still running. The next start repeats it."""
         self._is_ended = True  # before make can notice that its command was ended, and fail
         if self._process and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.killpg(self._process.pid, signal.SIGTERM)
 
     def _wait(self, process: subprocess.Popen[str]) -> None:
         _, output = process.communicate()

@@ -119,11 +119,14 @@ class _BackgroundWriter:
     def _write(self, lines: bytes) -> int:
         """Write lines, and return how many of them were not written completely."""
         start = b"\n" if self._is_line_cut else b""
-        view, position = memoryview(start + lines), 0
+        data = start + lines
+        view, position = memoryview(data), 0
         try:
             while position < len(view):
+                # The lines of other processes come between two writes, and never into one of PIPE_BUF bytes at most.
+                end = data.rfind(b"\n", position, position + select.PIPE_BUF) + 1 or data.find(b"\n", position) + 1
                 try:
-                    position += os.write(2, view[position:])
+                    position += os.write(2, view[position : end or None])
                 except BlockingIOError:  # another program made the pipe non-blocking
                     select.select([], [2], [])
         except OSError:

@@ -82,7 +82,8 @@ async def run_process(
         async with asyncio.timeout(max_time):
             await _send(process, content)
             output = await _read(process, max_output)
-            return output if await process.wait() == 0 else b""
+            # One that has written too much waits until somebody reads the rest, so it doesn't end by itself.
+            return output if output and await process.wait() == 0 else b""
     except TimeoutError:
         return b""
     finally:

@@ -93,7 +93,10 @@ async def connect(dsn: str, options: dict[str, Any], on_statement: OnStatement |
     _check_ports(dsn)
     if on_statement:
         options = options | {"connection_class": ObservedConnection}
-    connection = await _asyncpg.connect(dsn, **options)
+    try:
+        connection = await _asyncpg.connect(dsn, **options)
+    except asyncpg.ObjectNotInPrerequisiteStateError as error:  # the database doesn't allow connections now
+        raise asyncpg.CannotConnectNowError(str(error)) from error
     try:
         is_citus = await connection.fetchval(_CONFIGURE_CITUS) is not None
     except BaseException:

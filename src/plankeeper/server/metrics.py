@@ -126,7 +126,9 @@ class ServerCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         while self._folder.is_dir():
             try:
-                return list(_multiprocess.MultiProcessCollector(None, self._folder).collect())
+                # A new file is empty until its process has lengthened it.
+                files = [str(each) for each in self._folder.glob("*.db") if each.stat().st_size]
+                return list(_multiprocess.MultiProcessCollector.merge(files))
             except FileNotFoundError:  # a process was replaced, or the folder was removed
                 continue
         return []

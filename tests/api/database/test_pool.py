@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from decimal import Decimal
 from typing import Any, LiteralString
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.database.errors import constraint_violation, is_unavailable
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, execute
 
 
 class Thing(Struct):
@@ -208,8 +209,17 @@ async def test_a_waiting_request_gets_the_connection_of_a_cancelled_one(db: Data
         await holding
 
 
+async def test_a_database_that_allows_no_connections_is_unavailable(cluster: SharedCluster, empty_dsn: str) -> None:
+    name = urlsplit(empty_dsn).path.removeprefix("/")
+    execute(cluster.dsn_of("postgres"), f"alter database {name} allow_connections false")
+    with pytest.raises(asyncpg.CannotConnectNowError) as raised:
+        async with Database(empty_dsn).open() as db:
+            await db.one(int, "select 1")
+    assert is_unavailable(raised.value)
+
+
 async def test_a_slow_statement_is_cancelled_and_the_connection_stays_usable(cluster: SharedCluster) -> None:
-    async with Database(cluster.owner_dsn, pool_size=1, statement_timeout=0.1).open() as db:
+    async with Database(cluster.owner_dsn, pool_size=1, statement_timeout=1).open() as db:
         pid = await db.one(int, "select pg_backend_pid()")
         with pytest.raises(asyncpg.QueryCanceledError) as raised:
             await db.execute("select pg_sleep(5)")

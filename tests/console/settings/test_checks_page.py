@@ -9,20 +9,16 @@ import pytest
 
 from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.invoices.recheck_store import FIRST, RecheckState
-from plankeeper.resources.invoices.rechecks import RecheckWorker
 from plankeeper.resources.invoices.warnings import WARNINGS
 from support.client import Client
 from support.console import Account, Browser, give_permissions, main_text
 from support.factories import import_invoice
 from support.form_helpers import require_linked_errors
+from support.rechecks import stop_server_rechecks
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/checks"
 BUTTON = "Check all open invoices again"
-
-
-async def do_nothing(_worker: RecheckWorker, _db: object) -> None:
-    """Instead of the server's worker."""
 
 
 def test_an_owner_starts_the_check(
@@ -31,7 +27,7 @@ def test_an_owner_starts_the_check(
     assert PAGE in owner.get("/console/settings").text
     assert "They haven’t been checked together yet." in owner.get(PAGE).text
     with monkeypatch.context() as patch:
-        patch.setattr(RecheckWorker, "__call__", do_nothing)
+        stop_server_rechecks(patch)
         assert owner.submit(PAGE, {}).status_code == 303
         queued = owner.get(PAGE).text
         assert "The check starts in a few seconds." in queued
@@ -50,7 +46,7 @@ def test_an_owner_starts_the_check(
 def test_the_progress_is_shown(
     owner: Browser, server: RunningServer, plan_manager_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
+    stop_server_rechecks(monkeypatch)
     now = datetime.now(UTC)
     state = RecheckState(position=FIRST, total=20_000, done=3200, started_at=now, completed_at=now)
 

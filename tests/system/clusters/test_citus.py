@@ -59,6 +59,7 @@ ALL_SHARDS = {
     "resources.documents.store.list_due": "one periodic task serves every plan manager",
     "resources.invoice_view_sessions.store.list_stale": "a periodic task",
     "resources.invoices.recheck_store.list_plan_managers": "a periodic task",
+    "resources.invoices.recheck_store.list_checked_since": "a periodic task",
     "resources.invoices.recheck_store.oldest_id": "a metric",
     "resources.participants.store.list_plan_changes": "a periodic task",
     "resources.statement_runs.store.list_due_offices": "a periodic task",

@@ -110,7 +110,7 @@ def test_a_text_that_is_no_number_is_only_a_text() -> None:
 def test_filters_use_the_clock_of_the_zone() -> None:
     filters = formatting_filters(SYDNEY)
     assert filters["relative_date"](datetime.now(SYDNEY).date() + timedelta(days=5)) == "in 5 days"
-    assert filters["relative_date"](datetime.now(UTC) + timedelta(days=5)) == "in 5 days"
+    assert filters["relative_date"]((datetime.now(SYDNEY) + timedelta(days=5)).astimezone(UTC)) == "in 5 days"
     assert filters["relative_time"](datetime.now(UTC) - timedelta(minutes=5, seconds=30)) == "5 minutes ago"
 
 

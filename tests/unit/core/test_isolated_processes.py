@@ -1,15 +1,17 @@
-"""The processes of a worker: few at a time, one of each plan manager, and few that wait."""
+"""The processes of a worker: few at a time, one of each plan manager, few that wait, and none that writes too much."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.errors import DomainError
-from plankeeper.core.processes import MAX_WAITING, MAX_WAITING_PER_PLAN_MANAGER, ProcessSlots
+from plankeeper.core.files import single_chunk
+from plankeeper.core.processes import MAX_WAITING, MAX_WAITING_PER_PLAN_MANAGER, ProcessSlots, run_process
 
 A, B, C = uuid7(), uuid7(), uuid7()
 
@@ -90,3 +92,17 @@ async def test_one_that_ends_or_stops_waiting_frees_its_place(number: int) -> No
         await processes.end(number)
         await processes.end(0 if number else 1)
         assert await processes.is_rejected(A) is False
+
+
+async def test_one_that_writes_too_much_is_killed_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "writes_much.py").write_text("import sys\nsys.stdout.write('x' * 2**20)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    async def output(max_output: int) -> bytes:
+        content = single_chunk(b"")
+        return await run_process("writes_much", content=content, max_time=3600, max_output=max_output)
+
+    async with asyncio.timeout(60):  # the process would wait until somebody read the rest
+        assert await output(2**20) == b"x" * 2**20
+        assert await output(2**20 - 1) == b""
+        assert await output(1000) == b""

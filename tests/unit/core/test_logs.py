@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -170,6 +171,23 @@ input()
     assert process.returncode == 0
     assert dropped > 0
     assert numbers == list(range(5000 - dropped))
+
+
+def test_lines_of_several_processes_are_whole() -> None:
+    """Both have more to write than the pipe holds."""
+    program = """
+logs.FLUSH_TIMEOUT = 60
+write(3000)
+print(flush=True)
+"""
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as log, start_writer(program, writer) as first, start_writer(program, writer) as second:
+        os.close(writer)
+        for each in (first, second):
+            assert each.stdout
+            each.stdout.readline()
+        numbers = [json.loads(line)["number"] for line in log]
+    assert sorted(numbers) == sorted([*range(3000)] * 2)
 
 
 def test_lines_that_do_not_fit_on_the_disk_are_dropped_and_counted() -> None:

@@ -115,9 +115,10 @@ function combobox(input, list, load, choose) {
 async function request(parameters) {
   try {
     const response = await fetch(`/console/search/suggest?${new URLSearchParams(parameters)}`);
-    return response.ok && response.headers.get("content-type").startsWith("application/json") ? response.json() : {};
+    const isJson = response.ok && response.headers.get("content-type").startsWith("application/json");
+    return isJson ? await response.json() : {};
   } catch {
-    return {}; // offline: the form still works
+    return {}; // offline, or the response broke off: the form still works
   }
 }
 

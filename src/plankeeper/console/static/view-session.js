@@ -8,16 +8,19 @@ let isStarting = false;
 let isClosed = false; // the page is closed, or in the back/forward cache
 let isOver = false; // the server rejects further reports: signed out, role changed, invoice deleted
 let report, lastUpdate, lastInput, isVisible, isFocused;
+let pointer; // its last position since the page appeared, as text
 
 function updateVisibility() {
   isVisible = document.visibilityState === "visible";
   isFocused = document.hasFocus();
+  if (!isVisible) pointer = null; // it may be in another place when the page appears again
 }
 
 function reset() {
   report = { active_ms: 0, engaged_ms: 0, idle_count: 0 };
   lastUpdate = performance.now();
   lastInput = -Infinity;
+  pointer = null;
   updateVisibility();
 }
 
@@ -82,9 +85,18 @@ function recordInput() {
   lastInput = lastUpdate;
 }
 
-for (const name of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart", "touchmove"]) {
-  addEventListener(name, recordInput, { passive: true, capture: true });
+// Browsers also report a pointer that rests where a page appears, or where its content changes. Nobody moved it then.
+function recordPointerMove(event) {
+  const position = `${event.clientX} ${event.clientY}`, isMoved = pointer !== null && position !== pointer;
+  pointer = position;
+  if (isMoved) recordInput();
 }
+
+const listening = { passive: true, capture: true };
+for (const name of ["pointerdown", "keydown", "wheel", "scroll", "touchstart", "touchmove"]) {
+  addEventListener(name, recordInput, listening);
+}
+addEventListener("pointermove", recordPointerMove, listening);
 for (const name of ["focus", "blur"]) addEventListener(name, addElapsedTime);
 for (const name of ["visibilitychange", "prerenderingchange"]) document.addEventListener(name, sendHeartbeat);
 addEventListener("pagehide", end);

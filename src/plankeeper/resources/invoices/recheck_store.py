@@ -119,6 +119,22 @@ async def list_open_of(
     return await db.rows(UUID, LIST_OPEN_OF, plan_manager_id, participant_ids, provider_ids, after, limit)
 
 
+LIST_CREATED_BEFORE = "select id from plan_managers where created_at < $1"
+
+
+async def list_created_before(db: Executor, time: datetime) -> list[UUID]:
+    """The plan managers from before a time."""
+    return await db.rows(UUID, LIST_CREATED_BEFORE, time)
+
+
+LIST_CHECKED_SINCE = "select plan_manager_id from recheck_state where started_at >= $1"
+
+
+async def list_checked_since(db: Executor, time: datetime) -> list[UUID]:
+    """The plan managers whose last check of all invoices has started since a time."""
+    return await db.rows(UUID, LIST_CHECKED_SINCE, time)
+
+
 class Position(Struct, frozen=True):
     """An invoice in the order of a check of all: by participant, so that the lines of each are read once or twice.
 

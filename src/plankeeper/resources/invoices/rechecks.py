@@ -2,14 +2,15 @@
 
 A write queues the participant or the provider that it changes, in its transaction. The worker checks their open
 invoices, up to 500 in a transaction, and deletes the rows that it has read after the last of them. The check of all
-open invoices stores its position, so that it continues after a restart.
+open invoices stores its position, so that it continues after a restart. It also starts after midnight, because some
+warnings, and what claims leave out, depend on the date.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 from uuid import UUID
@@ -21,6 +22,7 @@ from plankeeper.core.ids import uuid7_lower_bound
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
+from plankeeper.resources import recheck_queue
 from plankeeper.resources.invoices import recheck_store as store
 from plankeeper.resources.invoices.recheck_store import Position, RecheckState
 from plankeeper.resources.invoices.service import recheck_others
@@ -60,18 +62,30 @@ class RecheckWorker:
         self._settings, self._resolve_flags, self._min_age, self._pause = settings, resolve_flags, min_age, pause
         self._passes = dict[UUID, _Pass]()  # those that several transactions need
         self._last = _FIRST  # the plan manager whose turn was last
+        self._day: date | None = None
+        self._due = set[UUID]()  # the plan managers whose check of this day hasn't started
 
     async def __call__(self, db: Database) -> None:
         """Check until no invoice waits, or the turn ends."""
         end, progress = time.monotonic() + TURN, True
         while progress:
             progress = False
-            waiting = sorted(await store.list_plan_managers(db, self._before))
-            for each in sorted(waiting, key=lambda id_: id_ <= self._last):  # first those after the last one
+            waiting = {*await store.list_plan_managers(db, self._before), *await self._find_due(db)}
+            for each in sorted(waiting, key=lambda id_: (id_ <= self._last, id_)):  # first those after the last one
                 progress |= await self._check_plan_manager(db, each)
                 self._last = each
                 if time.monotonic() >= end:
                     return
+
+    async def _find_due(self, db: Database) -> set[UUID]:
+        """The plan managers whose invoices haven't been checked since midnight, without those that are new since."""
+        today = self._settings.today
+        midnight = datetime(today.year, today.month, today.day, tzinfo=self._settings.time_zone)
+        if today != self._day:
+            self._due, self._day = set(await store.list_created_before(db, midnight)), today
+        if self._due:
+            self._due.difference_update(await store.list_checked_since(db, midnight))
+        return self._due
 
     async def _check_plan_manager(self, db: Database, plan_manager_id: UUID) -> bool:
         """Check a batch of each kind. Returns whether there was any progress."""
@@ -132,7 +146,9 @@ class RecheckWorker:
 
     async def _start(self, ctx: WriteContext, state: RecheckState | None) -> bool:
         rows = await store.list_for_all(ctx.tx, ctx.plan_manager_id, self._before)
-        if not rows:
+        if ctx.plan_manager_id in self._due:
+            await recheck_queue.enqueue_flagged(ctx)
+        elif not rows:
             return False
         total = await store.count_open(ctx.tx, ctx.plan_manager_id)
         started = RecheckState(

@@ -44,6 +44,7 @@ def fail_on_all_networks(ada: AccountDriver, failures: int) -> None:
     ada.server.run(ada.server.db.execute(statement, ada.email, failures))
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_failures_on_one_network_do_not_delay_another(ada: AccountDriver) -> None:
     lock(ada)
     assert isinstance(ada.sign_in(network="192.0.2.7"), LoginResult)
@@ -62,6 +63,7 @@ def test_an_account_is_slowed_down_after_many_failures_on_all_networks(ada: Acco
     assert 0 < found.retry_after <= ACCOUNT_MAX_DELAY
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_known_device_signs_in_whatever_happens_elsewhere(ada: AccountDriver) -> None:
     device = device_of(ada)
     lock(ada)
@@ -80,6 +82,7 @@ def test_a_known_device_has_its_own_delays(ada: AccountDriver) -> None:
     assert isinstance(ada.sign_in(), LoginResult)
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_device_is_known_only_to_accounts_that_signed_in_there(
     ada: AccountDriver, new_account: Callable[..., AccountDriver]
 ) -> None:
@@ -96,6 +99,7 @@ def test_a_device_is_known_only_to_accounts_that_signed_in_there(
 
 
 @pytest.mark.parametrize("token", ["", "x", "\0", "\ud800", "a" * 10_000])
+@pytest.mark.usefixtures("long_login_delays")
 def test_an_unknown_device_token_counts_by_network(ada: AccountDriver, token: str) -> None:
     lock(ada, network="192.0.2.7")
     assert isinstance(ada.sign_in(device=token), FailedLogin)
@@ -107,6 +111,7 @@ def test_an_account_has_a_limited_number_of_devices(ada: AccountDriver) -> None:
     assert known == [False, False] + [True] * MAX_DEVICES
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_reset_forgets_devices_and_delays(ada: AccountDriver) -> None:
     device = device_of(ada)
     lock(ada)
@@ -135,6 +140,7 @@ def reauthenticate(ada: AccountDriver, token: str, password: str) -> str | None:
     return None
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_session_checks_the_password_whatever_happens_elsewhere(ada: AccountDriver) -> None:
     first, second = ada.token(), ada.token()
     lock(ada, network="192.0.2.7")

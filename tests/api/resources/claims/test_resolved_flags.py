@@ -1,6 +1,7 @@
 """Lines that a batch has left out are new again when the missing value of a record or a setting is supplied."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -9,11 +10,11 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.context import SYSTEM, WriteContext
-from plankeeper.resources.invoices.rechecks import RecheckWorker
+from plankeeper.resources.invoices import recheck_store
 from plankeeper.resources.office_settings import service as office_settings
 from support.claims import NDIS_NUMBER, REGISTRATION_NUMBER, Office
 from support.client import Client
-from support.rechecks import recheck_at_once
+from support.rechecks import PromptWorker, recheck_at_once, stop_server_rechecks
 from support.server import RunningServer
 from support.supplier_statements import record_statement
 
@@ -21,13 +22,9 @@ Invoice = dict[str, Any]
 TAXED = {"gst_code": "P1", "unit_price": 100}
 
 
-async def do_nothing(_worker: RecheckWorker, _db: object) -> None:
-    """Instead of the server's worker."""
-
-
 @pytest.fixture
 def office(server: RunningServer, api: Client, monkeypatch: pytest.MonkeyPatch) -> Office:
-    monkeypatch.setattr(RecheckWorker, "__call__", do_nothing)
+    stop_server_rechecks(monkeypatch)
     return Office(server, api)
 
 
@@ -102,3 +99,58 @@ def test_another_check_leaves_a_flag_without_a_known_cause(office: Office) -> No
     assert office.client.put(f"/participants/{office.participant}", {"state": "NSW"}).is_success
     recheck_at_once(office.server)
     assert office.read({"id": id_})["claim_status"] == "flagged"
+
+
+def make_older(office: Office) -> None:
+    """Let the plan manager be from yesterday."""
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    office.execute("update plan_managers set created_at = $2 where id = $1", office.plan_manager_id, yesterday)
+
+
+def test_a_new_day_ends_the_flag_of_a_service_that_was_in_the_future(
+    office: Office, resolve: Callable[..., list[str]]
+) -> None:
+    today = office.server.settings.today
+    later = (today + timedelta(days=1)).isoformat()
+    invoice = office.invoice("1", office.line(service_date_from=later, service_date_to=later))
+
+    def let_a_day_pass() -> None:
+        office.execute(
+            "update invoice_lines set service_date_from = $2, service_date_to = $2 where plan_manager_id = $1",
+            *(office.plan_manager_id, today),
+        )
+        make_older(office)
+        office.execute(
+            "update recheck_state set started_at = $2 where plan_manager_id = $1",
+            *(office.plan_manager_id, datetime.now(UTC) - timedelta(days=1)),
+        )
+        office.server.run(PromptWorker(office.server.settings)(office.server.db))
+
+    def is_in_future() -> bool:
+        return "service_in_future" in office.read(invoice)["state_management"]["errors"]
+
+    assert is_in_future()
+    assert resolve(invoice, let_a_day_pass) == ["flagged", "new"]
+    assert not is_in_future()
+    assert office.read(invoice)["claim_status"] == "new"
+
+
+def test_invoices_are_checked_once_a_day(office: Office) -> None:
+    def checks() -> list[tuple[datetime, bool]]:
+        """When the check of all invoices was started, and whether it has ended."""
+        state = office.server.run(recheck_store.get_state(office.server.db, office.plan_manager_id))
+        return [(state.started_at, state.position is None)] if state else []
+
+    worker = PromptWorker(office.server.settings)
+    office.invoice("1")
+    office.server.run(worker(office.server.db))
+    assert checks() == []  # the plan manager is new
+    make_older(office)
+    office.server.run(worker(office.server.db))
+    assert checks() == []  # the worker has seen this day
+    for _ in range(3):
+        office.server.run(PromptWorker(office.server.settings)(office.server.db))
+    [(started_at, is_done)] = checks()
+    assert is_done
+    office.server.run(PromptWorker(office.server.settings)(office.server.db))
+    assert checks() == [(started_at, True)]

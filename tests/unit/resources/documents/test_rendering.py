@@ -20,6 +20,7 @@ from plankeeper.resources.documents import rendering, rendering_process
 from plankeeper.resources.documents.rendering import PageImage, count_pages, render_page
 from plankeeper.resources.documents.schemas import DocumentRow, RenderingResult
 from support.pdf_files import packed_stream, page_pdf, pdf_file, text_pdf
+from support.program import command_line
 
 OFFICE = uuid7()
 Store = Callable[[bytes, MediaType], DocumentRow]
@@ -144,7 +145,7 @@ async def test_a_process_that_takes_too_long_is_killed(
     monkeypatch.setattr(rendering, "MAX_TIME", 0.01)
     document = store(text_pdf())
     assert b"too much time" in (await render_page(settings, OFFICE, document, 1)).content
-    commands = [each.cmdline() for each in psutil.Process().children()]
+    commands = [command_line(each) for each in psutil.Process().children()]
     assert [each for each in commands if rendering._PROGRAM in each] == []  # noqa: SLF001
     monkeypatch.undo()
     image_of(await render_page(settings, OFFICE, store(text_pdf()), 1))
