@@ -16,7 +16,7 @@ help:
 	@echo "make test-fast       run the tests of make test that take about a minute together"
 	@echo "make test-system     run the short form of the system tests: commands, browser, faults, load, clusters, Node, curl, clients"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
-	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
+	@echo "make check    check formatting, lint, spelling, types, sizes, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
 	@echo "make release-openapi regenerate openapi.json and record it as the document of a release"
@@ -42,12 +42,12 @@ endif
 # test-system runs them.
 SHORT_BROWSER_TEST := tests/browser/test_pages_in_browser.py
 
-# make check runs it.
-WORDING_TEST := tests/unit/test_wording.py
+# make check runs them.
+STYLE_TESTS := tests/unit/test_wording.py tests/contract/test_limits.py
 
 test: .venv/dev docs
-	$(BIN)/pytest -n 3 --dist worksteal --ignore=$(WORDING_TEST) tests/unit tests/contract tests/api tests/console \
-		$(SHORT_BROWSER_TEST)
+	$(BIN)/pytest -n 3 --dist worksteal $(addprefix --ignore=,$(STYLE_TESTS)) \
+		tests/unit tests/contract tests/api tests/console $(SHORT_BROWSER_TEST)
 
 # Functions, the rules for all routes, statements, tables and pages, and each page of the console in short. Left out are
 # migrations, the examples of the sample data, and tests of the project's own tools.
@@ -55,7 +55,7 @@ FAST_TESTS := tests/unit tests/contract $(addprefix tests/console/shell/test_,pa
 NOT_FAST := tests/contract/test_openapi_examples.py $(addprefix tests/unit/test_,ci_run.py locks.py)
 
 test-fast: .venv/dev docs
-	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(NOT_FAST) $(WORDING_TEST)) \
+	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(NOT_FAST) $(STYLE_TESTS)) \
 		--ignore-glob='tests/contract/*migration*' --ignore-glob='tests/contract/*upgrade*' $(FAST_TESTS)
 
 # They compare times: nothing else may run meanwhile.
@@ -74,7 +74,7 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell .
-	$(BIN)/pytest -q $(WORDING_TEST)
+	$(BIN)/pytest -q $(STYLE_TESTS)
 	$(BIN)/pyright
 	$(BIN)/plankeeper openapi --check openapi.json
 	@scripts/audit.sh

@@ -37,7 +37,8 @@ def test_an_office_imports_its_file_and_takes_it_back(visitor: Any) -> None:
     check_file(visitor, "people.csv", FILE)
     for text in ("31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
         visitor.get_by_text(text).first.wait_for()
-    visitor.locator(".outcomes").get_by_role("link", name="Errors").click()
+    with visitor.expect_navigation(wait_until="load"):
+        visitor.locator(".outcomes").get_by_role("link", name="Errors").click()
     assert visitor.locator(".import-rows tbody tr").count() == 3
     with visitor.expect_download() as download:
         visitor.get_by_role("link", name="Download the rows with errors").click()
@@ -46,6 +47,7 @@ def test_an_office_imports_its_file_and_takes_it_back(visitor: Any) -> None:
     visitor.get_by_text("3 rows imported.").wait_for()
     for name in PEOPLE:
         visitor.get_by_role("link", name=name).wait_for()
+    visitor.wait_for_load_state()
     assert loads.count == 4  # the file, what it would do, the rows with errors, what it did
 
     # The same file again duplicates nobody.

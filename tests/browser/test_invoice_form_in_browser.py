@@ -28,8 +28,8 @@ def type_keys(page: Any, *keys: str) -> None:
 
 
 def choose_suggestion(page: Any, text: str, name: str) -> None:
-    """Type into the focused field, and take the suggestion with a name."""
-    page.keyboard.type(text)
+    """Fill the focused field, and take the suggestion with a name. Key by key, others could be suggested meanwhile."""
+    page.keyboard.insert_text(text)
     page.get_by_role("option", name=name).wait_for()
     type_keys(page, "[ArrowDown]", "[Enter]")
 
@@ -141,6 +141,7 @@ def test_an_invoice_is_held_released_and_undone_with_keys(visitor: Any, client: 
     visitor.get_by_role("status").get_by_role("link", name="Undo").click()
     visitor.get_by_role("button", name="Undo change").click()
     visitor.get_by_text("by Robin Hale: Price above limit.").wait_for()
+    visitor.wait_for_load_state()
     type_keys(visitor, "[a]")
     assert visitor.get_by_role("combobox", name="Assigned to").locator("option:checked").inner_text() == "Robin Hale"
     type_keys(visitor, "[Escape]", "[e]")

@@ -80,6 +80,7 @@ def test_five_invoices_are_reviewed_with_the_keyboard_alone(
     visitor.get_by_role("group", name="Line 1", exact=True).get_by_label("Quantity", exact=True).focus()
     type_keys(visitor, "[Control+a]", "2.4", "[Control+Enter]", then="INV-1")
     visitor.get_by_text("No open warnings.").wait_for()
+    visitor.wait_for_load_state()
     type_keys(visitor, "n", then="INV-2")
     type_keys(visitor, "i", "The provider rounds", "[Control+Enter]", then="INV-3")
     visitor.get_by_text("ignored on INV-2.").wait_for()

@@ -38,6 +38,7 @@ def test_rows_are_selected_with_the_key_and_changed_at_once(console: Any) -> Non
     assert bar.get_by_role("status").inner_text() == "2 selected"
     bar.get_by_role("button", name="Set account manager").click()
     console.get_by_role("heading", name="Set the account manager of 2 participants").wait_for()
+    console.wait_for_load_state()
     console.get_by_label("New account manager").fill("morgan")
     console.get_by_role("option", name="Morgan Lee").click()
     console.get_by_role("button", name="Set account manager").click()

@@ -18,7 +18,7 @@ import asyncpg
 import click
 import pytest
 
-from plankeeper.cli import pg_tools, progress
+from plankeeper.cli import pg_tools
 from plankeeper.cli.backup import _restore_progress
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.cli.sample_data import dataset
@@ -87,12 +87,6 @@ def backup_file(source_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Pa
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(rf"{file}: [\d.]+ MB, schema {schema.LATEST_REVISION}\n", done.stdout), done.stdout
     return file
-
-
-@pytest.fixture(autouse=True)
-def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restore that takes long, as on a busy machine, prints no progress."""
-    monkeypatch.setattr(progress, "REPORT_INTERVAL", 3600.0)
 
 
 @pytest.fixture

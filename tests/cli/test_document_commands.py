@@ -13,7 +13,6 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.cli import progress
 from plankeeper.database.client import Database
 from plankeeper.resources.documents import store
 from plankeeper.resources.documents.schemas import DocumentRow
@@ -35,12 +34,6 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running = RunningServer(cluster.new_database()).start()
     yield running
     running.stop()
-
-
-@pytest.fixture(autouse=True)
-def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restore that takes long, as on a busy machine, prints no progress."""
-    monkeypatch.setattr(progress, "REPORT_INTERVAL", 3600.0)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from plankeeper.database import schema
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.program import Done, environment, run_plankeeper
+from support.rechecks import stop_server_rechecks
 from support.server import RunningServer, wait_until
 
 UNKNOWN_ID = "00000000-0000-0000-0000-000000000001"
@@ -169,8 +170,9 @@ def test_a_key_created_by_a_command_has_its_scopes_until_it_is_revoked(
 
 
 def test_a_recheck_reports_how_many_invoices_it_checked(
-    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any]
+    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stop_server_rechecks(monkeypatch)
     person = api.create("/participants", {"status": "Active"})["id"]
     import_rows(api, "invoices", [{"participant_id": person}, {"participant_id": None}])
     api.put(f"/participants/{person}", {"status": "Inactive"})

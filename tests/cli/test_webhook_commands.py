@@ -27,8 +27,10 @@ class RunningCommand:
     """A command that runs until it is stopped, with the lines that it prints."""
 
     def __init__(self, *arguments: str, **settings: str) -> None:
+        # On a busy machine, any statement can be slow.
+        usual = {"PYTHONUNBUFFERED": "1", "PLANKEEPER_SLOW_STATEMENTS": "off"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "plankeeper", *arguments], env=environment(settings | {"PYTHONUNBUFFERED": "1"}),
+            [sys.executable, "-m", "plankeeper", *arguments], env=environment(usual | settings),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.lines: list[str] = []

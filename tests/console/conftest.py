@@ -22,25 +22,31 @@ def _pages_soon_written(soon_written: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def filled_office(server: RunningServer) -> Iterator[SeededPlanManager]:
-    """A plan manager with one of everything, in plain words, for tests that only read."""
-    found = seed_plan_manager(server, lambda name: name.rpartition(".")[2].replace("_", " "))
-    yield found
-    found.client.http.close()
-
-
-@pytest.fixture(scope="session")
-def filled_pages(filled_office: SeededPlanManager) -> dict[str, Response]:
-    """The responses of every page that shows HTML to the owner of `filled_office`, compressed as browsers accept it."""
-    browser = filled_office.browser()
+def office_and_pages(server: RunningServer) -> Iterator[tuple[SeededPlanManager, dict[str, Response]]]:
+    """`filled_office` and `filled_pages`, made together: later, a test of webhooks can have deleted the endpoints."""
+    office = seed_plan_manager(server, lambda name: name.rpartition(".")[2].replace("_", " "))
+    browser = office.browser()
     browser.http.headers["Accept-Encoding"] = "gzip"
-    found = {
-        route_name(each): browser.get(filled_office.path(each))
+    pages = {
+        route_name(each): browser.get(office.path(each))
         for each in PAGES
         if each not in DOWNLOADS and not returns_json(each)
     }
     browser.http.close()
-    return found
+    yield office, pages
+    office.client.http.close()
+
+
+@pytest.fixture(scope="session")
+def filled_office(office_and_pages: tuple[SeededPlanManager, object]) -> SeededPlanManager:
+    """A plan manager with one of everything, in plain words, for tests that only read."""
+    return office_and_pages[0]
+
+
+@pytest.fixture(scope="session")
+def filled_pages(office_and_pages: tuple[object, dict[str, Response]]) -> dict[str, Response]:
+    """The responses of every page that shows HTML to the owner of `filled_office`, compressed as browsers accept it."""
+    return office_and_pages[1]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import httpx
 from uuid_utils.compat import uuid7
 
 from plankeeper.core.json import to_json
+from plankeeper.core.settings import Settings
 from plankeeper.resources.fees import store
 from plankeeper.resources.fees.schemas import FeeTaking
 from support.catalogues import THERAPY, import_catalogue
@@ -33,7 +34,7 @@ FEE_ITEM = THERAPY | {
 FEE = 104.45
 FEE_INVOICE_ID = "01900000-0000-7000-8000-0000000000ad"  # the fee of `make_fees` that can be taken
 OWN_ABN = "51824753556"
-LAST_DAY = datetime.now(UTC).date().replace(day=1) - timedelta(days=1)  # of the last month
+LAST_DAY = Settings.read({}).today.replace(day=1) - timedelta(days=1)  # of the last month
 FIRST_DAY = LAST_DAY.replace(day=1)
 MONTH = f"{LAST_DAY:%Y-%m}"
 

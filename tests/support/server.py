@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import asyncpg
+import httpx
 import uvicorn
 import uvloop
 
 from plankeeper.core.settings import Settings
 from plankeeper.database.client import Database
+from plankeeper.database.unavailability import SENTENCES
 from plankeeper.http.connections import IDLE_TIMEOUT, LimitedHttpProtocol
 from plankeeper.server.app import build_app
 from support.cluster import as_owner
@@ -42,6 +44,7 @@ class RunningServer:
             "sign_in_rate_limit": 0,
             "rate_limit": 100_000,
             "access_log": False,
+            "slow_statements": None,  # on a busy machine, any statement can be slow, and a test reads what is logged
             "secret_key_file": shared_key_file(),
             "documents_url": f"file://{_DOCUMENTS}/{uuid4()}",
         }
@@ -66,8 +69,8 @@ class RunningServer:
         self._thread.join(60)
         assert not self._thread.is_alive(), "the server did not stop"
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 60) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
 
     def execute_as_owner(self, statement: str, *values: object) -> None:
         """Run a statement that no server runs, with the role that owns the tables."""
@@ -123,6 +126,11 @@ class RunningServer:
                 raise RuntimeError("the server did not start")
             self._ready.set()
             await serving
+
+
+def readiness(url: str) -> httpx.Response:
+    """The response of `/readyz`. Asks again while PostgreSQL doesn't answer in time, as on a busy machine."""
+    return wait_until(lambda: SENTENCES["down"] not in (found := httpx.get(f"{url}/readyz")).text and found)
 
 
 def wait_until(condition: Any, seconds: float = 60) -> Any:

@@ -69,12 +69,22 @@ def test_now_of_an_empty_feed_is_the_beginning(server: RunningServer, api: Clien
     assert api.get("/events", after="now").json()["pagination"]["next_cursor"] == "0"
 
 
+def keep_first_mark(server: RunningServer, api: Client) -> None:
+    """If a minute ended while the events were made, there are two."""
+    delete = """
+        delete from event_marks mark using event_marks earlier
+        where mark.plan_manager_id = $1 and earlier.plan_manager_id = $1 and earlier.position < mark.position
+    """
+    server.execute_as_owner(delete, UUID(api.plan_manager_id))
+
+
 def test_since_starts_with_the_minute(server: RunningServer, api: Client) -> None:
     for _ in range(3):
         api.create("/providers", {})
     ids = [each["id"] for each in wait_for_feed(api, 4)]
     minute = datetime(2026, 5, 1, 10, 30, tzinfo=UTC)
     move = "update event_marks set minute = $2 where plan_manager_id = $1"
+    keep_first_mark(server, api)
     server.execute_as_owner(move, UUID(api.plan_manager_id), minute)
     add = """
         insert into event_marks (plan_manager_id, minute, position)
@@ -158,6 +168,7 @@ def test_events_of_a_time(server: RunningServer, api: Client) -> None:
     assert found(created_until="0001-01-01T00:00:00Z") == found(created_since="9999-12-31T23:59:59Z") == []
     page = api.get("/events", created_since=times[1], created_until=times[4], limit=2, after=ids[1]).json()
     assert ([each["id"] for each in page["data"]], page["pagination"]["has_more"]) == (ids[2:4], False)
+    keep_first_mark(server, api)
     # However late an event got its position: the first mark after the time may be that of the event itself.
     server.execute_as_owner(
         "update event_marks set minute = date_trunc('minute', now()) + interval '3 days' where plan_manager_id = $1",

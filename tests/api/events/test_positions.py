@@ -269,7 +269,7 @@ async def test_retention_continues_with_others_after_a_plan_manager_fails(quiet:
     async with (
         Database(as_owner(dsn)).open() as owner_db,
         owner_db.transaction() as tx,
-        Database(dsn, statement_timeout=0.4).open() as impatient,
+        Database(dsn, statement_timeout=3).open() as impatient,
     ):
         await tx.execute("select id from events where plan_manager_id = $1 for update", owners[1])
         for _ in range(2):

@@ -39,8 +39,8 @@ def start_server(cluster: SharedCluster) -> Iterator[Callable[..., RunningServer
 
 @pytest.fixture(scope="module")
 def full(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server with few slots, which is full when a test uses them all."""
-    running = RunningServer(cluster.dsn, max_concurrent_requests=SLOTS, pool_size=10).start()
+    """A server with few slots, which is full when a test uses them all. It has no time limit of its own for locks."""
+    running = RunningServer(cluster.dsn, max_concurrent_requests=SLOTS, pool_size=10, statement_timeout=61).start()
     yield running
     running.stop()
 
@@ -152,7 +152,7 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
 def test_a_slot_is_released_however_a_request_ends(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    full = start_server(max_concurrent_requests=SLOTS, client_io_timeout=1)
+    full = start_server(max_concurrent_requests=SLOTS, client_io_timeout=1, statement_timeout=61)
     api = new_client_of(full)
     typed = api.headers() | {"Content-Type": "application/json"}
 
@@ -176,8 +176,8 @@ def test_a_request_without_a_database_connection_in_time_is_rejected(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defaults: Any = Database.__init__.__kwdefaults__
-    monkeypatch.setitem(defaults, "pool_timeout", 0.2)
-    small = start_server(pool_size=2)
+    monkeypatch.setitem(defaults, "pool_timeout", 2.0)
+    small = start_server(pool_size=2, statement_timeout=61)
     api = new_client_of(small)
     with all_slots_in_use(small, api, 2) as (release, updates):
         assert_busy(api.get("/participants"), detail_of("pool_exhausted"))
@@ -191,7 +191,7 @@ def test_a_request_without_a_database_connection_in_time_is_rejected(
 def test_a_request_that_waits_too_long_for_a_lock_is_rejected_and_writes_nothing(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    hasty = start_server(statement_timeout=1)
+    hasty = start_server(statement_timeout=6)
     api = new_client_of(hasty)
     with all_slots_in_use(hasty, api, 2) as (release, updates):
         for update in updates:

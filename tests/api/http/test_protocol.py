@@ -20,16 +20,17 @@ from support.factories import create_client
 from support.importing import import_records
 from support.server import RunningServer, wait_until
 
-CLIENT_TIMEOUT = 1  # what a client may take, in these tests
+CLIENT_TIMEOUT = 2  # what a client may take, in these tests
 MAX_CONNECTIONS = 40
-TEST_TIMEOUT = 10  # nothing here may hang
+TEST_TIMEOUT = 20  # nothing here may hang
 GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
 
 
 @pytest.fixture(scope="module")
 def strict_server(cluster: SharedCluster) -> Iterator[RunningServer]:
     """A server with short timeouts."""
-    running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=MAX_CONNECTIONS).start()
+    limits = {"client_io_timeout": CLIENT_TIMEOUT, "max_connections": MAX_CONNECTIONS}
+    running = RunningServer(cluster.dsn, **limits, statement_timeout=61).start()  # without a limit for locks
     yield running
     running.stop()
 
@@ -68,13 +69,13 @@ def is_open(server: RunningServer, client: socket.socket) -> bool:
 
 def read_to_end(client: socket.socket) -> bytes:
     """Everything received until the server closes the connection; TimeoutError if it does not."""
-    received = b""
+    received = bytearray()
     try:
         while more := client.recv(65536):
             received += more
     except ConnectionError:
         pass
-    return received
+    return bytes(received)
 
 
 def read_response(client: socket.socket) -> bytes:
@@ -234,7 +235,7 @@ def read_slowly_but_steadily(server: RunningServer, api: Client) -> None:
         client.sendall(request_head(api, "GET", LIST_PATH))
         got = 0
         while got < 10_000_000:
-            got += len(client.recv(2**18))
+            got += len(client.recv(2**18) or pytest.fail("closed within the response"))
             time.sleep(CLIENT_TIMEOUT / 200)
         client.settimeout(0.2)
         with suppress(TimeoutError):
@@ -321,7 +322,7 @@ def pipeline_without_reading(server: RunningServer, api: Client) -> None:
         client.sendall(request_head(api, "GET", LIST_PATH))
         assert client.recv(1) == b"H"
         client.sendall(request_head(api, "GET", LIST_PATH))
-        wait_until(lambda: not is_open(server, client), 3 * CLIENT_TIMEOUT)
+        wait_until(lambda: not is_open(server, client), TEST_TIMEOUT)
 
 
 def send_half_a_request_while_reading(server: RunningServer, api: Client) -> None:

@@ -49,11 +49,11 @@ def test_no_text_about_a_person_in_the_trash_is_left(world: SeededPlanManager, *
 def test_a_member_of_a_team_in_the_trash_stays(small_world: SeededPlanManager) -> None:
     api = small_world.client
     other = api.create("/participants", {"first_name": "Other"})["id"]
-    api.create(f"/participants/{other}/team-members", {"email": "member@example.com", "first_name": "Mina"})
+    api.create(f"/participants/{other}/team-members", {"email": "member@example.com", "first_name": "Minandrina"})
     delete_to_trash(small_world, other)
     erase(small_world, small_world.ids["participant_id"])
     assert places_of(small_world, "member@example.com") == {"users", "events", "trash"}
-    assert places_of(small_world, "Mina") == {"events", "trash"}
+    assert places_of(small_world, "Minandrina") == {"events", "trash"}
 
 
 def test_texts_in_the_trash_that_mention_the_person_are_listed(small_world: SeededPlanManager) -> None:

@@ -238,9 +238,6 @@ def test_the_task_erases_what_has_become_old_enough(person: Person) -> None:
 def test_a_legal_hold_stops_the_task(person: Person) -> None:
     person.erase()
     person.make_old()
-    person.office.execute(
-        "update kept_financial_records set kept_until = now() where plan_manager_id = $1", person.office.plan_manager_id
-    )
 
     async def hold() -> None:
         async with person.office.server.db.transaction() as tx:
@@ -248,6 +245,9 @@ def test_a_legal_hold_stops_the_task(person: Person) -> None:
             await service.hold(ctx, UUID(person.id), "Case 12")
 
     person.office.server.run(hold())
+    person.office.execute(
+        "update kept_financial_records set kept_until = now() where plan_manager_id = $1", person.office.plan_manager_id
+    )
     person.run_task()
     assert person.has_document(person.invoice)
 

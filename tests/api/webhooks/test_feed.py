@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("frequent_sweeps")
 
 WRITERS = 16
 EVENTS_PER_WRITER = 8
-LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+LONG_AGO = datetime.now(UTC) - timedelta(days=1000)  # and not so long that the server would delete it
 
 
 class FeedReader:

@@ -120,6 +120,7 @@ def test_an_invalid_password_is_rejected_and_never_shown_again(
 
 
 @pytest.mark.parametrize("path", ["password", "two-factor/off", "recovery-codes"])
+@pytest.mark.usefixtures("long_login_delays")
 def test_wrong_passwords_are_throttled_like_sign_ins(
     signed_in: Browser,
     account: Account,
@@ -230,6 +231,7 @@ def test_sensitive_changes_give_the_session_a_new_token(
     assert signed_in.get(ACCOUNT).status_code == 200
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_new_password_forgets_other_devices(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from plankeeper.access.accounts import passwords
 from plankeeper.console.shell import concurrency
-from plankeeper.console.shell.concurrency import MAX_CREDENTIAL_CHECKS
+from plankeeper.console.shell.concurrency import MAX_CREDENTIAL_CHECKS, CredentialCheckLimit
 from plankeeper.http import admission
 from support.client import Client
 from support.cluster import SharedCluster
@@ -67,20 +67,36 @@ def test_all_attempts_together_are_limited_and_known_devices_have_their_own_shar
         assert known.sign_in(person).status_code == expected
 
 
+class HeldChecks:
+    """Checks of passwords that last until they are released: how many were asked for, and how many have started."""
+
+    def __init__(self) -> None:
+        self.asked = self.started = 0
+        self.released = asyncio.Event()
+        self._slot = CredentialCheckLimit().slot
+
+    def slot(self, **values: bool) -> Any:
+        self.asked += 1
+        return self._slot(**values)
+
+    async def verify(self, *_: Any) -> bool:
+        self.started += 1
+        await self.released.wait()
+        return True
+
+
 def test_password_checks_take_no_capacity_from_the_api(
     cluster: SharedCluster, new_account: Callable[..., Account], new_key: Callable[..., str], plan_manager_id: UUID,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """More sign-ins are being checked, and waiting for it, than the server accepts requests."""
-    running, account, checking = RunningServer(cluster.dsn, max_concurrent_requests=1).start(), new_account(), [0]
-    released = asyncio.Event()
-
-    async def wait_for_release(*_: Any) -> bool:
-        checking[0] += 1
-        await released.wait()
-        return True
-
-    monkeypatch.setattr(passwords, "verify", wait_for_release)
+    running, account, checks = (
+        RunningServer(cluster.dsn, max_concurrent_requests=1).start(),
+        new_account(),
+        HeldChecks(),
+    )
+    monkeypatch.setattr(passwords, "verify", checks.verify)
+    monkeypatch.setattr(CredentialCheckLimit, "slot", checks.slot)
     monkeypatch.setattr(concurrency, "MIN_WAIT", 120.0)  # seconds: those that wait are not rejected on a slow machine
     monkeypatch.setattr(concurrency, "MAX_WAIT", 120.0)
     client = Client(running.url, new_key(plan_manager_id), plan_manager_id)
@@ -94,11 +110,11 @@ def test_password_checks_take_no_capacity_from_the_api(
                 for number, browser in enumerate(browsers)
             ]
             try:
-                wait_until(lambda: checking[0] == MAX_CREDENTIAL_CHECKS, 20)
+                wait_until(lambda: (checks.asked, checks.started) == (len(browsers), MAX_CREDENTIAL_CHECKS), 20)
                 assert [client.get("/participants").status_code for _ in range(5)] == [200] * 5
                 assert not any(each.done() for each in signing_in)
             finally:
-                running.loop.call_soon_threadsafe(released.set)
+                running.loop.call_soon_threadsafe(checks.released.set)
             assert {each.result().status_code for each in signing_in} == {401}
     finally:
         client.http.close()

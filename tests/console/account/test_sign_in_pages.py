@@ -151,6 +151,7 @@ def test_the_page_of_an_invitation_is_the_same_with_and_without_an_account(
     assert pages[0] == pages[1]
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_complete_sign_in_makes_the_browser_a_known_device(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:

@@ -228,7 +228,10 @@ def test_the_numbers_are_those_of_the_invoices_and_lead_to_their_lists(owner: Br
             assert {each["ID"] for each in listed} == expected[month, "late"]
 
 
-def test_the_page_and_home_show_the_current_month(owner: Browser, history: History, today: date) -> None:
+def test_the_page_and_home_show_the_current_month(
+    owner: Browser, history: History, today: date, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plankeeper.console.home.pages.PATIENCE", 60.0)  # seconds
     month = f"{today:%Y-%m}"
     sizes = {key: len(ids) for key, ids in history.expected.claimed.items()}
     in_time, late = (sizes.get((month, each), 0) for each in ("in time", "late"))

@@ -151,7 +151,7 @@ class GeneratedClient:
             cwd=self.folder,
             env=environment | variables,
             check=False,
-            timeout=120,
+            timeout=600,
             capture_output=True,
             text=True,
         )

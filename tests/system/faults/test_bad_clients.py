@@ -21,9 +21,9 @@ from system.faults.access import Credentials, create_credentials
 
 CONNECTION_COUNT = 500
 SLOW_CLIENTS = 60
-CLIENT_TIMEOUT = 3
+CLIENT_TIMEOUT = 6
 # A healthy request waits at most as long as a storm of connections takes to be accepted; without bounds it would hang.
-WAIT_TIMEOUT = 15
+WAIT_TIMEOUT = 20
 _TCP_REPAIR = 19  # of Linux: a socket that is closed in this mode tells the other side nothing
 
 

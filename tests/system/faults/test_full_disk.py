@@ -17,7 +17,7 @@ import pytest
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import Done, ServeProcess, run_program
-from support.server import wait_until
+from support.server import readiness, wait_until
 from system.faults.access import create_credentials, query
 from system.faults.accounts import assert_consistent
 from system.faults.load import Load
@@ -95,7 +95,7 @@ def test_when_tables_cannot_grow_reads_work_and_writes_return_503(
     wait_until(lambda: load.acknowledged > 100 or load.errors)
     postmaster = serving.postmaster().pid
     ready = f"{serving.url}/readyz"
-    assert httpx.get(ready).json() == {"status": "ok"}
+    assert readiness(serving.url).json() == {"status": "ok"}
     with other_client(load, dsn) as client:
         filler = fill_disk(disk)
         wait_until(lambda: is_out_of_space(client) and load.retries > 30, 60)

@@ -138,7 +138,7 @@ def kill_repeatedly(service: Killable, load: Load, rounds: int, chance: random.R
             time.sleep(chance.uniform(0.1, 1))
             before, moment = load.acknowledged, time.monotonic()
             service.kill(kind)
-            wait_until(lambda before=before: load.acknowledged > before + WRITES_BETWEEN_KILLS or load.errors, 60)
+            wait_until(lambda before=before: load.acknowledged > before + WRITES_BETWEEN_KILLS or load.errors, 180)
             if load.errors:  # pytest shows why
                 sys.stdout.write("\n".join(each for each in service.serving.lines if '"level":"error"' in each))
             assert load.errors == [], (kind, load.errors)

@@ -13,6 +13,7 @@ from plankeeper.database import schema
 from plankeeper.server.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import ServeProcess, environment, run_program
+from support.server import readiness
 from system.faults.access import Credentials, create_credentials, query
 
 NEWER_REVISION = "9999"
@@ -67,12 +68,12 @@ def test_a_server_older_than_a_compatible_schema_stays_ready_and_restarts(
     assert migrated.returncode == 0, migrated.stderr
     access = create_credentials(empty_dsn)
     first = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
-    assert httpx.get(f"{first.url}/readyz").json() == {"status": "ok"}
+    assert readiness(first.url).json() == {"status": "ok"}
     query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
     restarted = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
     for each in (first, restarted):
         assert_serves(each, access)
-        assert httpx.get(f"{each.url}/readyz").json() == {"status": "ok"}
+        assert readiness(each.url).json() == {"status": "ok"}
         assert each.stop() == 0
 
 
@@ -89,12 +90,12 @@ def test_a_server_that_is_too_old_for_the_schema_keeps_running_and_cannot_restar
     migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=empty_dsn)
     assert migrated.returncode == 0, migrated.stderr
     serving = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
-    assert httpx.get(f"{serving.url}/readyz").json() == {"status": "ok"}
+    assert readiness(serving.url).json() == {"status": "ok"}
     query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
     query(empty_dsn, "update schema_compatibility set oldest_compatible = $1", NEWER_REVISION)
 
     assert_serves(serving, create_credentials(empty_dsn))
-    ready = httpx.get(f"{serving.url}/readyz")
+    ready = readiness(serving.url)
     assert (ready.status_code, ready.json()["error"]) == (503, "service_unavailable")
     assert (
         f"The database has schema {NEWER_REVISION}, and this server requires {schema.LATEST_REVISION}"

@@ -15,7 +15,7 @@ import pytest
 from plankeeper.console.shell.cookies import mask_token
 from support.console import Browser
 from support.folder import temporary_folder
-from support.program import ServeProcess
+from support.program import ServeProcess, command_line
 from system.load.client import Connection, TimedResponse, closing, get_request, percentile
 
 ATTACKERS, API_CLIENTS = 300, 4
@@ -85,7 +85,7 @@ async def measure(serving: ServeProcess, seconds: float, attackers: int) -> tupl
 
 
 def hashing_processes(serving: ServeProcess) -> list[psutil.Process]:
-    return [each for each in serving.child_processes() if "password_process" in " ".join(each.cmdline())]
+    return [each for each in serving.child_processes() if "password_process" in " ".join(command_line(each))]
 
 
 def sign_in(serving: ServeProcess, browser: Browser) -> int:

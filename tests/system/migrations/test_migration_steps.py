@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import httpx
 import pytest
 
 from plankeeper.database import schema
@@ -18,7 +17,7 @@ from plankeeper.database.migrations import steps
 from support import next_release
 from support.cluster import SharedCluster, as_owner, execute
 from support.database_dumps import dump
-from support.server import RunningServer
+from support.server import RunningServer, readiness
 
 VERSIONS = Path(schema.__file__).parent / "migrations" / "versions"
 # The first schema, in plain SQL. Servers can serve while a later revision is applied.
@@ -256,9 +255,9 @@ def test_a_server_is_ready_on_a_newer_schema_unless_that_requires_newer_servers(
     use_migration(code)
     server = RunningServer(dsn).start()
     try:
-        assert httpx.get(f"{server.url}/readyz").status_code == 200
+        assert readiness(server.url).status_code == 200
         schema.migrate(dsn)
-        ready = httpx.get(f"{server.url}/readyz")
+        ready = readiness(server.url)
     finally:
         server.stop()
     assert ready.status_code == status

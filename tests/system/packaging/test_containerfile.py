@@ -20,7 +20,7 @@ from support.folder import temporary_folder
 from support.pages import PROJECT
 from support.program import START_EVENT, environment
 from support.secret_keys import shared_key_file
-from support.server import wait_until
+from support.server import readiness, wait_until
 
 FILE = PROJECT / "packaging" / "Containerfile"
 COMMIT = "0123456789ab-dirty"
@@ -150,7 +150,8 @@ def test_it_serves_and_is_healthy(image: Image, cluster: SharedCluster, tmp_path
     try:
         wait_until(lambda: START_EVENT in output.read_text())
         [started] = [json.loads(line) for line in output.read_text().splitlines() if START_EVENT in line]
-        for path in ("/healthz", "/readyz", "/console/sign-in", "/docs"):
+        assert readiness(started["address"]).status_code == 200
+        for path in ("/healthz", "/console/sign-in", "/docs"):
             assert httpx.get(started["address"] + path).status_code == 200
         [check] = arguments_of("HEALTHCHECK", final)
         command = json.loads(check.partition("CMD ")[2])

@@ -13,7 +13,7 @@ import pytest
 from support.cluster import SharedCluster
 from support.locked_environment import create_environment
 from support.pages import PROJECT
-from support.server import wait_until
+from support.server import readiness, wait_until
 
 NOT_INSTALLED = (
     "Error: PLANKEEPER_DATABASE_URL is not set, and the embedded PostgreSQL is not installed. Set"
@@ -116,5 +116,5 @@ def test_a_command_that_needs_no_database_runs(plankeeper: str, environment: dic
 
 
 def test_it_serves_with_a_database(server_url: str) -> None:
-    assert httpx.get(f"{server_url}/readyz").json() == {"status": "ok"}
+    assert readiness(server_url).json() == {"status": "ok"}
     assert httpx.get(f"{server_url}/console/sign-in").status_code == 200

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 
@@ -17,7 +16,7 @@ from support.cluster import SharedCluster
 from support.pages import PROJECT
 from support.program import START_EVENT, environment
 from support.secret_keys import shared_key_file
-from support.server import wait_until
+from support.server import readiness, wait_until
 
 UNIT = PROJECT / "packaging" / "plankeeper.service"
 PROGRAM = "/opt/plankeeper/bin/plankeeper"
@@ -143,7 +142,7 @@ def test_the_command_serves_logs_json_and_stops_when_only_its_main_process_is_si
     journal = tmp_path / "journal"
     wait_until(lambda: START_EVENT in journal.read_text())
     [started] = [json.loads(line) for line in journal.read_text().splitlines() if START_EVENT in line]
-    assert httpx.get(f"{started['address']}/readyz").json() == {"status": "ok"}
+    assert readiness(started["address"]).json() == {"status": "ok"}
     assert (service["KillMode"], service["Type"], service["Restart"]) == ("mixed", "exec", "always")
     family = psutil.Process(running.pid).children(recursive=True)
     assert len(family) >= 2

@@ -143,7 +143,7 @@ def is_served(url: str) -> bool:
     [
         ("nginx", 0, True),
         ("haproxy", 0, True),
-        ("haproxy", 3, False),  # longer than HAProxy takes to notice
+        ("haproxy", 5, False),  # longer than HAProxy takes to notice
     ],
 )
 def test_no_request_fails_while_a_server_restarts(

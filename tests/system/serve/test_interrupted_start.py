@@ -89,7 +89,7 @@ def test_ctrl_c_while_the_program_loads_its_modules(data_dir: Path) -> None:
     assert process.stdout is not None
     assert any("click" in line for line in process.stdout)
     status, output = interrupt(process)
-    assert status == -signal.SIGINT
+    assert status in {-signal.SIGINT, 130}  # 130 if it has just loaded them
     assert "Traceback" not in output
     assert list(data_dir.iterdir()) == []
 

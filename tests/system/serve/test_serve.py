@@ -22,7 +22,7 @@ from plankeeper.database.schema import LATEST_REVISION
 from support.folder import temporary_folder
 from support.program import ServeProcess, environment, kill_all, run_program
 from support.receiver import Receiver
-from support.server import wait_until
+from support.server import readiness, wait_until
 
 
 @pytest.fixture
@@ -182,9 +182,9 @@ def test_no_process_is_left_behind_when_the_server_is_killed(
     serving = ServeProcess(data_dir)
     family = serving.child_processes()
     serving.process.kill()
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=120)  # PostgreSQL writes a checkpoint first
     assert not alive
     serving.wait_for_exit()
     again = ServeProcess(data_dir)
-    assert httpx.get(f"{again.url}/readyz").json() == {"status": "ok"}
+    assert readiness(again.url).json() == {"status": "ok"}
     assert again.stop() == 0

@@ -28,7 +28,7 @@ def folder(copy_sample_data: Callable[[Path], None]) -> Iterator[Path]:
 
 @pytest.fixture
 def serving(folder: Path) -> Iterator[ServeProcess]:
-    running = ServeProcess(folder, "--demo", workers=2)
+    running = ServeProcess(folder, "--demo", workers=2, PLANKEEPER_STATEMENT_TIMEOUT="61")  # above 60, none for locks
     yield running
     running.stop()
 
@@ -144,8 +144,8 @@ def test_a_request_in_progress_is_completed_before_shutdown(folder: Path, servin
     assert held.responses == []
     response = held.release()
     assert (response.status_code, response.json()["first_name"]) == (200, "After")
-    assert serving.process.wait(15) == 0
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert serving.process.wait(120) == 0
+    assert psutil.wait_procs(family, timeout=120)[1] == []
 
 
 def _is_refusing_connections(url: str) -> bool:

@@ -48,7 +48,7 @@ def proxied(folder: Path) -> Iterator[ServeProcess]:
         PLANKEEPER_TRUSTED_PROXIES="127.0.0.1",
         PLANKEEPER_AUTH_FAILURE_RATE_LIMIT="5/minute",
         PLANKEEPER_ACCESS_LOG="on",
-        PLANKEEPER_CLIENT_IO_TIMEOUT="1",
+        PLANKEEPER_CLIENT_IO_TIMEOUT="5",
     )
     yield running
     running.stop()

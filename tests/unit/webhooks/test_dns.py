@@ -116,9 +116,9 @@ async def test_a_slow_name_fails_in_time_and_still_counts(
             assert isinstance(failed, socket.gaierror)
     assert name_server.most == client.MAX_LOOKUPS_PER_PLAN_MANAGER
     assert isinstance(await look_up(resolve, HOSTILE, "good.example"), socket.gaierror)
+    monkeypatch.setattr(client, "LOOKUP_TIMEOUT", 10)
     assert await look_up(resolve, OTHER, "good.example") == ["192.0.2.1"]
     name_server.released.set()
-    monkeypatch.setattr(client, "LOOKUP_TIMEOUT", 10)
     assert await look_up(resolve, HOSTILE, "good.example") == ["192.0.2.1"]
 
 
@@ -126,9 +126,9 @@ async def test_lookups_do_not_use_the_default_threads(name_server: NameServer) -
     """Other work of the process, such as reading files, uses them."""
     resolve = client.Resolver()
     slow = [asyncio.create_task(look_up(resolve, uuid4(), f"{SLOW}{number}.example")) for number in range(40)]
-    await asyncio.sleep(0.1)
-    assert name_server.under_way == 40
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
+        while name_server.under_way < 40:
+            await asyncio.sleep(0.01)
         assert await asyncio.to_thread(lambda: 1) == 1
     name_server.released.set()
     await asyncio.gather(*slow)

@@ -160,6 +160,7 @@ def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) ->
     assert 0 < ada.server.run(ada.server.db.one(int, left)) <= 10
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_concurrent_attempts_are_all_counted(ada: AccountDriver) -> None:
     async def attempt_concurrently() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings

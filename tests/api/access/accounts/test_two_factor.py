@@ -139,6 +139,7 @@ def failure_counts() -> dict[str, float]:
     }
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_metrics_count_failures_by_reason(ada: AccountDriver, authenticator: AuthenticatorApp) -> None:
     before = failure_counts()
     ada.sign_in("wrong")

@@ -21,6 +21,22 @@ from support.statement_runs import ADDRESS, StatementOffice
 BEFORE, AFTER = datetime(2026, 4, 30, 13, 59, tzinfo=UTC), datetime(2026, 4, 30, 14, 1, tzinfo=UTC)
 
 
+class OwnRuns(StatementRuns):
+    """Those of a test, which start what is due by its own clock."""
+
+    _start_due = StatementRuns._start_due  # noqa: SLF001
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_due_for_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, the server would start runs by the real clock, once a minute."""
+
+    async def do_nothing(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(StatementRuns, "_start_due", do_nothing)
+
+
 @pytest.fixture
 def office(server: RunningServer, api: Client) -> StatementOffice:
     return StatementOffice(server, api)
@@ -59,7 +75,7 @@ def test_a_run_starts_on_its_day_in_the_time_zone(office: StatementOffice) -> No
     office.participant(postal_statement=True, **ADDRESS)
     set_day(office, 1)
     for at, months in ((BEFORE, ["2026-03"]), (AFTER, ["2026-03", "2026-04"]), (AFTER, ["2026-03", "2026-04"])):
-        task = StatementRuns(office.server.settings, clock=lambda at=at: at)
+        task = OwnRuns(office.server.settings, clock=lambda at=at: at)
         office.server.run(task(office.server.db))
         runs = office.client.get("/statement-runs").json()["data"]
         assert [each["month"] for each in runs] == months
@@ -86,7 +102,7 @@ def test_without_storage_the_run_names_the_setting(bare: StatementOffice) -> Non
     response = bare.client.post("/statement-runs", {"month": "2026-03"})
     assert (response.status_code, "PLANKEEPER_DOCUMENTS_URL" in response.json()["detail"]) == (503, True)
     set_day(bare, 1)
-    bare.server.run(StatementRuns(bare.server.settings, clock=lambda: AFTER)(bare.server.db))
+    bare.server.run(OwnRuns(bare.server.settings, clock=lambda: AFTER)(bare.server.db))
     [run] = bare.client.get("/statement-runs").json()["data"]
     assert (run["state"], bare.items(run)) == ("running", {})
     assert "PLANKEEPER_DOCUMENTS_URL" in run["problem"]

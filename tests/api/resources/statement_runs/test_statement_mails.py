@@ -27,6 +27,7 @@ def office(server: RunningServer, api: Client) -> StatementOffice:
 
 @pytest.fixture
 def outbox(server: RunningServer) -> Iterator[Outbox]:
+    server.run(server.db.execute("delete from outgoing_mails"))  # what other tests have left would be sent, too
     with MailServer() as mail:
         yield Outbox(server, mail)
 

@@ -85,6 +85,7 @@ def test_the_subject_identifies_the_person_and_not_the_email(
     assert successor.sign_in_at(provider, plan_manager_id, person.email, sub="another person") == LINK
 
 
+@pytest.mark.usefixtures("long_login_delays")
 def test_a_wrong_password_links_nothing_and_is_delayed(
     provider: OpenIdProvider, browser: PublicBrowser, plan_manager_id: UUID, person: Account
 ) -> None:
