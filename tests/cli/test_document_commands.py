@@ -255,7 +255,7 @@ import sys
 from plankeeper.cli.context import run
 from plankeeper.resources.documents.storage import DocumentStorage
 
-run(DocumentStorage(sys.argv[1]).exists("key"))
+run(lambda: DocumentStorage(sys.argv[1]).exists("key"))
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -67,7 +68,7 @@ def backup(file: Path, force: bool, folder: Path | None) -> None:
     signal.signal(signal.SIGTERM, exit_cleanly)
     with embedded_cluster(settings) as cluster:
         dsn = owner_dsn(settings, cluster)
-        database = run_as_owner(_inspect_database(dsn))
+        database = run_as_owner(partial(_inspect_database, dsn))
         if database.schema is None:
             raise click.ClickException("The database has no schema, so there is nothing to back up.")
         tools = find_tools(settings, database.major_version)
@@ -96,8 +97,8 @@ def restore(file: Path, folder: Path | None) -> None:
     target = open_storage(settings) if folder else None
     with _open_file(file) as content, embedded_cluster(settings, creates=True) as cluster:
         dsn = owner_dsn(settings, cluster)
-        database = run_as_owner(_inspect_database(dsn))
-        run_as_owner(_check_serving_role(settings, cluster))
+        database = run_as_owner(partial(_inspect_database, dsn))
+        run_as_owner(partial(_check_serving_role, settings, cluster))
         if database.has_data:
             raise click.ClickException(
                 "The database already contains data. Restore into an empty one:"
@@ -117,7 +118,7 @@ def restore(file: Path, folder: Path | None) -> None:
         with progress(lambda: _size_of(content)) as report, _restore_errors(file):
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
-        usage, role, has_plan_managers = run_as_owner(_finish_restore(settings, cluster))
+        usage, role, has_plan_managers = run_as_owner(partial(_finish_restore, settings, cluster))
         if target and folder:
             _copy_documents(dsn, open_folder(folder), target)
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
@@ -143,7 +144,7 @@ def after_restore() -> None:
             async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db, db.transaction() as tx:
                 await _close_access(tx)
 
-        run_as_owner(work())
+        run_as_owner(work)
     click.echo(
         "Everybody has to sign in again. Mails that weren't sent are deleted, and links to approve invoices no longer"
         " work. Webhook endpoints are disabled."
@@ -157,7 +158,7 @@ def _copy_documents(dsn: str, source: DocumentStorage, target: DocumentStorage) 
             return await copy_documents(db, source, target)
 
     try:
-        lost = run_as_owner(work())
+        lost = run_as_owner(work)
     except StorageError as error:
         raise click.ClickException(f"Copying the documents failed: {error.__cause__}") from None
     report_lost(lost)

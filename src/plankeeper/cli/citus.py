@@ -40,7 +40,7 @@ def distribute(dry_run: bool, shards: int) -> None:
                     steps = await citus.distribute(tx, shards, on_step=_report)
                 return steps, await grant_privileges(db, settings, cluster)
 
-        steps, role = run_as_owner(work())
+        steps, role = run_as_owner(work)
     if dry_run:
         for step in steps:
             click.echo(f"{step.table}: would be {_PLACEMENTS[step.placement]}")

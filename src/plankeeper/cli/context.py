@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 from uuid import UUID
 
@@ -115,7 +116,7 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Run a command's work on a database with the current schema. An embedded database is migrated first."""
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
-        return run(_with_schema(work, settings, cluster))
+        return run(partial(_with_schema, work, settings, cluster))
 
 
 def in_transaction(work: Callable[[Transaction, Settings], Awaitable[T]]) -> T:
@@ -195,8 +196,8 @@ async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
     return version
 
 
-def run_as_owner(work: Any) -> Any:
-    """Run a coroutine that connects as the owner of the tables."""
+def run_as_owner(work: Callable[[], Awaitable[T]]) -> T:
+    """`run` for work that connects as the owner of the tables."""
     if os.environ.get("PLANKEEPER_OWNER_DATABASE_URL"):
         return run(work, variable="PLANKEEPER_OWNER_DATABASE_URL")
     try:
@@ -208,20 +209,16 @@ def run_as_owner(work: Any) -> Any:
         raise
 
 
-def run(work: Any, variable: str = "PLANKEEPER_DATABASE_URL") -> Any:
-    """Run a coroutine. Errors of the database become a ClickException that explains them.
+def run(work: Callable[[], Awaitable[T]], variable: str = "PLANKEEPER_DATABASE_URL") -> T:
+    """Run the work of a command. Errors of the database become a ClickException that explains them.
 
+    `work` is a function, because Python prints a warning about a coroutine that a signal keeps from its start.
     `variable` is the one with the database's address.
     """
-    work_until_signal = _until_signal(work)
     try:
         # On asyncio's default event loop, a process that exits just after it has used obstore can be aborted.
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(work_until_signal)
-    except _SignalReceivedError as received:
-        if received.number == signal.SIGINT:
-            raise KeyboardInterrupt from None
-        exit_cleanly()
+        with _end_on_signal() as signals, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_until_signal(work, signals))
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise DatabaseError(f"Cannot connect with {variable}", str(error), error) from None
     except asyncpg.InsufficientPrivilegeError as error:
@@ -232,49 +229,62 @@ def run(work: Any, variable: str = "PLANKEEPER_DATABASE_URL") -> Any:
         if is_unavailable(error):
             raise DatabaseUnavailableError(error) from None
         raise
-    finally:
-        # A signal can come before they start. Python would print a warning about coroutines that nothing awaited.
-        work_until_signal.close()
-        work.close()
 
 
-class _SignalReceivedError(Exception):
-    """A signal ended the work."""
+class _Signals:
+    """The signals that a command has received."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self.on_signal: Callable[[], Any] = lambda: None
+
+    def handle(self, number: int, _frame: object) -> None:
+        self.received.append(number)
+        self.on_signal()
 
 
-async def _until_signal(work: Awaitable[T]) -> T:
-    """Cancel the work on SIGINT or SIGTERM, then raise _SignalReceivedError.
+@contextmanager
+def _end_on_signal() -> Generator[_Signals]:
+    """Exit after the block if SIGINT has come meanwhile, or SIGTERM with `exit_cleanly` as its handler.
 
-    Exiting from the handler would interrupt asyncpg in the middle of a response. Libraries occasionally swallow a
-    cancellation, so it is repeated until the work has ended.
+    Exiting from the handler would interrupt asyncpg in the middle of a response, or uvloop and asyncio while they start
+    or end.
     """
-    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
-    previous_handler = signal.getsignal(signal.SIGTERM)
+    signals = _Signals()
+    # Without exit_cleanly as its handler, SIGTERM ends the program immediately.
+    is_term_handled = signal.getsignal(signal.SIGTERM) == exit_cleanly
+    numbers = [signal.SIGINT, *([signal.SIGTERM] if is_term_handled else [])]
+    previous_handlers = [signal.signal(number, signals.handle) for number in numbers]
+    try:
+        yield signals
+    except asyncio.CancelledError:
+        if not signals.received:
+            raise
+    finally:
+        for number, handler in zip(numbers, previous_handlers, strict=True):
+            signal.signal(number, handler)
+    if signal.SIGTERM in signals.received:
+        exit_cleanly()
+    if signals.received:
+        raise KeyboardInterrupt
 
-    def cancel(number: int) -> None:
-        received.append(number)
+
+async def _until_signal(work: Callable[[], Awaitable[T]], signals: _Signals) -> T:
+    """Cancel the work on a signal. Libraries occasionally swallow a cancellation, so it is repeated until the end."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def cancel() -> None:
         if task and not task.done():
             task.cancel()
-            loop.call_later(CANCEL_RETRY_INTERVAL, cancel, number)
+            loop.call_later(CANCEL_RETRY_INTERVAL, cancel)
 
-    # Without exit_cleanly as its handler, SIGTERM ends the program immediately.
-    handled_signals = [signal.SIGINT, *([signal.SIGTERM] if previous_handler == exit_cleanly else [])]
-    for number in handled_signals:
-        loop.add_signal_handler(number, cancel, number)
+    signals.on_signal = lambda: loop.call_soon_threadsafe(cancel)
     try:
-        return await work
-    except asyncio.CancelledError:
-        if received:
-            raise _SignalReceivedError(received[0]) from None
-        raise
+        if signals.received:
+            raise asyncio.CancelledError
+        return await work()
     finally:
-        for number in handled_signals:
-            loop.remove_signal_handler(number)
-        signal.signal(signal.SIGTERM, previous_handler)
+        signals.on_signal = lambda: None
 
 
 async def system_context(tx: Transaction, settings: Settings, plan_manager_id: UUID, command: str) -> WriteContext:

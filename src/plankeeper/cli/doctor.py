@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -49,7 +50,7 @@ def doctor(*, as_json: bool) -> None:
         settings = Settings.read()
         lines += [("ok", "settings are valid"), *(("warn", each) for each in Settings.unknown_variables())]
         lines += [*proxy_warnings(settings), *mail_lines(settings)]
-        lines += [*proxy_lines(settings), *run(storage_lines(settings)), *_database_lines(settings)]
+        lines += [*proxy_lines(settings), *run(partial(storage_lines, settings)), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     states = {state for state, _ in lines}
@@ -70,7 +71,7 @@ def _database_lines(settings: Settings) -> list[Line]:
         with embedded_cluster(settings) as cluster:
             if cluster and cluster.note:
                 lines.append(("ok", cluster.note))
-            return [*lines, *run(_inspect_database(settings, cluster))]
+            return [*lines, *run(partial(_inspect_database, settings, cluster))]
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
 

@@ -36,7 +36,7 @@ def migrate() -> None:
                 migrated = await migrate_with_progress(db, dsn)
                 return version, migrated, await grant_privileges(db, settings, cluster)
 
-        version, migrated, role = run_as_owner(work())
+        version, migrated, role = run_as_owner(work)
     if version is not None and version.is_newer:
         click.echo(
             f"The schema is {version.revision}, which is newer than {schema.LATEST_REVISION}, but compatible with this"

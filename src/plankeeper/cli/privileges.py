@@ -32,7 +32,7 @@ def privileges(dry_run: bool) -> None:
                 role = await find_serving_role(db, settings, cluster)
                 return role, await database_privileges.grant_statements(db, role) if role else []
 
-        role, statements = run_as_owner(work())
+        role, statements = run_as_owner(work)
     if role is None:
         click.echo("PLANKEEPER_DATABASE_URL has the role that owns the tables: it needs no privileges.")
     elif dry_run:

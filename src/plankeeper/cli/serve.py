@@ -96,7 +96,7 @@ def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, fo
     changed = changed_settings()
     with bind_socket(settings) as sock, embedded_cluster(settings, creates=True) as cluster, ServerFolder() as folder:
         dsn = serving_dsn(settings, cluster)
-        lines = run(_prepare(settings, cluster, demo=demo, for_people=for_people))
+        lines = run(partial(_prepare, settings, cluster, demo=demo, for_people=for_people))
         if cluster and cluster.note:
             lines = [cluster.note, *lines]
         # The worker processes read their settings from the environment.

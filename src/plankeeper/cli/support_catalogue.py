@@ -92,8 +92,7 @@ def _write(items: Sequence[SupportItem], *, dry_run: bool) -> CatalogueChanges:
                         raise _DryRunError(changes)
                     return changes
 
-        changes: CatalogueChanges = run_as_owner(work())
-        return changes
+        return run_as_owner(work)
 
 
 def _report(changes: CatalogueChanges, *, dry_run: bool) -> None:

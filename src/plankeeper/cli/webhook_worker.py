@@ -1,6 +1,7 @@
 """`plankeeper webhook-worker`: sends webhooks, on any number of machines."""
 
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -37,8 +38,8 @@ def webhook_worker() -> None:
     with errors_as_log_lines(enabled=not for_people):
         settings = load_settings()
         with embedded_cluster(settings) as cluster:
-            work = _run_worker(settings, _with_address(settings, cluster), cluster, for_people=for_people)
-            run(work)
+            changed = _with_address(settings, cluster)
+            run(partial(_run_worker, settings, changed, cluster, for_people=for_people))
 
 
 def _with_address(settings: Settings, cluster: Cluster | None) -> Settings:
