@@ -45,3 +45,12 @@ def test_a_signal_before_the_work_starts_ends_the_command_without_a_message(
     with pytest.raises(KeyboardInterrupt):
         context.run(partial(asyncio.sleep, 60))
     assert caplog.messages == []  # uvloop reports an event loop that was never closed
+
+
+def test_a_signal_as_the_work_ends_ends_the_command() -> None:
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        context.run(work)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
