@@ -34,7 +34,8 @@ FEE_ITEM = THERAPY | {
 FEE = 104.45
 FEE_INVOICE_ID = "01900000-0000-7000-8000-0000000000ad"  # the fee of `make_fees` that can be taken
 OWN_ABN = "51824753556"
-LAST_DAY = Settings.read({}).today.replace(day=1) - timedelta(days=1)  # of the last month
+# Of the latest month whose fees can be made: from its last day on.
+LAST_DAY = (Settings.read({}).today + timedelta(days=1)).replace(day=1) - timedelta(days=1)
 FIRST_DAY = LAST_DAY.replace(day=1)
 MONTH = f"{LAST_DAY:%Y-%m}"
 
