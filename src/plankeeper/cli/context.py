@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 from uuid import UUID
@@ -254,15 +254,14 @@ def _end_on_signal() -> Generator[_Signals]:
     # Without exit_cleanly as its handler, SIGTERM ends the program immediately.
     is_term_handled = signal.getsignal(signal.SIGTERM) == exit_cleanly
     numbers = [signal.SIGINT, *([signal.SIGTERM] if is_term_handled else [])]
-    previous_handlers = [signal.signal(number, signals.handle) for number in numbers]
     try:
-        yield signals
+        with ExitStack() as previous_handlers:
+            for number in numbers:
+                previous_handlers.callback(signal.signal, number, signal.signal(number, signals.handle))
+            yield signals
     except asyncio.CancelledError:
         if not signals.received:
             raise
-    finally:
-        for number, handler in zip(numbers, previous_handlers, strict=True):
-            signal.signal(number, handler)
     if signal.SIGTERM in signals.received:
         exit_cleanly()
     if signals.received:
