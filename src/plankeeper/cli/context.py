@@ -74,10 +74,10 @@ def embedded_cluster(settings: Settings, *, creates: bool = False) -> Generator[
 
     Without `creates`, its data folder must exist, so that a command in the wrong folder doesn't create another one.
     """
+    signal.signal(signal.SIGTERM, exit_cleanly)
     if settings.database_url:
         yield None
         return
-    signal.signal(signal.SIGTERM, exit_cleanly)
     cluster = Cluster(settings.data_dir, settings.postgres_bin)
     try:
         if not creates:
@@ -216,9 +216,7 @@ def run(work: Callable[[], Awaitable[T]], variable: str = "PLANKEEPER_DATABASE_U
     `variable` is the one with the database's address.
     """
     try:
-        # On asyncio's default event loop, a process that exits just after it has used obstore can be aborted.
-        with _end_on_signal() as signals, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_until_signal(work, signals))
+        return run_until_signal(work)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise DatabaseError(f"Cannot connect with {variable}", str(error), error) from None
     except asyncpg.InsufficientPrivilegeError as error:
@@ -229,6 +227,13 @@ def run(work: Callable[[], Awaitable[T]], variable: str = "PLANKEEPER_DATABASE_U
         if is_unavailable(error):
             raise DatabaseUnavailableError(error) from None
         raise
+
+
+def run_until_signal(work: Callable[[], Awaitable[T]]) -> T:
+    """As `run`, for a command without a database."""
+    # On asyncio's default event loop, a process that exits just after it has used obstore can be aborted.
+    with end_on_signal() as signals, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_until_signal(work, signals))
 
 
 class _Signals:
@@ -244,11 +249,11 @@ class _Signals:
 
 
 @contextmanager
-def _end_on_signal() -> Generator[_Signals]:
+def end_on_signal() -> Generator[_Signals]:
     """Exit after the block if SIGINT has come meanwhile, or SIGTERM with `exit_cleanly` as its handler.
 
     Exiting from the handler would interrupt asyncpg in the middle of a response, or uvloop and asyncio while they start
-    or end.
+    or end. In a callback of the garbage collector, Python would print the exception and go on.
     """
     signals = _Signals()
     # Without exit_cleanly as its handler, SIGTERM ends the program immediately.

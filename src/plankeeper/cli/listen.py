@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
@@ -15,6 +16,7 @@ import httpcore
 import msgspec
 from msgspec import Raw
 
+from plankeeper.cli.context import run_until_signal
 from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.core.errors import Error
 from plankeeper.core.json import to_json
@@ -148,7 +150,7 @@ def listen(
     if secret and (error := validate_secret(secret)):
         raise click.BadParameter(error, param_hint="--secret")
     feed = EventFeed(_api_url(server_url), key, plan_manager_id, types)
-    asyncio.run(_follow(feed, target_url, secret or new_secret(), payload))
+    run_until_signal(partial(_follow, feed, target_url, secret or new_secret(), payload))
 
 
 def _validate_url(url: str) -> str | None:

@@ -15,6 +15,7 @@ from plankeeper.access.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import (
     embedded_cluster,
     embedded_pool_size,
+    end_on_signal,
     load_settings,
     owner_dsn,
     prepare_embedded,
@@ -216,13 +217,15 @@ def _announce(
 def _serve(
     settings: Settings, sock: socket.socket, cluster: Cluster | None, folder: ServerFolder, announce: Callable[[], None]
 ) -> None:
-    from plankeeper.core import logs
-    from plankeeper.server.supervisor import Supervisor, WebhookProcess
+    with end_on_signal():  # until the supervisor handles them
+        from plankeeper.core import logs
+        from plankeeper.server.supervisor import Supervisor, WebhookProcess
 
+        config = _uvicorn_config(settings)
     logs.configure(settings.log_level, in_background=True)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    config, webhook_process = _uvicorn_config(settings), WebhookProcess(enabled=settings.webhook_worker)
+    webhook_process = WebhookProcess(enabled=settings.webhook_worker)
     Supervisor(config, sock, cluster, folder, webhook_process, announce, drain_delay=settings.drain_delay).run()
 
 

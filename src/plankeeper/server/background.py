@@ -47,9 +47,14 @@ PeriodicTask = Callable[[Database], Awaitable[object]]
 
 def exit_with_parent() -> None:
     """Stop this process when its supervisor dies, so that the port is released."""
-    parent = multiprocessing.parent_process()
+    parent, loop = multiprocessing.parent_process(), asyncio.get_running_loop()
+
+    def stop(sentinel: int) -> None:
+        loop.remove_reader(sentinel)  # it stays readable
+        os.kill(os.getpid(), signal.SIGTERM)
+
     if parent is not None:
-        asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)
+        loop.add_reader(parent.sentinel, stop, parent.sentinel)
 
 
 def report_lost_connections_once() -> None:

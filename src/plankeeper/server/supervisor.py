@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
+from threading import Event
 from typing import Any
 
 import uvicorn
@@ -85,18 +86,33 @@ class Supervisor(Multiprocess):
         self._webhook_process = webhook_process
         self._on_ready = on_ready
         self._metrics = ProcessMetrics("supervisor")
+        self._is_stop_requested = Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._request_stop)
+
+    def _request_stop(self, number: int, _frame: object) -> None:
+        self.signal_queue.append(number)
+        self._is_stop_requested.set()
 
     def init_processes(self) -> None:
         with _interrupts_blocked():
             super().init_processes()
             self._webhook_process.ensure()
-        is_ready = self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit)
-        if {signal.SIGINT, signal.SIGTERM} & set(self.signal_queue):
-            return  # uvicorn stops the workers next
-        if is_ready:
+        is_ready = self.processes[0].wait_until_ready(_READY_TIMEOUT, self._is_stop_requested)
+        if self._is_stop_requested.is_set():
+            if not is_ready:
+                self._stop_loading()
+        elif is_ready:
             self._on_ready()
         else:
             log.error("no worker is ready yet")
+
+    def _stop_loading(self) -> None:
+        """Stop before the server is ready. A worker that loads its modules would finish that before it ends."""
+        for process in self.processes:
+            if not process.is_ready(timeout=1):
+                process.process.kill()
+        self.should_exit.set()
 
     def handle_term(self) -> None:
         if self._drained_at is None and self._drain_delay:

@@ -2,6 +2,9 @@
 
 import asyncio
 import gc
+import multiprocessing
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,3 +77,17 @@ async def test_an_exception_that_nobody_awaited_is_an_error_unless_a_connection_
     del future
     gc.collect()
     assert [each.levelname for each in caplog.records] == [level]
+
+
+async def test_a_process_whose_parent_has_ended_is_stopped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentinel of an ended process stays readable."""
+    sentinel, writer = os.pipe()
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: SimpleNamespace(sentinel=sentinel))
+    monkeypatch.setattr(os, "kill", lambda *arguments: sent.append(arguments))
+    background.exit_with_parent()
+    os.close(writer)
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    assert sent == [(os.getpid(), signal.SIGTERM)]
+    os.close(sentinel)

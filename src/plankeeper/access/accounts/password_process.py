@@ -55,8 +55,7 @@ def _exclusive(descriptor: int | None) -> Generator[None]:
 
 def main(lock_file: str) -> None:
     """Serve one worker until it closes the input. An empty `lock_file` stands for a server with one worker."""
-    # The worker finishes its requests after these signals, and then closes the input.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The worker finishes its requests after the signal, and then closes the input.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
     descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if lock_file else None

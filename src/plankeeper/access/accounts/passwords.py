@@ -86,6 +86,7 @@ class PasswordProcess:
             self._lock_file,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in a terminal would end it with a traceback while it starts
         )
         return self._process
 
