@@ -1,4 +1,4 @@
-"""The supervisor of a server that is told to stop before it is ready."""
+"""The supervisor of a server that a signal stops before it is ready."""
 
 import os
 import signal
