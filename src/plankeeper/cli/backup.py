@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from plankeeper.access.accounts import store as accounts
 from plankeeper.access.plan_managers.store import list_all
 from plankeeper.cli.context import (
     embedded_cluster,
-    exit_cleanly,
     load_settings,
     owner_dsn,
     run_as_owner,
@@ -65,7 +63,6 @@ def backup(file: Path, force: bool, folder: Path | None) -> None:
     _check_overwrite(file, force=force)
     settings = load_settings()
     source = open_storage(settings) if folder else None
-    signal.signal(signal.SIGTERM, exit_cleanly)
     with embedded_cluster(settings) as cluster:
         dsn = owner_dsn(settings, cluster)
         database = run_as_owner(partial(_inspect_database, dsn))

@@ -212,7 +212,7 @@ def run_as_owner(work: Callable[[], Awaitable[T]]) -> T:
 def run(work: Callable[[], Awaitable[T]], variable: str = "PLANKEEPER_DATABASE_URL") -> T:
     """Run the work of a command. Errors of the database become a ClickException that explains them.
 
-    `work` is a function, because Python prints a warning about a coroutine that a signal keeps from its start.
+    `work` is a function: Python warns about a coroutine that nothing awaits, because a signal has come first.
     `variable` is the one with the database's address.
     """
     try:
@@ -232,7 +232,7 @@ def run(work: Callable[[], Awaitable[T]], variable: str = "PLANKEEPER_DATABASE_U
 def run_until_signal(work: Callable[[], Awaitable[T]]) -> T:
     """As `run`, for a command without a database."""
     # On asyncio's default event loop, a process that exits just after it has used obstore can be aborted.
-    with end_on_signal() as signals, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with delay_signals() as signals, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_until_signal(work, signals))
 
 
@@ -249,10 +249,10 @@ class _Signals:
 
 
 @contextmanager
-def end_on_signal() -> Generator[_Signals]:
-    """Exit after the block if SIGINT has come meanwhile, or SIGTERM with `exit_cleanly` as its handler.
+def delay_signals() -> Generator[_Signals]:
+    """Delay SIGINT until the end of the block, and SIGTERM if its handler is `exit_cleanly`.
 
-    Exiting from the handler would interrupt asyncpg in the middle of a response, or uvloop and asyncio while they start
+    Exiting at once would interrupt asyncpg in the middle of a response, or uvloop and asyncio while they start
     or end. In a callback of the garbage collector, Python would print the exception and go on.
     """
     signals = _Signals()

@@ -13,9 +13,9 @@ import click
 
 from plankeeper.access.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import (
+    delay_signals,
     embedded_cluster,
     embedded_pool_size,
-    end_on_signal,
     load_settings,
     owner_dsn,
     prepare_embedded,
@@ -217,7 +217,7 @@ def _announce(
 def _serve(
     settings: Settings, sock: socket.socket, cluster: Cluster | None, folder: ServerFolder, announce: Callable[[], None]
 ) -> None:
-    with end_on_signal():  # until the supervisor handles them
+    with delay_signals():  # until the supervisor handles them
         from plankeeper.core import logs
         from plankeeper.server.supervisor import Supervisor, WebhookProcess
 

@@ -69,7 +69,7 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     reference = weakref.ref(Cycle(), interrupt)
-    with pytest.raises(KeyboardInterrupt), context.end_on_signal():
+    with pytest.raises(KeyboardInterrupt), context.delay_signals():
         gc.collect()
     assert reference() is None
 
